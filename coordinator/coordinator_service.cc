@@ -565,7 +565,7 @@ grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(
 
 grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* CoordinatorService::AskSystem(
     CallContext* call) {
-  return StreamAsker(engine_, systems_, audit_, *call);
+  return StreamAsker(engine_, systems_, audit_, pool_, *call);
 }
 
 }  // namespace concur

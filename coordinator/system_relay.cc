@@ -91,9 +91,8 @@ void SystemRelay::Detach(Place& place, const std::string& why, Wakers& wakers) {
   conversation.place = 0;
   const std::string detail = why.empty() ? absl::StrCat(place.offer.worker, " went away")
                                          : absl::StrCat(place.offer.worker, ": ", why);
-  if (conversation.question.has_value()) {
+  if (std::exchange(conversation.asked, false)) {
     ++conversation.losses;
-    conversation.asked = false;
     if (conversation.losses >= limits_.losses_max) {
       conversation.answer =
           ServedAnswer{conversation.question->number, false,
@@ -104,6 +103,12 @@ void SystemRelay::Detach(Place& place, const std::string& why, Wakers& wakers) {
   }
   SetStanding(conversation, State::kWaiting, "", detail);
   wakers.push_back(conversation.wake);
+  if (!place.prepared && ++conversation.failed_preparations >= limits_.failed_preparations_max) {
+    conversation.over = absl::FailedPreconditionError(
+        absl::StrCat("the system could not be prepared ", conversation.failed_preparations,
+                     " times in a row; last, ", detail));
+    return;
+  }
   FindPlace(found->first, conversation, wakers);
 }
 
@@ -118,6 +123,14 @@ absl::StatusOr<uint64_t> SystemRelay::OpenConversation(Wants wants, Waker wake) 
     if (conversations_.size() >= limits_.conversations_max) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "there are ", conversations_.size(), " conversations with systems: end one first"));
+    }
+    const auto of_user = static_cast<size_t>(std::count_if(
+        conversations_.begin(), conversations_.end(),
+        [&wants](const auto& entry) { return entry.second.wants.user == wants.user; }));
+    if (of_user >= limits_.conversations_of_user_max) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(wants.user, " has ", of_user,
+                       " conversations with systems, as many as one user may have: end one first"));
     }
     id = next_++;
     Conversation& conversation = conversations_[id];
@@ -168,6 +181,11 @@ std::optional<SystemRelay::ForAsker> SystemRelay::TakeForAsker(uint64_t id) {
                ? std::nullopt
                : std::optional<ForAsker>(CoordinatorStops());
   }
+  if (conversation.over.has_value()) {
+    return std::exchange(conversation.over_taken, true)
+               ? std::nullopt
+               : std::optional<ForAsker>(*conversation.over);
+  }
   if (conversation.answer.has_value()) {
     return *std::exchange(conversation.answer, std::nullopt);
   }
@@ -207,15 +225,28 @@ absl::StatusOr<uint64_t> SystemRelay::OpenPlace(Offer offer, Waker wake) {
       return absl::ResourceExhaustedError(
           absl::StrCat("there are ", places_.size(), " places for systems already"));
     }
+    if (const auto of_worker = places_of_worker_.find(offer.worker);
+        of_worker != places_of_worker_.end() && of_worker->second >= kServePlacesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(offer.worker, " has ", of_worker->second,
+                       " places for systems, as many as one may have"));
+    }
+    ++places_of_worker_[offer.worker];
     id = next_++;
     Place& place = places_[id];
     place.offer = std::move(offer);
     place.wake = std::move(wake);
     Count(place, 1, wakers);
-    const auto waiting =
-        std::find_if(conversations_.begin(), conversations_.end(), [&place](const auto& entry) {
-          return entry.second.place == 0 && Fits(place.offer, entry.second.wants);
-        });
+    // The one whose preparation failed the fewest times, so that it keeps no place from others; of
+    // several the oldest.
+    auto waiting = conversations_.end();
+    for (auto it = conversations_.begin(); it != conversations_.end(); ++it) {
+      if (Waits(it->second) && Fits(place.offer, it->second.wants) &&
+          (waiting == conversations_.end() ||
+           it->second.failed_preparations < waiting->second.failed_preparations)) {
+        waiting = it;
+      }
+    }
     if (waiting != conversations_.end()) {
       Join(waiting->first, waiting->second, id, place, wakers);
     }
@@ -266,6 +297,9 @@ absl::Status SystemRelay::Prepared(uint64_t id) {
       return absl::FailedPreconditionError("prepared: nothing was ordered");
     }
     place.prepared = true;
+    if (const auto asker = conversations_.find(place.conversation); asker != conversations_.end()) {
+      asker->second.failed_preparations = 0;
+    }
     place.deadline = absl::InfiniteFuture();
     wakers.push_back(place.wake);
   }
@@ -315,6 +349,10 @@ void SystemRelay::ClosePlace(uint64_t id, const std::string& why) {
     }
     Place place = std::move(found->second);
     places_.erase(found);
+    if (const auto of_worker = places_of_worker_.find(place.offer.worker);
+        --of_worker->second == 0) {
+      places_of_worker_.erase(of_worker);
+    }
     if (!place.over) {
       Count(place, -1, wakers);
     }
@@ -387,7 +425,7 @@ std::string SystemRelay::BrokenInvariant() const {
     if ((conversation.place == 0) != (conversation.standing.state == State::kWaiting)) {
       return "a conversation waits with a place, or does not without";
     }
-    if (conversation.place == 0 && (could_begin || conversation.asked)) {
+    if ((Waits(conversation) && could_begin) || (conversation.place == 0 && conversation.asked)) {
       return "a conversation waits beside a free place, or asks without one";
     }
     if (conversation.answer.has_value() && conversation.question.has_value()) {

@@ -38,12 +38,15 @@ namespace concur {
 
 struct RelayLimits {
   size_t conversations_max = 256;
+  size_t conversations_of_user_max = 8;
   size_t places_max = 100'000;
   absl::Duration prepare_max = absl::Minutes(60);  // fetching, and making an environment
   // Beyond what the worker gives the system: it is the worker that does not answer.
   absl::Duration answer_grace = absl::Seconds(30);
   // A question fails after so many places were lost with it.
   int losses_max = 3;
+  // A conversation ends after so many places in a row were lost before they were prepared.
+  int failed_preparations_max = 5;
 };
 
 class SystemRelay {
@@ -55,6 +58,7 @@ class SystemRelay {
 
   struct Wants {
     ServeOrder order;
+    std::string user;         // who asks
     Labels labels;            // of the worker
     std::string near_worker;  // preferred: it has the system; "": none
   };
@@ -66,12 +70,12 @@ class SystemRelay {
   };
   using ForAsker = std::variant<Standing, ServedAnswer, absl::Status>;
 
-  // ResourceExhausted when there are too many.
+  // ResourceExhausted when there are too many, of all or of the user.
   absl::StatusOr<uint64_t> OpenConversation(Wants wants, Waker wake);
   // Replaces a question that is not answered yet. InvalidArgument unless its number grows.
   absl::Status Ask(uint64_t conversation, ServedQuestion question);
-  // An answer before a change of standing; `absl::Status`: it is over, as the coordinator stops.
-  // Nullopt: nothing for now.
+  // An answer before a change of standing; `absl::Status`: it is over, as no worker can
+  // prepare the system or the coordinator stops. Nullopt: nothing for now.
   std::optional<ForAsker> TakeForAsker(uint64_t conversation);
   // Its place is told to end the system. The waker is not called any more once this has returned
   // and calls under way are over.
@@ -87,7 +91,7 @@ class SystemRelay {
   // `absl::Status`: the place is over; OK when nobody asks any more.
   using ForPlace = std::variant<ServeOrder, ServedQuestion, absl::Status>;
 
-  // ResourceExhausted when there are too many.
+  // ResourceExhausted when there are too many, of all or of the worker.
   absl::StatusOr<uint64_t> OpenPlace(Offer offer, Waker wake);
   std::optional<ForPlace> TakeForPlace(uint64_t place);
   // FailedPrecondition for a report that nobody waits for; the caller closes the place then.
@@ -126,8 +130,10 @@ class SystemRelay {
     uint64_t last_number = 0;
     std::optional<ServedQuestion> question;  // not answered yet
     bool asked = false;                      // it is at the place
-    int losses = 0;                          // of places since it was asked first
+    int losses = 0;                          // of places that had the question
+    int failed_preparations = 0;             // in a row
     std::optional<ServedAnswer> answer;      // not taken yet
+    std::optional<absl::Status> over;        // nothing follows
     bool over_taken = false;
   };
   struct Place {
@@ -144,6 +150,9 @@ class SystemRelay {
   };
   using Wakers = std::vector<Waker>;
 
+  static bool Waits(const Conversation& conversation) {
+    return conversation.place == 0 && !conversation.over;
+  }
   static bool Fits(const Offer& offer, const Wants& wants);
   static bool IsFree(const Place& place) { return !place.over && !place.was_taken; }
   // Gives the conversation a free place that fits, if there is one.
@@ -171,6 +180,7 @@ class SystemRelay {
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Conversation> conversations_ ABSL_GUARDED_BY(mutex_);  // oldest first
   std::map<uint64_t, Place> places_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> places_of_worker_ ABSL_GUARDED_BY(mutex_);  // above 0
 };
 
 }  // namespace concur

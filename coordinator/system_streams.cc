@@ -185,6 +185,7 @@ absl::StatusOr<SystemRelay::Wants> WantsOf(const Scheduler& scheduler, const Cal
   }
   const ApproachSpec& approach = expansion.spec().approaches[expansion.blocks()[at.block].approach];
   SystemRelay::Wants wants;
+  wants.user = caller.user;
   ServeOrder& order = wants.order;
   order.train = MakeJobOrder(expansion, {id, Attempt{std::max(job.attempt.number, 1U)}},
                              sweep.row->owner, /*gpu_mask=*/0, Digest(), /*system_bytes=*/0);
@@ -234,8 +235,14 @@ v1::AskSystemResponse StandingProto(const SystemRelay::Standing& standing) {
 
 class AskerStream final : public RelayStream<v1::AskSystemRequest, v1::AskSystemResponse> {
  public:
-  AskerStream(Engine& engine, SystemRelay& relay, AuditLog& audit, const CallContext& call)
-      : engine_(engine), relay_(relay), audit_(audit), caller_(call.caller()), peer_(call.peer()) {}
+  AskerStream(Engine& engine, SystemRelay& relay, AuditLog& audit, ThreadPool& pool,
+              const CallContext& call)
+      : engine_(engine),
+        relay_(relay),
+        audit_(audit),
+        pool_(pool),
+        caller_(call.caller()),
+        peer_(call.peer()) {}
 
  private:
   void Take(const v1::AskSystemRequest& request) override {
@@ -267,7 +274,9 @@ class AskerStream final : public RelayStream<v1::AskSystemRequest, v1::AskSystem
             self->End(wants.status());
             return;
           }
-          self->Join(*std::move(wants));
+          // Not on the engine's thread: the audit log writes to the disk.
+          self->pool_.Submit(
+              [self, wants = *std::move(wants)]() mutable { self->Join(std::move(wants)); });
         });
   }
 
@@ -309,6 +318,7 @@ class AskerStream final : public RelayStream<v1::AskSystemRequest, v1::AskSystem
   Engine& engine_;
   SystemRelay& relay_;
   AuditLog& audit_;
+  ThreadPool& pool_;
   const Caller caller_;
   const std::string peer_;
 };
@@ -395,8 +405,9 @@ class PlaceStream final : public RelayStream<v1::ServeSystemRequest, v1::ServeSy
 }  // namespace
 
 grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* StreamAsker(
-    Engine& engine, SystemRelay& relay, AuditLog& audit, const CallContext& call) {
-  const auto stream = std::make_shared<AskerStream>(engine, relay, audit, call);
+    Engine& engine, SystemRelay& relay, AuditLog& audit, ThreadPool& pool,
+    const CallContext& call) {
+  const auto stream = std::make_shared<AskerStream>(engine, relay, audit, pool, call);
   stream->Begin();
   return stream.get();
 }

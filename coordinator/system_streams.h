@@ -5,6 +5,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
 #include "concur/v1/worker.pb.h"
 #include "coordinator/audit_log.h"
@@ -17,7 +18,7 @@ namespace concur {
 // The sweep's owner, or an admin, asks. That it begins is audited; its end is audited as every
 // call's. All outlive the stream.
 grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* StreamAsker(
-    Engine& engine, SystemRelay& relay, AuditLog& audit, const CallContext& call);
+    Engine& engine, SystemRelay& relay, AuditLog& audit, ThreadPool& pool, const CallContext& call);
 
 grpc::ServerBidiReactor<v1::ServeSystemRequest, v1::ServeSystemResponse>* StreamPlace(
     SystemRelay& relay);

@@ -133,17 +133,45 @@ TEST_F(SystemRelayTest, AQuestionWithWhichPlacesAreLostAgainAndAgainFails) {
   Ask(asker, "Who?");
   for (int i = 0; i < RelayLimits().losses_max; ++i) {
     EXPECT_FALSE(AnswerTo(asker).has_value());
-    relay_.ClosePlace(OpenPlace(Offered("a")), "no python3.99 here");
+    const uint64_t lost = OpenPlace(Offered("a"));
+    Prepare(lost);
+    EXPECT_EQ(QuestionAt(lost), "Who?");
+    relay_.ClosePlace(lost, "out of memory");
+    relay_.ClosePlace(OpenPlace(Offered("b")), "");
   }
   const auto answer = AnswerTo(asker);
   ASSERT_TRUE(answer.has_value());
   EXPECT_FALSE(answer->answered);
-  EXPECT_THAT(answer->text, HasSubstr("a: no python3.99 here"));
+  EXPECT_THAT(answer->text, HasSubstr("on 3 workers; last, a: out of memory"));
   // The next question begins anew.
   Ask(asker, "Where?");
   const uint64_t place = OpenPlace(Offered("b"));
   Prepare(place);
   EXPECT_EQ(QuestionAt(place), "Where?");
+}
+
+TEST_F(SystemRelayTest, OneThatCannotBePreparedKeepsNoPlaceFromOthersAndEnds) {
+  const uint64_t broken = Open();
+  Ask(broken, "Who?");
+  const uint64_t first = OpenPlace(Offered("a"));
+  const uint64_t other = Open();
+  relay_.ClosePlace(first, "no python3.99 here");
+  const uint64_t second = OpenPlace(Offered("a"));
+  EXPECT_EQ(StandingOf(other).worker, "a") << "the older one has failed before";
+  Prepare(second);
+  for (int i = 1; i < RelayLimits().failed_preparations_max; ++i) {
+    EXPECT_EQ(StandingOf(broken).state, State::kWaiting);
+    relay_.ClosePlace(OpenPlace(Offered("b")), "no python3.99 here");
+  }
+  const auto taken = relay_.TakeForAsker(broken);
+  ASSERT_TRUE(taken.has_value() && std::holds_alternative<absl::Status>(*taken));
+  EXPECT_THAT(std::get<absl::Status>(*taken),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("5 times in a row; last, b: no python3.99 here")));
+  EXPECT_FALSE(relay_.TakeForAsker(broken).has_value()) << "once";
+  OpenPlace(Offered("c"));
+  EXPECT_EQ(relay_.BrokenInvariant(), "");
+  EXPECT_EQ(StandingOf(Open()).worker, "c") << "it takes no more places";
 }
 
 TEST_F(SystemRelayTest, ANewQuestionReplacesOneThatIsNotAnswered) {
@@ -219,6 +247,27 @@ TEST_F(SystemRelayTest, ThereIsALimitOfConversationsAndPlaces) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("there are 1")));
   EXPECT_THAT(relay.OpenPlace(Offered("b"), nobody).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("there are 1")));
+}
+
+TEST_F(SystemRelayTest, OneUserOrWorkerDoesNotTakeAll) {
+  SystemRelay::Wants wants = Wanted();
+  wants.user = "eve";
+  for (size_t i = 0; i < RelayLimits().conversations_of_user_max; ++i) {
+    Open(wants);
+  }
+  EXPECT_THAT(relay_.OpenConversation(wants, [] {}).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("eve has 8")));
+  wants.user = "ada";
+  Open(wants);
+  const uint64_t first = OpenPlace(Offered("a"));
+  for (int i = 1; i < kServePlacesMax; ++i) {
+    OpenPlace(Offered("a"));
+  }
+  EXPECT_THAT(relay_.OpenPlace(Offered("a"), [] {}).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("a has 64 places")));
+  OpenPlace(Offered("b"));
+  relay_.ClosePlace(first, "");
+  OpenPlace(Offered("a"));
 }
 
 TEST_F(SystemRelayTest, ACoordinatorThatStopsEndsBothSides) {
@@ -342,7 +391,9 @@ class RelayWorld {
       EXPECT_OK(relay_.Ask(id, {number_, "A passage.", asker.question}));
       return;
     }
-    TakeAnswer(id, asker);
+    if (!TakeAnswer(id, asker)) {
+      askers_.erase(one);
+    }
   }
 
   std::optional<SystemRelay::ForAsker> TakeForAsker(uint64_t id) {
@@ -374,11 +425,16 @@ class RelayWorld {
     return taken;
   }
 
-  void TakeAnswer(uint64_t id, Asker& asker) {
+  // False: its conversation is over.
+  bool TakeAnswer(uint64_t id, Asker& asker) {
     const auto taken = TakeForAsker(id);
+    if (taken && std::holds_alternative<absl::Status>(*taken)) {
+      relay_.CloseConversation(id);
+      return false;
+    }
     const auto* answer = taken ? std::get_if<ServedAnswer>(&*taken) : nullptr;
     if (answer == nullptr) {
-      return;
+      return true;
     }
     if (!asker.waits || answer->number != asker.asked) {
       Wrong("an answer that nobody waits for");
@@ -386,6 +442,7 @@ class RelayWorld {
       Wrong("the answer to another question");
     }
     asker.waits = false;
+    return true;
   }
 
   void ActAsWorker(std::map<uint64_t, Worker>::iterator one) {
@@ -426,8 +483,8 @@ class RelayWorld {
       for (auto it = workers_.begin(); it != workers_.end();) {
         ActAsWorker(it++);
       }
-      for (auto& [id, asker] : askers_) {
-        TakeAnswer(id, asker);
+      for (auto it = askers_.begin(); it != askers_.end();) {
+        it = TakeAnswer(it->first, it->second) ? std::next(it) : askers_.erase(it);
       }
       Check();
     }
