@@ -29,6 +29,9 @@ inline constexpr absl::Duration kServedAnswerTimeMax = absl::Minutes(10);
 // For the first answer after a start, which loads the system.
 inline constexpr absl::Duration kServedStartTime = absl::Minutes(2);
 
+// For a system whose approach asks for no memory.
+inline constexpr int64_t kServedMemoryBytes = int64_t{8} << 30;
+
 // Systems that one worker serves at a time.
 inline constexpr int kServePlacesMax = 64;
 

@@ -127,8 +127,9 @@ struct WorkerOptions {
   int64_t memory_bytes = 0;
   int32_t gpus = 0;
   int32_t slots = 0;  // concurrent jobs; 0: as many as fit
-  // Systems that answer questions at a time, beside the jobs (worker/system_host.h).
-  int32_t serve_systems = 1;
+  // Systems that answer questions at a time, beside the jobs and their room
+  // (worker/system_host.h): whoever runs the worker has to keep some for them.
+  int32_t serve_systems = 0;
   int64_t log_bytes_max = int64_t{16} << 20;
   int64_t output_bytes_max = int64_t{16} << 30;     // of one attempt's directory
   int64_t checkpoint_bytes_max = int64_t{8} << 30;  // of what an attempt leaves for the next one

@@ -112,7 +112,7 @@ void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--slots", flags.slots, "jobs at a time (default: as many as fit)");
   app.AddOption("--serve-systems", flags.serve_systems,
                 "trained systems that answer questions here at a time, for concur annotate, beside "
-                "the jobs and their room; 0: none (default: 1)")
+                "the jobs and their room: keep memory and GPUs for them (default: 0)")
       ->InRange<int>(0, kServePlacesMax);
   app.AddOption("--label", flags.labels,
                 "KEY=VALUE that jobs can ask for (resources.labels); repeatable");

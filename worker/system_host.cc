@@ -169,11 +169,13 @@ void SystemHost::Run(size_t place) {
   }
 }
 
-uint64_t SystemHost::GpuMask(int32_t gpus) const {
-  // The last ones: jobs get the first that are free.
+uint64_t SystemHost::GpuMask(size_t place, int32_t gpus) const {
+  // From the last one down: jobs get the first that are free.
+  const auto all = static_cast<size_t>(worker_.capacity.gpus);
+  const size_t count = std::min(static_cast<size_t>(gpus), all);
   uint64_t mask = 0;
-  for (int32_t i = std::max(worker_.capacity.gpus - gpus, 0); i < worker_.capacity.gpus; ++i) {
-    mask |= uint64_t{1} << i;
+  for (size_t i = 0; i < count; ++i) {
+    mask |= uint64_t{1} << (all - 1 - (place * count + i) % all);
   }
   return mask;
 }
@@ -200,7 +202,7 @@ bool SystemHost::Serve(size_t place, ServingStream& stream) {
     return false;
   }
   JobOrder job = PredictingOrder(*order);
-  job.gpu_mask = GpuMask(job.resources.gpus);
+  job.gpu_mask = GpuMask(place, job.resources.GpuCount());
   const RunPaths paths = workplace_.directories.PathsOf(job, absl::StrCat("serve-", place));
   const RunDirectoryScope scope(workplace_.directories, paths);
   const LogFields fields = {{"job", job.id.job.ToString()}, {"owner", job.owner}};
@@ -228,7 +230,8 @@ bool SystemHost::Serve(size_t place, ServingStream& stream) {
   served.directory = paths.directory;
   served.log = paths.log;
   served.log_bytes_max = kLogBytesMax;
-  served.memory_bytes_max = job.resources.memory_bytes;
+  served.memory_bytes_max =
+      job.resources.memory_bytes > 0 ? job.resources.memory_bytes : kServedMemoryBytes;
   served.disk_bytes_max = workplace_.options.output_bytes_max;
   served.answer_max = order->answer_max;
   served.is_canceled = [&stream] { return stream.ended(); };

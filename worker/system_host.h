@@ -56,7 +56,8 @@ class SystemHost {
                        PreparedSystem& prepared);
   // Waits unless it is the end.
   void Pause(absl::Duration duration);
-  uint64_t GpuMask(int32_t gpus) const;
+  // As far as there are enough, places have different ones.
+  uint64_t GpuMask(size_t place, int32_t gpus) const;
 
   Clock& clock_;
   ServingGateway& gateway_;

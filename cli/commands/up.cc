@@ -234,6 +234,8 @@ absl::Status Local::Start() {
                    absl::StrCat(data(), "/workers/", worker.name),
                    "--cpus",
                    CpusOfEach(),
+                   "--serve-systems",
+                   "1",
                    "--token-file",
                    credentials().token};
     CONCUR_RETURN_IF_ERROR(MakeDirectories(worker.argv[6], 0700));

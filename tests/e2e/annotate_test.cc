@@ -197,7 +197,8 @@ class ServedElsewhereTest : public ::testing::Test {
     cluster_.Write("sweep.yaml", kTellingSweep);
     cluster_.StartCoordinator();
   }
-  void StartWorker(const std::string& name, const std::vector<std::string>& more = {}) {
+  void StartWorker(const std::string& name,
+                   const std::vector<std::string>& more = {"--serve-systems", "1"}) {
     cluster_.SetWorkerEnvironment({{"WHERE", name}, {"PIDS", cluster_.File("pids-" + name)}});
     std::vector<std::string> arguments = {"--env-pass", "WHERE", "--env-pass", "PIDS"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -316,7 +317,7 @@ TEST_F(ServedElsewhereTest, AnnotateUsesAWorkerThatServesElseThisMachine) {
   cluster_.Write("train.jsonl", kTrainData);
   cluster_.Write("span.yaml", kSpanApproach);
   cluster_.Write("span-sweep.yaml", kSpanSweep);
-  StartWorker("none", {"--serve-systems", "0"});
+  StartWorker("none", {});  // none serves unless it is told to
   const Output trained = cluster_.RunSweep("span-sweep.yaml");
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   int run = 0;
@@ -339,6 +340,7 @@ TEST_F(ServedElsewhereTest, AnnotateUsesAWorkerThatServesElseThisMachine) {
   EXPECT_THAT(serve("worker", "a"), HasSubstr("the system answers on a"));
   EXPECT_TRUE(Eventually([&] { return Serving().empty(); })) << "its room is gone";
   EXPECT_THAT(serve("auto", "a"), HasSubstr("the system answers on a"));
+  EXPECT_TRUE(Eventually([&] { return Serving().empty(); })) << "its room is gone";
   EXPECT_THAT(serve("here", ""), Not(HasSubstr("answers on")));
 }
 

@@ -166,6 +166,7 @@ class SystemHostTest : public ExecutorFixture {
   void Host() {
     WorkerInfo worker;
     worker.name = "w";
+    worker.capacity.gpus = 2;
     host_ = std::make_unique<SystemHost>(
         clock_, serving_, executor_->workplace(), worker,
         SystemHost::Options{.places = 1, .backoff_min = absl::Milliseconds(1)});
@@ -224,6 +225,15 @@ TEST_F(SystemHostTest, ASystemAnswersWithItsFilesAndVariablesAndGoesWhenNobodyAs
   serving_.Order(2, Served(Replying("again")));
   ASSERT_TRUE(serving_.AwaitPrepared());
   EXPECT_EQ(serving_.Ask(3).text, "again");
+}
+
+TEST_F(SystemHostTest, APartOfAGpuIsAGpu) {
+  Host();
+  ServeOrder order = Served(Replying("GPU $CUDA_VISIBLE_DEVICES"));
+  order.resources.gpu_share = 50;
+  serving_.Order(1, order);
+  ASSERT_TRUE(serving_.AwaitPrepared());
+  EXPECT_EQ(serving_.Ask(1).text, "GPU 1") << "the last one";
 }
 
 TEST_F(SystemHostTest, WhatASystemPrintsCannotHurt) {
