@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "annotation/system.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,9 +58,10 @@ class LocalSystem final : public System {
                                      const std::string& question) override {
     return system_.Answer(passage, question);
   }
+  void Cancel() override { canceled_ = true; }
 
  private:
-  static worker::ServedSystemOptions ServedOptions(const SystemOptions& options) {
+  worker::ServedSystemOptions ServedOptions(const SystemOptions& options) {
     worker::ServedSystemOptions served;
     served.start = [options](const worker::Streams& streams) {
       return StartSystem(options, streams);
@@ -69,10 +71,12 @@ class LocalSystem final : public System {
     served.memory_bytes_max = options.memory_bytes_max;
     served.start_max = options.start_max;
     served.answer_max = options.answer_max;
+    served.is_canceled = [this] { return canceled_.load(); };
     served.hint = [log = options.log] { return absl::StrCat(" (its log: ", log, ")"); };
     return served;
   }
 
+  std::atomic<bool> canceled_ = false;
   worker::ProcessTable processes_;
   worker::ServedSystem system_;
 };

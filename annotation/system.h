@@ -17,7 +17,7 @@
 
 namespace concur::annotation {
 
-// Thread-compatible, but for Standing. Used by threads that outlive it.
+// Thread-compatible, but for Cancel and Standing. Used by threads that outlive it.
 class System {
  public:
   virtual ~System() = default;
@@ -25,6 +25,8 @@ class System {
   // says why.
   virtual absl::StatusOr<std::string> Answer(const std::string& passage,
                                              const std::string& question) = 0;
+  // What Answer waits for ends, now and later. Any thread may call it.
+  virtual void Cancel() = 0;
   // Why it cannot answer right now, for annotators; "" when it can. Any thread may ask.
   virtual std::string Standing() const { return ""; }
 };
@@ -37,7 +39,7 @@ struct SystemOptions {
   std::string log;                           // file for its standard error, emptied at each start
   const Confinement* confinement = nullptr;  // null: none. Outlives the system
   // Of all its processes together; 0: no limit.
-  int64_t memory_bytes_max = int64_t{8} << 30;
+  int64_t memory_bytes_max = kServedMemoryBytes;
   int64_t processes_max = 4096;  // threads included; where there are control groups
   // For the first answer after a start; answer_max when that is longer.
   absl::Duration start_max = kServedStartTime;

@@ -58,9 +58,11 @@ absl::StatusOr<std::string> AnswerIn(const std::string& line, const std::string&
     return absl::UnavailableError(
         absl::StrCat(R"(printed a line that is not {"id": ")", id, R"(", "answer": "…"})"));
   }
-  if (answer->size() > kServedAnswerBytesMax) {
+  // What the coordinator would refuse is the system's failure, not the worker's.
+  if (const absl::Status valid = ValidateServedAnswer({0, true, *answer}, FieldPath("answer"));
+      !valid.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("answered with more than ", kServedAnswerBytesMax, " bytes"));
+        absl::StrCat("printed an answer that cannot be shown: ", valid.message()));
   }
   return *answer;
 }

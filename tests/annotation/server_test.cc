@@ -53,6 +53,7 @@ class FakeSystem : public System {
     asked += passage + "|" + question + "\n";
     return answer;
   }
+  void Cancel() override {}
   absl::StatusOr<std::string> answer = std::string("Vienna");
   std::string asked;
   std::function<void()> before = [] {};

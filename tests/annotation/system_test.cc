@@ -121,12 +121,21 @@ TEST_F(SystemTest, WhatIsNoAnswerIsRefusedWithWhatWasPrinted) {
         << script;
   }
   EXPECT_THAT(Serve(Replies("\"'$(head -c 5000 /dev/zero | tr '\\0' x)'\""))->Answer("A.", "B?"),
-              StatusIs(kUnavailable, HasSubstr("more than 4096 bytes")));
+              StatusIs(kUnavailable, HasSubstr("at most 4096 bytes, got 5000")));
+  EXPECT_THAT(Serve(Replies("\"a\\\\u0000b\""))->Answer("A.", "B?"),
+              StatusIs(kUnavailable, HasSubstr("without NUL")));
 }
 
 TEST_F(SystemTest, OneThatPrintsWithoutEndIsStopped) {
   EXPECT_THAT(Serve("cat /dev/zero")->Answer("The Alps.", "What?"),
               StatusIs(kUnavailable, HasSubstr("line of more than")));
+}
+
+TEST_F(SystemTest, ACanceledOneIsNotWaitedFor) {
+  const auto system = Serve("sleep 1000", absl::Minutes(10));
+  std::thread cancels([&system] { system->Cancel(); });
+  EXPECT_THAT(system->Answer("A.", "B?"), StatusIs(kUnavailable, HasSubstr("nobody asks")));
+  cancels.join();
 }
 
 TEST_F(SystemTest, OneThatHangsIsKilledWithItsChildren) {

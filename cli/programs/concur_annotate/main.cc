@@ -295,6 +295,7 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
     return !room->room().annotators().contains(name);
   });
   NoteTooFewValidators(room->room(), static_cast<size_t>(added), context);
+  annotation::System* const answering = system.get();
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<annotation::AnnotationServer> server,
                           annotation::AnnotationServer::Start(
                               clock, std::move(room), std::move(system),
@@ -307,6 +308,9 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   });
   CONCUR_RETURN_IF_ERROR(PrintLinks(*server, names, context));
   ended.WaitForNotification();
+  if (answering != nullptr) {
+    answering->Cancel();  // the server waits for the requests that it has
+  }
   return absl::OkStatus();
 }
 

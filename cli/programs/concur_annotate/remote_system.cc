@@ -28,6 +28,7 @@ using Progress = v1::AskSystemResponse::Status;
 
 constexpr absl::Duration kBackoffMin = absl::Seconds(1);
 constexpr absl::Duration kBackoffMax = absl::Seconds(60);
+constexpr char kNoAnswer[] = "the coordinator does not answer";
 // For what the coordinator says first.
 constexpr absl::Duration kFirstWordMax = absl::Seconds(30);
 
@@ -64,11 +65,7 @@ class GrpcRemoteSystem final : public RemoteSystem {
   GrpcRemoteSystem(RemoteSystemOptions options, std::unique_ptr<v1::Coordinator::Stub> stub)
       : options_(std::move(options)), stub_(std::move(stub)), thread_([this] { Run(); }) {}
   ~GrpcRemoteSystem() override {
-    {
-      MutexLock lock(mutex_);
-      stopping_ = true;
-      Notify();
-    }
+    GrpcRemoteSystem::Cancel();
     thread_.join();
   }
 
@@ -92,6 +89,27 @@ class GrpcRemoteSystem final : public RemoteSystem {
       return absl::UnavailableError(trouble_);
     }
     return progress_->places();
+  }
+
+  bool AwaitWorker(absl::Duration wait_max) override {
+    const absl::Time end = absl::Now() + wait_max;
+    MutexLock lock(mutex_);
+    while (refused_.ok() && !stopping_ && absl::Now() < end) {
+      if (progress_.has_value() && !progress_->worker().empty()) {
+        return true;
+      }
+      if (progress_.has_value() && progress_->places() == 0) {
+        return false;
+      }
+      changed_.WaitWithTimeout(mutex_, end - absl::Now());
+    }
+    return false;
+  }
+
+  void Cancel() override {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    Notify();
   }
 
   std::string Standing() const override {
@@ -139,6 +157,9 @@ class GrpcRemoteSystem final : public RemoteSystem {
       if (!refused_.ok()) {
         return absl::UnavailableError(refused_.message());
       }
+      if (stopping_) {
+        return absl::UnavailableError("the room is being closed");
+      }
       const bool is_served = progress_.has_value() && !progress_->worker().empty();
       const absl::Duration left = begin + (is_served ? served_max : unserved_max) - absl::Now();
       if (left <= absl::ZeroDuration()) {
@@ -157,35 +178,59 @@ class GrpcRemoteSystem final : public RemoteSystem {
 
   void Run() {
     absl::Duration backoff = kBackoffMin;
-    bool has_heard = false;
     for (;;) {
       AskStream stream(
           [this](auto* context, auto* reactor) { stub_->async()->AskSystem(context, reactor); });
       if (Follow(stream)) {
-        has_heard = true;
         backoff = kBackoffMin;
       }
+      if (!TakeEnd(stream)) {
+        return;
+      }
+      Pause(backoff);
+      backoff = std::min(2 * backoff, kBackoffMax);
+    }
+  }
+
+  // Whether another stream is to follow.
+  bool TakeEnd(AskStream& stream) {
+    std::string trouble;
+    bool goes_on = false;
+    {
       MutexLock lock(mutex_);
       stream_ = nullptr;
       if (stopping_) {
-        return;
+        return false;
       }
       const absl::Status status = stream.WaitForStatus();
       progress_.reset();
-      trouble_ = absl::StrCat("the coordinator's stream ended: ", status.message());
+      trouble = absl::StrCat("the coordinator's stream ended: ", status.message());
       // A room that is open goes on: a token that has expired may be renewed.
-      if (!has_heard && !MayBeRepeated(status)) {
+      if (!has_answered_ && !MayBeRepeated(status)) {
         refused_ = status;
       }
+      goes_on = refused_.ok();
+      if (std::exchange(trouble_, trouble) == trouble) {
+        trouble.clear();  // said before
+      }
       changed_.NotifyAll();
-      if (!refused_.ok()) {
-        return;
-      }
-      const absl::Time end = absl::Now() + backoff;
-      while (!stopping_ && absl::Now() < end) {
-        changed_.WaitWithTimeout(mutex_, end - absl::Now());
-      }
-      backoff = std::min(2 * backoff, kBackoffMax);
+    }
+    Say(trouble);
+    return goes_on;
+  }
+
+  void Pause(absl::Duration duration) {
+    const absl::Time end = absl::Now() + duration;
+    MutexLock lock(mutex_);
+    while (!stopping_ && absl::Now() < end) {
+      changed_.WaitWithTimeout(mutex_, end - absl::Now());
+    }
+  }
+
+  // "": nothing.
+  void Say(const std::string& change) const {
+    if (!change.empty() && options_.on_change != nullptr) {
+      options_.on_change(change);
     }
   }
 
@@ -235,6 +280,7 @@ class GrpcRemoteSystem final : public RemoteSystem {
       if (response.has_answer()) {
         absl::StatusOr<ServedAnswer> answer = rpc::FromProto(response.answer());
         if (answer.ok()) {
+          has_answered_ = has_answered_ || answer->answered;
           answer_ = *std::move(answer);
         }
       } else {
@@ -242,12 +288,11 @@ class GrpcRemoteSystem final : public RemoteSystem {
         progress_ = response.status();
         change = ProgressText(*progress_);
         change = change == before ? "" : change;
+        trouble_ = kNoAnswer;  // the next one is news
       }
       changed_.NotifyAll();
     }
-    if (!change.empty() && options_.on_change != nullptr) {
-      options_.on_change(change);
-    }
+    Say(change);
   }
 
   const RemoteSystemOptions options_;
@@ -258,8 +303,9 @@ class GrpcRemoteSystem final : public RemoteSystem {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   AskStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;       // the thread's; null: none is open
   std::optional<Progress> progress_ ABSL_GUARDED_BY(mutex_);  // of the open stream
-  std::string trouble_ ABSL_GUARDED_BY(mutex_) = "the coordinator does not answer";
+  std::string trouble_ ABSL_GUARDED_BY(mutex_) = kNoAnswer;
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);  // for good
+  bool has_answered_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<ServedQuestion> question_ ABSL_GUARDED_BY(mutex_);
   std::optional<ServedAnswer> answer_ ABSL_GUARDED_BY(mutex_);

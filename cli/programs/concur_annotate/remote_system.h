@@ -37,6 +37,8 @@ class RemoteSystem : public annotation::System {
   // Waits for what the coordinator says first: how many places of workers could have the system,
   // taken ones included. What it refuses, as it says it.
   virtual absl::StatusOr<size_t> CountPlaces() = 0;
+  // Waits until a worker has the system, as long as there are places for it. False: none has it.
+  virtual bool AwaitWorker(absl::Duration wait_max) = 0;
   // As Answer, without limit of time while no worker has said anything about it.
   virtual absl::StatusOr<std::string> AnswerAtLast(const std::string& passage,
                                                    const std::string& question) = 0;

@@ -133,6 +133,9 @@ absl::StatusOr<bool> MayBeRemote(const AnnotateFlags& flags) {
   return true;
 }
 
+// As others may keep the places for weeks.
+constexpr absl::Duration kWorkerWait = absl::Minutes(1);
+
 // Null when it is to answer here.
 absl::StatusOr<std::unique_ptr<RemoteSystem>> FindWorker(const AnnotateFlags& flags,
                                                          const spec::ServedApproach& served,
@@ -151,13 +154,14 @@ absl::StatusOr<std::unique_ptr<RemoteSystem>> FindWorker(const AnnotateFlags& fl
     CONCUR_RETURN_IF_ERROR(places.status());
     return remote;
   }
-  if (places.ok() && *places > 0) {
+  if (places.ok() && *places > 0 && remote->AwaitWorker(kWorkerWait)) {
     return remote;
   }
-  PrintNote(context,
-            absl::StrCat("the system answers on this machine: ",
-                         places.ok() ? "no worker serves systems and has what this one asks for"
-                                     : places.status().message()));
+  PrintNote(context, absl::StrCat("the system answers on this machine: ",
+                                  !places.ok() ? places.status().message()
+                                  : *places > 0
+                                      ? "the workers that could have it serve others"
+                                      : "no worker serves systems and has what this one asks for"));
   return nullptr;
 }
 
