@@ -18,6 +18,7 @@
 #include "core/sweep.h"
 #include "spec/code_files.h"
 #include "spec/resources_yaml.h"
+#include "spec/tags_yaml.h"
 #include "spec/train_from_yaml.h"
 #include "spec/value.h"
 
@@ -80,7 +81,6 @@ absl::StatusOr<ServedApproach> LoadServedApproach(
 // The position of a request at `path` ("train.resources"), and of its labels.
 void NoteRequest(const std::string& path, const Value& request, Places* places);
 TimeoutRequest ReadTimeouts(const Value& value);
-Tags ReadTags(const Value& value);
 Variables VariablesFrom(const std::map<std::string, std::string>& variables);
 
 // Opens, parses and substitutes a file. Errors about unreadable files have the position of

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "spec/approach_yaml.h"
+#include "spec/tags_yaml.h"
 
 namespace concur::spec {
 

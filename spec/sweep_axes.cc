@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -191,6 +192,7 @@ void SweepReader::AddTrainSet(uint32_t index, const std::string& place) {
 void SweepReader::ReadTrainOn(const std::optional<Value>& value) {
   const SweepSpec& spec = sweep_.spec;
   const auto benchmark_count = static_cast<uint32_t>(spec.benchmarks.size());
+  const std::set<std::string> started_from = StartedFrom();
   std::vector<uint32_t> selected;
   if (value) {
     selected = Select(*value, BenchmarksAndMixtures());
@@ -199,7 +201,7 @@ void SweepReader::ReadTrainOn(const std::optional<Value>& value) {
       // A text that is there to be pretrained on is nothing to fine-tune on.
       const bool is_plain = i < benchmark_count;
       const bool is_text =
-          is_plain && !spec.benchmarks[i].test && IsStartedFrom(spec.benchmarks[i].name);
+          is_plain && !spec.benchmarks[i].test && started_from.contains(spec.benchmarks[i].name);
       if (!is_plain || (spec.benchmarks[i].train && !is_text)) {
         selected.push_back(i);
       }
@@ -217,16 +219,21 @@ void SweepReader::ReadTrainOn(const std::optional<Value>& value) {
   }
   for (uint32_t i = 0; i < mixtures_.size(); ++i) {
     if (!std::binary_search(selected.begin(), selected.end(), benchmark_count + i) &&
-        !IsStartedFrom(mixtures_[i].name)) {
+        !started_from.contains(mixtures_[i].name)) {
       sweep_.warnings.push_back(absl::StrCat(mixture_places_[i], "the mixture \"",
                                              mixtures_[i].name, "\" is not in train_on"));
     }
   }
 }
 
-bool SweepReader::IsStartedFrom(const std::string& train_set) const {
-  return std::any_of(stages_.begin(), stages_.end(),
-                     [&](const auto& stage) { return stage.second.benchmark == train_set; });
+std::set<std::string> SweepReader::StartedFrom() const {
+  std::set<std::string> names;
+  for (const auto& [approach, use] : stages_) {
+    if (use.benchmark != kSameTrainSet) {
+      names.insert(use.benchmark);
+    }
+  }
+  return names;
 }
 
 void SweepReader::LinkStages() {
@@ -243,13 +250,19 @@ void SweepReader::LinkStages() {
     return found == names.end() ? std::nullopt
                                 : std::optional(static_cast<uint32_t>(found - names.begin()));
   };
+  const std::vector<std::string> approaches = Approaches().names;
+  const std::vector<std::string> benchmarks = BenchmarksAndMixtures().names;
+  std::map<std::string, uint32_t> train_sets;
+  for (uint32_t i = 0; i < spec.train_sets.size(); ++i) {
+    train_sets.emplace(spec.train_sets[i].name, i);
+  }
   for (const auto& [approach, use] : stages_) {
-    const auto source = find(Approaches().names, use.approach, use.approach_place, "an approach");
+    const auto source = find(approaches, use.approach, use.approach_place, "an approach");
     TrainFrom from;
     from.approach = source.value_or(0);
     if (use.benchmark != kSameTrainSet) {
-      const auto index = find(BenchmarksAndMixtures().names, use.benchmark, use.benchmark_place,
-                              "a benchmark or mixture, or same");
+      const auto index =
+          find(benchmarks, use.benchmark, use.benchmark_place, "a benchmark or mixture, or same");
       if (!index) {
         continue;
       }
@@ -260,10 +273,10 @@ void SweepReader::LinkStages() {
                          use.benchmark, "\""));
         continue;
       }
-      const std::vector<std::string> train_sets = TrainSets().names;
-      const auto found = std::find(train_sets.begin(), train_sets.end(), use.benchmark);
-      from.train_set = static_cast<uint32_t>(found - train_sets.begin());
-      if (found == train_sets.end()) {
+      const auto [train_set, is_new] =
+          train_sets.emplace(use.benchmark, static_cast<uint32_t>(spec.train_sets.size()));
+      from.train_set = train_set->second;
+      if (is_new) {
         AddTrainSet(*index, use.benchmark_place);
         spec.train_sets.back().source_only = true;
       }

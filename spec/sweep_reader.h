@@ -89,8 +89,8 @@ class SweepReader {
   void ReadMixture(const Value& value);
   void ReadTrainOn(const std::optional<Value>& value);
   void AddTrainSet(uint32_t index, const std::string& place);
-  // Whether an approach starts from what was trained on the benchmark or mixture.
-  bool IsStartedFrom(const std::string& train_set) const;
+  // The benchmarks and mixtures that train_from names.
+  std::set<std::string> StartedFrom() const;
   // Finds what the approaches' train_from name, once the train sets are read.
   void LinkStages();
   void ReadEvaluateOn(const Value& value);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tags and labels of a file: a list of names, or a map.
+#ifndef CONCUR_SPEC_TAGS_YAML_H_
+#define CONCUR_SPEC_TAGS_YAML_H_
+
+#include "core/sweep.h"
+#include "spec/value.h"
+
+namespace concur::spec {
+
+Tags ReadTags(const Value& value);
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_TAGS_YAML_H_
