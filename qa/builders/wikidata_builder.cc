@@ -74,8 +74,8 @@ absl::Status ForEachEdge(const std::string& path, const OnEdge& on_edge) {
             static_cast<size_t>(std::find(fields.begin(), fields.end(), names[i]) - fields.begin());
         fields_min = std::max(fields_min, columns[i] + 1);
       }
-      id_column =
-          static_cast<size_t>(std::find(fields.begin(), fields.end(), "id") - fields.begin());
+      const auto id = std::find(fields.begin(), fields.end(), "id");
+      id_column = id == fields.end() ? SIZE_MAX : static_cast<size_t>(id - fields.begin());
       return fields_min <= fields.size()
                  ? absl::OkStatus()
                  : absl::InvalidArgumentError(absl::StrCat(
@@ -284,14 +284,15 @@ absl::Status GraphReader::ReadInverses() {
     const size_t number = properties_.Find(property);
     if (number < graph_.properties.size()) {
       TripleGraph::Property& found = graph_.properties[number];
-      found.symmetric = found.symmetric || property == inverse;
       if (found.inverse_labels.empty()) {
         found.inverse_labels = labels_.Of(inverse);
+        found.symmetric = property == inverse;
       }
     }
   };
   std::vector<std::pair<std::string, std::string>> constraints;  // property, edge id
   absl::flat_hash_map<std::string, std::string> qualifiers;      // P2306 by edge id
+  std::vector<std::string> symmetric;                            // properties
   std::vector<std::pair<std::string, std::string>> items;        // property, P7087
   CONCUR_RETURN_IF_ERROR(ForEachFile("inverses", [&](const std::string& path) {
     return ForEachEdge(path, [&](const Edge& edge, const std::string&) {
@@ -302,7 +303,7 @@ absl::Status GraphReader::ReadInverses() {
       } else if (property == "P2302" && object == "Q21510855" && !id.empty()) {
         constraints.emplace_back(std::string(subject), std::string(id));
       } else if (property == "P2302" && object == "Q21510862") {
-        set(subject, subject);
+        symmetric.emplace_back(subject);
       } else if (property == "P2306") {
         qualifiers.emplace(std::string(subject), std::string(object));
       } else if (property == "P7087") {
@@ -315,6 +316,9 @@ absl::Status GraphReader::ReadInverses() {
     if (const auto inverse = qualifiers.find(id); inverse != qualifiers.end()) {
       set(property, inverse->second);
     }
+  }
+  for (const std::string& property : symmetric) {
+    set(property, property);
   }
   for (const auto& [property, item] : items) {
     set(property, item);

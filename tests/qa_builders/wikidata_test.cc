@@ -187,6 +187,16 @@ TEST_F(WikidataBuilderTest, ConstraintsAndLabelItemsOfPropertiesSayTheirInverses
                               "e1\tP17\tP2302\tQ21510855\n"),
             (Found{"holds", "twins"}));
   EXPECT_EQ(predicates(item + "P17\tP1696\tP99\n"), (Found{"holds", "twins"}));
+  // Both count before a symmetric constraint, in whatever order the lines are.
+  const std::string also_symmetric = "P17\tP2302\tQ21510862\n";
+  EXPECT_EQ(predicates(also_symmetric + "P17\tP1696\tP99\n"), (Found{"holds", "twins"}));
+  EXPECT_EQ(predicates("P17\tP1696\tP99\n" + also_symmetric), (Found{"holds", "twins"}));
+  EXPECT_EQ(predicates(head + "e3\tP17\tP2302\tQ21510862\ne2\te1\tP2306\tP99\n"
+                              "e1\tP17\tP2302\tQ21510855\n"),
+            (Found{"holds", "twins"}));
+  // Without a column of ids, a field more is none.
+  EXPECT_EQ(predicates("node1\tlabel\tnode2\nP17\tP2302\tQ21510855\te1\ne1\tP2306\tP99\n"),
+            (Found{"lies in", "twins"}));
   // A symmetric property keeps its label; its triple is swapped.
   Write("inverses", symmetric);
   const Dataset set = BuildTrain(
