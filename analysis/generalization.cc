@@ -60,18 +60,23 @@ Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup
   return average;
 }
 
-// References stand below the others, without a rank.
+// Below those with a rank stand approaches without an average, and references at the end.
 void AssignRanks(const ScoreTable& table, bool minimized, std::vector<RankedApproach>& approaches) {
-  const auto is_ranked = [&table](const RankedApproach& one) {
-    return one.averages[0].value.has_value() && !table.approaches()[one.approach].is_reference;
+  const auto part_of = [&table](const RankedApproach& one) {
+    return table.approaches()[one.approach].is_reference ? 2
+           : one.averages[0].value.has_value()           ? 0
+                                                         : 1;
   };
   std::stable_sort(approaches.begin(), approaches.end(),
                    [&](const RankedApproach& x, const RankedApproach& y) {
                      const std::optional<double>& a = x.averages[0].value;
                      const std::optional<double>& b = y.averages[0].value;
-                     return is_ranked(x) && (!is_ranked(y) || (minimized ? *a < *b : *a > *b));
+                     if (part_of(x) != part_of(y) || part_of(x) > 0) {
+                       return part_of(x) < part_of(y);
+                     }
+                     return minimized ? *a < *b : *a > *b;
                    });
-  for (size_t i = 0; i < approaches.size() && is_ranked(approaches[i]); ++i) {
+  for (size_t i = 0; i < approaches.size() && part_of(approaches[i]) == 0; ++i) {
     const bool ties =
         i > 0 && *approaches[i].averages[0].value == *approaches[i - 1].averages[0].value;
     approaches[i].rank = ties ? approaches[i - 1].rank : static_cast<int64_t>(i) + 1;
@@ -233,13 +238,13 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
   }
   std::vector<std::string> incomplete;
   bool any_partial = false;
-  bool any_reference = false;
+  size_t references = 0;
   for (const RankedApproach& approach : generalization.approaches) {
     const std::string& name = table.approaches()[approach.approach].name;
     const bool is_reference = table.approaches()[approach.approach].is_reference;
     std::vector<TableCell> row = {approach.rank > 0 ? IntegerCell(approach.rank) : TableCell(),
                                   WithFootnote(TextCell(name), is_reference ? kReferenceSign : "")};
-    any_reference = any_reference || is_reference;
+    references += is_reference ? 1 : 0;
     std::set<size_t> missing;
     for (size_t group = 0; group < approach.averages.size(); ++group) {
       const Average& average = approach.averages[group];
@@ -254,7 +259,7 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
       row.push_back(SignedCell(approach.gain, DecimalsOf(table, generalization.groups[0])));
     }
     result.rows.push_back(std::move(row));
-    if (!missing.empty()) {
+    if (!missing.empty() && !is_reference) {
       std::vector<std::string> names;
       for (const size_t benchmark : missing) {
         const CellState state = table.cell(approach.approach, benchmark).state;
@@ -284,13 +289,13 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
     result.notes.push_back(
         "* some seeds or settings of its scores failed, are pending, or were canceled or stopped.");
   }
-  if (any_reference) {
+  if (references > 0) {
     result.notes.emplace_back(kReferenceNote);
   }
   if (!incomplete.empty()) {
-    result.notes.push_back(
-        absl::StrCat("Without an average of every group, because these scores are not there (",
-                     incomplete.size(), " of ", table.approaches().size(), " approaches):"));
+    result.notes.push_back(absl::StrCat(
+        "Without an average of every group, because these scores are not there (",
+        incomplete.size(), " of ", table.approaches().size() - references, " approaches):"));
     constexpr size_t kShownMax = 10;
     const size_t shown = std::min(incomplete.size(), kShownMax);
     result.notes.insert(result.notes.end(), incomplete.begin(),

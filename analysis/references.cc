@@ -128,10 +128,15 @@ absl::Status AddReferences(absl::Span<const std::string> texts, ScoreTable& tabl
           rows.push_back(row);
         }
       }
+      CONCUR_ASSIGN_OR_RETURN(reference.scores, ScoresInTag(table, text));
+      if (rows.size() > known && !reference.scores.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("reference: \"", text,
+                         "\" is both an approach and a tag of benchmarks: ", "rename one of them"));
+      }
       if (rows.size() > known) {
         continue;
       }
-      CONCUR_ASSIGN_OR_RETURN(reference.scores, ScoresInTag(table, text));
       if (reference.scores.empty()) {
         return FindEntry(table.approaches(), text,
                          "reference: neither an approach nor a tag of benchmarks", "approaches")

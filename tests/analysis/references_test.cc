@@ -95,6 +95,30 @@ TEST(ReferencesTest, ScoresMayBeStatedOrBeTagsOfBenchmarks) {
   EXPECT_EQ(tagged.cell(1, 1).state, CellState::kMissing);
 }
 
+TEST(ReferencesTest, ReferencesStandAtTheEndAndAreNotAmongTheApproachesThatLackScores) {
+  ScoreTable table = ParseReferences("system,x,y\nHuman-0,99,95\nhole,80,\nm,80,70\n");
+  ASSERT_OK(AddReferences(std::vector<std::string>{"Human-*", "human=x:81.6"}, table));
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking,
+                       RankByAverage(table, GroupsByGoal(table), std::nullopt));
+  std::vector<std::string> order;
+  for (const RankedApproach& one : ranking.approaches) {
+    order.push_back(table.approaches()[one.approach].name);
+  }
+  EXPECT_THAT(order, ElementsAre("m", "hole", "Human-0", "human"));
+  const std::string text = WriteTable(GeneralizationTable(table, ranking), TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr("(1 of 2 approaches)"));
+  EXPECT_THAT(text, HasSubstr("  hole: y"));
+  EXPECT_THAT(text, Not(HasSubstr("  human: y")));
+}
+
+TEST(ReferencesTest, ANameThatIsBothAnApproachAndATagIsRefused) {
+  ASSERT_OK_AND_ASSIGN(ScoreTable table, ScoreTable::Create({{"human", {}}, {"m", {}}},
+                                                            {{"x", {{"human", "91.2"}}}}));
+  EXPECT_THAT(AddReferences(std::vector<std::string>{"human"}, table),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("\"human\" is both an approach and a tag of benchmarks")));
+}
+
 TEST(ReferencesTest, WhatCannotBeReadIsRefusedAndChangesNothing) {
   const struct {
     const char* text;
