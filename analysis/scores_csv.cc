@@ -235,8 +235,12 @@ class Reader {
       CONCUR_ASSIGN_OR_RETURN(column.metric.scale, ScaleFromText(text));
     } else if (kind == kChosenRow) {
       // Several are joined by commas, which names may have, too.
-      if (!absl::StartsWith(text, "validation") && !absl::StartsWith(text, "test") &&
-          !absl::StartsWith(text, "other seeds")) {
+      const auto begins_with = [text](absl::string_view kind_of_set) {
+        absl::string_view rest = text;
+        return absl::ConsumePrefix(&rest, kind_of_set) &&
+               (rest.empty() || absl::StartsWith(rest, ",") || absl::StartsWith(rest, " of "));
+      };
+      if (!begins_with("validation") && !begins_with("test") && !begins_with("other seeds")) {
         return absl::InvalidArgumentError(absl::StrCat(
             "expected validation, test, test of NAME or other seeds, got \"", text, "\""));
       }

@@ -128,6 +128,14 @@ TEST(ChoiceNotesTest, WhatAFileSaysOfAChoiceIsChecked) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("s.csv:2: column \"x\": expected validation, test, test of NAME "
                                  "or other seeds, got \"luck\"")));
+  for (const char* text : {"testing", "test on x", "validations", "other seedss"}) {
+    EXPECT_THAT(ParseScoresCsv(absl::StrCat("a,x\n#chosen,", text, "\nm,1\n"), "s.csv"),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other seeds, got \"")))
+        << text;
+  }
+  for (const char* text : {"test of x", "validation", "other seeds", "\"validation, test of x\""}) {
+    EXPECT_OK(ParseScoresCsv(absl::StrCat("a,x\n#chosen,", text, "\nm,1\n"), "s.csv").status());
+  }
   EXPECT_THAT(ParseScoresCsv("a,x\n#optimism,much\nm,1\n", "s.csv"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("s.csv:2: column \"x\": expected a number, got \"much\"")));
