@@ -48,7 +48,7 @@ class PassageReader {
   // `passage` has its title and context.
   absl::Status ReadPassage(const std::optional<element>& questions, absl::string_view separator,
                            ReadQuestion read_question, Passage passage);
-  absl::Status CutContext(const std::optional<element>& tokens, std::string& context) const;
+  absl::Status CutContext(const std::optional<element>& tokens, std::string& context);
   absl::Status ReadHeader(const element& value,
                           const std::function<absl::Status(Header)>& on_header);
   absl::Status ReadId(const std::optional<element>& value, absl::string_view field,
@@ -65,6 +65,7 @@ class PassageReader {
   const OnPassage& on_passage_;
   JsonFields json_;
   bool first_line_ = true;
+  int64_t uncut_size_ = 0;  // in code points, of a context that was cut; else 0
   absl::flat_hash_set<std::string> ids_;
 };
 
@@ -132,6 +133,7 @@ absl::Status PassageReader::ReadLine(const element& line, const std::string& pla
     CONCUR_ASSIGN_OR_RETURN(passage.title, json_.Text(title, "title"));
   }
   CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
+  uncut_size_ = 0;
   if (policy_.context_tokens_max > 0) {
     CONCUR_RETURN_IF_ERROR(CutContext(tokens, passage.context));
   }
@@ -141,8 +143,7 @@ absl::Status PassageReader::ReadLine(const element& line, const std::string& pla
 // context_tokens are [text, place] with places in code points. The context ends where the first
 // token that is not kept begins, less the white space before it: so it does not matter how a
 // token's text is written.
-absl::Status PassageReader::CutContext(const std::optional<element>& tokens,
-                                       std::string& context) const {
+absl::Status PassageReader::CutContext(const std::optional<element>& tokens, std::string& context) {
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(tokens, "context_tokens"));
   element token;
   if (list.at(policy_.context_tokens_max).get(token) != simdjson::SUCCESS) {
@@ -158,6 +159,7 @@ absl::Status PassageReader::CutContext(const std::optional<element>& tokens,
                      "]: expected [token, place] with a place within the context's ", map.size(),
                      " characters, got ", Shown(simdjson::minify(token))));
   }
+  uncut_size_ = map.size();
   context.resize(static_cast<size_t>(map.ByteOf(place)));
   absl::StripTrailingAsciiWhitespace(&context);
   return absl::OkStatus();
@@ -331,8 +333,8 @@ absl::Status PassageReader::ReadMrqaSpans(const std::optional<element>& detected
       if (inside) {
         AddSpan({map.ByteOf(first), map.ByteOf(last + 1)}, question.spans);
       } else {
-        policy_.note(policy_.context_tokens_max > 0 ? kSpanOutsideCut : kSpanWithoutAnswer,
-                     json_.place);
+        const bool was_cut_off = first >= 0 && last >= first && last < uncut_size_;
+        policy_.note(was_cut_off ? kSpanOutsideCut : kSpanWithoutAnswer, json_.place);
       }
     }
   }

@@ -127,7 +127,7 @@ TEST_F(FormatsTest, MrqaContextsAreCutAfterTheirFirstTokens) {
       R"(["The", 24], ["dog", 28], ["ran", 32], [".", 36]], "qas": [)"
       R"({"qid": "1", "question": "?", "answers": ["cat"], "detected_answers": [{"char_spans": [[12, 14]]}]}, )"
       R"({"qid": "2", "question": "?", "answers": ["dog"], "detected_answers": [{"char_spans": [[28, 30]]}]}, )"
-      R"({"qid": "3", "question": "?", "answers": ["Zoë", "ran"], "detected_answers": [{"char_spans": [[0, 2], [32, 34]]}]}]})";
+      R"({"qid": "3", "question": "?", "answers": ["Zoë", "ran"], "detected_answers": [{"char_spans": [[0, 2], [32, 34], [32, 99], [34, 32]]}]}]})";
   const Dataset whole = ImportText("mrqa", line);
   EXPECT_EQ(ImportText("mrqa", line, {{"context-tokens", "10"}}).passages, whole.passages);
   const Dataset cut = ImportText("mrqa", line, {{"context-tokens", "6"}});
@@ -139,6 +139,8 @@ TEST_F(FormatsTest, MrqaContextsAreCutAfterTheirFirstTokens) {
   EXPECT_THAT(Dropped(), ElementsAre(Pair("no span in the first 6 tokens has an answer", 1)));
   EXPECT_EQ(counts_.noted.at("a span that ends behind the tokens that are kept is left out").count,
             2);
+  EXPECT_EQ(counts_.noted.at("a span that holds none of the answers is left out").count, 2)
+      << "those outside of the whole context";
   // Sets that were imported before there was the parameter keep their bytes.
   EXPECT_EQ(whole.header.count("parameter.context-tokens"), 0u);
   EXPECT_EQ(cut.header.at("parameter.context-tokens"), "6");
