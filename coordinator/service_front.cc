@@ -239,16 +239,21 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
   // Tells the StreamWatch when the other side has to read or to send, and when it has.
   void WatchStream(InterceptorBatchMethods& batch) {
     const bool receives = info_.type() == ServerRpcInfo::Type::CLIENT_STREAMING;
+    // One in both directions has to begin; after that either side may be silent.
+    const bool begins = info_.type() == ServerRpcInfo::Type::BIDI_STREAMING;
     if (stream_ == 0) {
       grpc::ServerContextBase& context = *info_.server_context();
       stream_ = parts_.streams.Begin(context.peer(), info_.method(), context.c_call());
-      if (receives) {
+      if (receives || begins) {
         parts_.streams.Wait(stream_);
       }
     }
     if (receives && batch.QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
       parts_.streams.Wait(stream_);  // for the next message
-    } else if (batch.QueryInterceptionHookPoint(InterceptionHookPoints::POST_SEND_MESSAGE)) {
+    } else if (batch.QueryInterceptionHookPoint(InterceptionHookPoints::POST_SEND_MESSAGE) ||
+               (begins && !has_begun_ &&
+                batch.QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE))) {
+      has_begun_ = true;
       parts_.streams.Go(stream_);
     }
     if (batch.QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE)) {
@@ -260,7 +265,8 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
   const Method& method_;
   ServerRpcInfo& info_;
   Record record_;
-  uint64_t stream_ = 0;  // the StreamWatch's number; 0: none
+  uint64_t stream_ = 0;     // the StreamWatch's number; 0: none
+  bool has_begun_ = false;  // a message came or went
 };
 
 class ServiceFront::InterceptorFactory final

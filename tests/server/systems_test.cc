@@ -87,8 +87,10 @@ class SystemsTest : public ServerTest {
       ADD_FAILURE() << "the stream has ended";
       return {};
     }
-    grpc::Status End() {
-      stream->WritesDone();
+    grpc::Status End(bool done = true) {
+      if (done) {
+        stream->WritesDone();
+      }
       v1::AskSystemResponse response;
       while (stream->Read(&response)) {
       }
@@ -240,6 +242,23 @@ TEST_F(SystemsTest, WhatCannotBeServedIsRefused) {
   request.mutable_open()->mutable_answer_timeout()->set_seconds(3600);
   slow.stream->Write(request);
   expect(slow.End(), grpc::StatusCode::INVALID_ARGUMENT, "answer_max");
+}
+
+TEST_F(SystemsTest, AStreamHasToBeginAndMayBeSilentThen) {
+  options_.connections.streams.stalled_max = absl::Milliseconds(500);
+  options_.connections.streams.check_interval = absl::Milliseconds(50);
+  Restart();
+  const std::string job = Train() + "/0";
+  Place place(gateway(), "w");
+  Asker silent(client());
+  EXPECT_EQ(silent.End(/*done=*/false).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  Asker again(client());
+  EXPECT_EQ(again.End(/*done=*/false).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  // The place is older than both of those together.
+  Asker asker(client());
+  asker.Open(job);
+  EXPECT_TRUE(place.Prepare().train().is_train());
+  EXPECT_EQ(asker.Await(Progress::STATE_STARTING).worker(), "w");
 }
 
 TEST_F(SystemsTest, HostileMessagesEndTheirStreamAlone) {
