@@ -214,7 +214,9 @@ bool SystemHost::Serve(size_t place, ServingStream& stream) {
     status = Prepare(job, paths, stream, prepared);
   }
   if (!status.ok()) {
-    LogWarning("a system cannot be served", {{"error", status.ToString()}, fields[0], fields[1]});
+    if (!stream.ended()) {  // else nobody waits for it any more
+      LogWarning("a system cannot be served", {{"error", status.ToString()}, fields[0], fields[1]});
+    }
     stream.Fail(std::string(status.message()));
     return false;
   }
