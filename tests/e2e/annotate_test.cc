@@ -344,6 +344,18 @@ TEST_F(ServedElsewhereTest, AnnotateUsesAWorkerThatServesElseThisMachine) {
   EXPECT_THAT(serve("here", ""), Not(HasSubstr("answers on")));
 }
 
+TEST_F(ServedElsewhereTest, OneThatWaitsForAWorkerEndsWhenItIsCanceled) {
+  StartWorker("none", {});
+  ASSERT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
+  const auto system = Open();
+  EXPECT_EQ(system->CountPlaces().value_or(7), 0u);
+  EXPECT_FALSE(system->AwaitWorker(absl::InfiniteDuration())) << "there is no place for it";
+  std::thread cancels([&system] { system->Cancel(); });
+  EXPECT_THAT(system->AnswerAtLast("A passage.", "Who?"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is being closed")));
+  cancels.join();
+}
+
 TEST_F(ServedElsewhereTest, WhoMayNotHaveItAnsweredIsToldSo) {
   StartWorker("a");
   ASSERT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
