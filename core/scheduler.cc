@@ -32,47 +32,56 @@ void ChooseDependents(const SweepRecord& sweep, uint32_t job, bool all,
   });
 }
 
-// The job, and what goes with it: the train jobs that it waits for, unless they succeeded, and what
-// was skipped, or is to be made again, because of a train job.
-void ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
-                    absl::btree_set<uint32_t>* chosen) {
-  chosen->insert(job);
-  ChooseDependents(sweep, job, rerun_succeeded, chosen);
-  for (auto source = sweep.expansion->SourceOf(job);
-       source && sweep.jobs[*source].state() != JobState::kSucceeded;
-       source = sweep.expansion->SourceOf(*source)) {
-    if (!chosen->insert(*source).second) {
-      return;  // with all that goes with it
+// The jobs, and what goes with them: the train jobs that they wait for, unless these succeeded, and
+// what was skipped, or is to be made again, because of a train job.
+absl::btree_set<uint32_t> ChooseForRetry(const SweepRecord& sweep,
+                                         const std::vector<uint32_t>& jobs, bool rerun_succeeded) {
+  absl::btree_set<uint32_t> chosen;
+  // First what is to be made again with a listed job: of a train job that is here only because one
+  // waits for it, that is less.
+  for (const uint32_t job : jobs) {
+    if (chosen.insert(job).second) {
+      ChooseDependents(sweep, job, rerun_succeeded, &chosen);
     }
-    ChooseDependents(sweep, *source, /*all=*/false, chosen);
   }
+  for (const uint32_t job : jobs) {
+    for (auto source = sweep.expansion->SourceOf(job);
+         source && sweep.jobs[*source].state() != JobState::kSucceeded &&
+         chosen.insert(*source).second;  // else it is there with all that goes with it
+         source = sweep.expansion->SourceOf(*source)) {
+      ChooseDependents(sweep, *source, /*all=*/false, &chosen);
+    }
+  }
+  return chosen;
 }
 
 // When a job is to run again and the system that it reads was collected, its source runs again too,
 // and that one's, if its system was collected: nothing else that reads them may be under way
-// meanwhile.
-absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded) {
+// meanwhile. `quiet` has the sources of which this is known already, and gets those of the job.
+absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
+                                    absl::btree_set<uint32_t>* quiet) {
   const JobState state = sweep.jobs[job].state();
   if (!IsTerminal(state) || (state == JobState::kSucceeded && !rerun_succeeded)) {
     return absl::OkStatus();
   }
-  std::optional<uint32_t> busy;
   for (auto source = sweep.expansion->SourceOf(job);
        source && sweep.jobs[*source].state() == JobState::kSucceeded &&
-       sweep.jobs[*source].system_collected;
+       sweep.jobs[*source].system_collected && quiet->insert(*source).second;
        source = sweep.expansion->SourceOf(*source)) {
+    std::optional<uint32_t> busy;
     sweep.expansion->ForEachDependent(*source, [&](uint32_t other) {
-      if (!IsTerminal(sweep.jobs[other].state())) {
+      if (!busy && !IsTerminal(sweep.jobs[other].state())) {
         busy = other;
       }
     });
+    if (busy) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "job ", sweep.IdOf(job).ToString(), " needs its system trained again, but job ",
+          sweep.IdOf(*busy).ToString(), ", which reads it, too, is ",
+          JobStateName(sweep.jobs[*busy].state()), "; wait for its end"));
+    }
   }
-  return !busy
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError(absl::StrCat(
-                   "job ", sweep.IdOf(job).ToString(), " needs its system trained again, but job ",
-                   sweep.IdOf(*busy).ToString(), ", which reads it, too, is ",
-                   JobStateName(sweep.jobs[*busy].state()), "; wait for its end"));
+  return absl::OkStatus();
 }
 
 // The jobs in an order in which each comes after its source.
@@ -116,7 +125,7 @@ JobState Scheduler::JobStateOf(JobId id) const { return JobOf(id).state(); }
 
 bool Scheduler::HasSystem(JobId job) const { return SweepOf(job).HasSystem(job.index); }
 
-// One that still has its system, since only such a one can serve eval jobs; of these the newest.
+// One that still has its system, since only such a one serves what reads it; of these the newest.
 bool Scheduler::IsBetterSource(JobId job, JobId other) const {
   const bool has_system = HasSystem(job);
   return has_system != HasSystem(other) ? has_system
@@ -365,14 +374,13 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " was imported: nothing of it can run"));
   }
-  absl::btree_set<uint32_t> chosen;
   for (uint32_t job : jobs) {
     if (job >= sweep->jobs.size()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "jobs: sweep ", id.ToString(), " has jobs 0 to ", sweep->jobs.size() - 1, ", not ", job));
     }
-    ChooseForRetry(*sweep, job, rerun_succeeded, &chosen);
   }
+  absl::btree_set<uint32_t> chosen = ChooseForRetry(*sweep, jobs, rerun_succeeded);
   if (jobs.empty()) {
     for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
       chosen.insert(chosen.end(), job);
@@ -389,8 +397,9 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
       }
     }
   }
+  absl::btree_set<uint32_t> quiet;
   for (uint32_t job : chosen) {
-    CONCUR_RETURN_IF_ERROR(CheckSystemCanBeRemade(*sweep, job, rerun_succeeded));
+    CONCUR_RETURN_IF_ERROR(CheckSystemCanBeRemade(*sweep, job, rerun_succeeded, &quiet));
   }
   const bool was_canceled = sweep->row.canceled;
   uint32_t retried = 0;

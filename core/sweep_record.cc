@@ -2,7 +2,9 @@
 #include "core/sweep_record.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "core/retention.h"
@@ -76,6 +78,16 @@ ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
       .resources = at.is_train ? approach.train_resources : approach.predict_resources,
       .labels = label_sets.empty() ? 0 : label_sets[at.kind],
       .group = groups[at.kind]};
+}
+
+bool SweepRecord::MayTakeResult(uint32_t job) const {
+  const std::vector<Block>& blocks = expansion->blocks();
+  bool reruns = jobs[job].no_reuse;
+  for (std::optional<uint32_t> block = expansion->Locate(job).block; block && !reruns;
+       block = blocks[*block].source) {
+    reruns = expansion->spec().approaches[blocks[*block].approach].rerun;
+  }
+  return !reruns;
 }
 
 bool SweepRecord::HasSystem(uint32_t job) const {

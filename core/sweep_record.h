@@ -40,8 +40,9 @@ struct SweepRecord {
   const Digest& BlockKeyOf(uint32_t job) const {
     return keys.BlockKey(expansion->Locate(job).block);
   }
-  // Whether the result of an equal job will do: unless somebody asked to run it again.
-  bool MayTakeResult(uint32_t job) const { return !jobs[job].no_reuse && !ApproachOf(job).rerun; }
+  // Whether the result of an equal job will do: unless somebody asked to run it again, or what it
+  // starts from.
+  bool MayTakeResult(uint32_t job) const;
   // Whether the time that the succeeded job took says how long such jobs take here: it ran itself.
   bool TaughtDuration(uint32_t job) const {
     return !jobs[job].reused() && !expansion->spec().imported;

@@ -185,11 +185,14 @@ bool Checker::SystemsAreCollected(const std::set<JobId>& jobs) const {
   });
 }
 
-// Whether the job's approach was submitted to run although its results are known.
+// Whether the job's approach, or one that it starts from, was submitted to run although its results
+// are known.
 bool Checker::IsRerun(const Expansion& expansion, uint32_t job) {
-  return expansion.spec()
-      .approaches[expansion.blocks()[expansion.Locate(job).block].approach]
-      .rerun;
+  const Block* block = &expansion.blocks()[expansion.Locate(job).block];
+  while (block->source && !expansion.spec().approaches[block->approach].rerun) {
+    block = &expansion.blocks()[*block->source];
+  }
+  return expansion.spec().approaches[block->approach].rerun;
 }
 
 // What reads a system begins when it is there.
@@ -204,6 +207,9 @@ void Checker::CheckSourceEnded(const JobRow& row) {
   if (it == rows_.end() || it->second.state != JobState::kSucceeded) {
     world_.Fail(absl::StrCat("job ", row.id.ToString(), " runs before the train job ",
                              JobId{row.id.sweep, *source}.ToString(), " has succeeded"));
+  } else if (it->second.system_collected) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " runs although the system of ",
+                             it->first.ToString(), " was collected"));
   }
 }
 

@@ -132,7 +132,7 @@ Labels LabelsIn(Words& words, const std::string& key) {
 // jobs) x_labels= (of the benchmark x)
 // code=a.py:1,b.py:2 (files and their contents) rerun=0
 // text=t (what an approach p is trained on, from which the trained ones start) chain=0 (the second
-// one from the first)
+// one from the first) rerun_source=0 (of p)
 // version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m block_failures_max=0
 SweepSpec SpecOf(Words& words) {
   SweepSpec spec;
@@ -152,6 +152,7 @@ SweepSpec SpecOf(Words& words) {
   }
   const std::string text = words.Value("text", "");
   const bool chain = words.Number("chain", 0) != 0;
+  const bool rerun_source = words.Number("rerun_source", 0) != 0;
   for (const std::string& name : words.List("untrained", "")) {
     spec.approaches.push_back(UntrainedApproach(name));
   }
@@ -198,6 +199,7 @@ SweepSpec SpecOf(Words& words) {
   spec.failures_max_per_block = static_cast<uint32_t>(words.Number("block_failures_max", 0));
   if (!text.empty()) {
     AddStages(&spec, text, chain);
+    spec.approaches.back().rerun = rerun_source;
   }
   return spec;
 }
