@@ -39,6 +39,9 @@ class EarlyStopCells {
   void LetGo(uint32_t group);
 
  private:
+  // The first of the block's settings that are compared.
+  uint32_t FirstSetting(uint32_t block) const;
+
   struct Group {
     EarlyStop rule;
     uint32_t block = 0;

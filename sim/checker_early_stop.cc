@@ -3,6 +3,7 @@
 // train job all that waits for it. That a restart keeps the decisions is checked with what else it
 // keeps (checker_blame.cc); that what was stopped does not run again, with all ends of jobs.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -12,18 +13,30 @@
 
 namespace concur::sim {
 
+namespace {
+
+// The first setting of the block that is compared: what others start from is not.
+uint32_t FirstCompared(const Expansion& expansion, uint32_t block) {
+  return expansion.IsSource(block) ? 1 : 0;
+}
+
+}  // namespace
+
 // The train jobs of the other settings of the approach, train set, seed and bracket.
+// REQUIRES: the setting is compared.
 std::vector<JobId> Checker::ComparedWith(JobId train) const {
   const Expansion& expansion = *workload_.sweeps[planned_.at(train.sweep)].expansion;
   const JobCoordinates own = expansion.Locate(train.index);
   const uint32_t settings = expansion.blocks()[own.block].settings;
   const EarlyStopBrackets brackets(expansion.spec().early_stop->rule, settings);
-  const uint32_t bracket = brackets.PlaceOf(own.setting).bracket;
+  const uint32_t first = FirstCompared(expansion, own.block);
+  const uint32_t bracket = brackets.PlaceOf(own.setting - first).bracket;
   std::vector<JobId> others;
   for (uint32_t job = 0; job < expansion.job_count(); ++job) {
     const JobCoordinates at = expansion.Locate(job);
     if (at.is_train && at.block == own.block && at.seed_index == own.seed_index &&
-        at.setting != own.setting && brackets.PlaceOf(at.setting).bracket == bracket) {
+        at.setting != own.setting && at.setting >= first &&
+        brackets.PlaceOf(at.setting - first).bracket == bracket) {
       others.push_back({train.sweep, job});
     }
   }
@@ -53,6 +66,11 @@ void Checker::CheckStopped(const std::vector<JobId>& stopped) {
       continue;
     }
     ++stopped_;
+    const JobCoordinates at = expansion.Locate(id.index);
+    if (at.setting < FirstCompared(expansion, at.block)) {
+      world_.Fail(absl::StrCat("job ", id.ToString(), " was stopped, and others start from it"));
+      return;
+    }
     const std::vector<JobId> others = ComparedWith(id);
     const bool halves = Halves(expansion.spec().early_stop->rule.method);
     const bool one_is_left = std::any_of(others.begin(), others.end(), [&](JobId job) {
