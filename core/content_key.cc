@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/content_key.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +64,8 @@ Digest KeyOfSetting(const Setting& setting) {
   return hasher.Finish();
 }
 
-Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
+// `source_key` is that of the block's source, if it has one.
+Digest KeyOfBlock(const Expansion& expansion, const Block& block, const Digest* source_key) {
   const SweepSpec& spec = expansion.spec();
   const ApproachSpec& approach = spec.approaches[block.approach];
   Sha256 hasher;
@@ -116,7 +120,7 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
   if (block.source) {  // of the source's train key all but the seed, which is the job's own
     const Block& source = expansion.blocks()[*block.source];
     hasher.UpdateField("train_from");
-    hasher.UpdateField(KeyOfBlock(expansion, source).ToBytes());
+    hasher.UpdateField(source_key->ToBytes());
     hasher.UpdateField(KeyOfSetting(expansion.Settings(source.approach)[0]).ToBytes());
   }
   return hasher.Finish();
@@ -140,8 +144,16 @@ Digest KeyOfTest(const SweepSpec& spec, const BenchmarkSpec& benchmark) {
 
 ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(expansion) {
   const SweepSpec& spec = expansion.spec();
-  for (const Block& block : expansion.blocks()) {
-    block_keys_.push_back(KeyOfBlock(expansion, block));
+  const std::vector<Block>& blocks = expansion.blocks();
+  std::vector<uint32_t> order(blocks.size());  // sources before what starts from them
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return blocks[a].stage < blocks[b].stage; });
+  block_keys_.resize(blocks.size());
+  for (const uint32_t index : order) {
+    const std::optional<uint32_t> source = blocks[index].source;
+    block_keys_[index] =
+        KeyOfBlock(expansion, blocks[index], source ? &block_keys_[*source] : nullptr);
   }
   for (uint32_t a = 0; a < spec.approaches.size(); ++a) {
     std::vector<Digest>& keys = setting_keys_.emplace_back();
