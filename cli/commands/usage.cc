@@ -90,12 +90,12 @@ class UsageTable {
       AddJob(KeyOf(sweep, job.approach()), command.resources(), job);
     };
     CONCUR_RETURN_IF_ERROR(client.ListJobs(std::move(request), 0, [&](const v1::Job& job) {
-      // Attempts that did not succeed come only with a job of its own; early stopping leaves jobs
-      // with nothing but such.
-      const bool was_stopped =
-          job.attempt() > 0 && !job.has_result() &&
-          (job.state() == v1::Job::STATE_STOPPED || job.state() == v1::Job::STATE_BLOCKED);
-      if (job.failures() > 0 || job.lost() > 0 || job.attempt() > 1 || was_stopped) {
+      // Attempts that did not succeed come only with a job of its own. Early stopping leaves jobs
+      // with nothing but such, whatever becomes of them later.
+      const bool has_own_result = job.has_result() && job.reused_from().empty();
+      const bool may_have_paused =
+          job.attempt() > 0 && !has_own_result && job.state() != v1::Job::STATE_RUNNING;
+      if (job.failures() > 0 || job.lost() > 0 || job.attempt() > 1 || may_have_paused) {
         with_failures.push_back(job.id());
       } else {
         add(job);

@@ -106,8 +106,14 @@ TEST_F(UsageTest, LostAttemptsAreToldOf) {
 
 // The lists of jobs do not have attempts: the job itself does.
 TEST_F(UsageTest, AttemptsThatEarlyStoppingEndedCount) {
-  for (const v1::Job::State state : {v1::Job::STATE_STOPPED, v1::Job::STATE_BLOCKED}) {
+  for (const v1::Job::State state :
+       {v1::Job::STATE_STOPPED, v1::Job::STATE_BLOCKED, v1::Job::STATE_READY,
+        v1::Job::STATE_CANCELED, v1::Job::STATE_SKIPPED, v1::Job::STATE_SUCCEEDED}) {
     fake_.jobs = {TheJob(0, state)};
+    if (state == v1::Job::STATE_SUCCEEDED) {  // it took the result of an equal job meanwhile
+      fake_.jobs[0].set_reused_from("s1/0");
+      fake_.jobs[0].mutable_result();
+    }
     fake_.jobs[0].set_attempt(1);
     v1::AttemptRecord& attempt = *fake_.jobs[0].add_attempts();
     attempt.mutable_end_time()->set_seconds(kStart);
