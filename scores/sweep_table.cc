@@ -66,7 +66,9 @@ absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& sco
   }
   std::set<std::string> known;
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    known.insert(benchmark.metric);
+    if (!benchmark.metric.empty()) {  // what is there to be trained on alone has none
+      known.insert(benchmark.metric);
+    }
     if (benchmark.format == DataFormat::kQa) {
       known.insert({"exact_match", "f1"});
     }

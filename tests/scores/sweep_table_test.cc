@@ -381,6 +381,14 @@ TEST(SweepTableTest, AMetricThatNoJobReportedIsRefusedWithTheKnownOnes) {
       << "an empty table, until the first job was done";
   EXPECT_OK(SweepTable(TwoApproaches(),
                        {ScoreOf("rule", "", "x", 0, 1, std::nullopt, JobState::kRunning)}));
+  SweepSpec with_text = TwoApproaches();
+  BenchmarkSpec& text = with_text.benchmarks.emplace_back();  // to be trained on alone
+  text.name = "text";
+  text.format = DataFormat::kFile;
+  text.metric = "";
+  EXPECT_THAT(SweepTable(with_text, scores(JobState::kSucceeded)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("; the benchmarks name exact_match, f1")));
   std::vector<JobScore> one = scores(JobState::kSucceeded);
   one.push_back(ScoreOf("tuned", "y", "y", 0, 1, 50));
   EXPECT_OK(SweepTable(TwoApproaches(), one).status()) << "y has it";
