@@ -203,8 +203,8 @@ bool Scheduler::WasPaused(const Worker& worker, AttemptId id) const {
   if (held != nullptr && held->stopping && held->reason != StopReason::kFenced) {
     return held->reason == StopReason::kEarlyStop;
   }
-  // After a restart nobody knows why it is to stop. What waits for its source was canceled or failed
-  // before.
+  // After a restart nobody knows why it is to stop. What waits for its source was canceled or
+  // failed before.
   return state == JobState::kBlocked && !sweep.AwaitsSource(id.job.index);
 }
 
