@@ -186,7 +186,7 @@ std::vector<Block> ProductOf(const SweepSpec& spec, const ExcludeIndex& excluded
   uint64_t jobs = 0;
   for (uint32_t a = 0; a < spec.approaches.size() && jobs <= kJobsMax; ++a) {
     const bool trained = !spec.approaches[a].train_command.empty();
-    if (!IsEvaluated(spec, spec.approaches[a])) {
+    if (!IsEvaluated(spec.approaches[a])) {
       continue;
     }
     for (uint32_t t = trained ? 0 : train_set_count;

@@ -224,9 +224,10 @@ struct SweepSpec {
   std::optional<Digest> imported;
 };
 
-// Whether the approach is more than a source that others start from.
-inline bool IsEvaluated(const SweepSpec& sweep, const ApproachSpec& approach) {
-  return sweep.imported.has_value() || !approach.predict_command.empty();
+// Whether the approach is more than a source that others start from. One of imported results has no
+// commands.
+inline bool IsEvaluated(const ApproachSpec& approach) {
+  return !approach.predict_command.empty() || approach.train_command.empty();
 }
 
 // What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else

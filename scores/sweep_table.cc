@@ -92,7 +92,7 @@ analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec) {
   analysis::SelectionOptions options;
   options.select = SelectOf(spec.select);
   for (const ApproachSpec& approach : spec.approaches) {
-    if (IsEvaluated(spec, approach)) {
+    if (IsEvaluated(approach)) {
       options.approaches.push_back({approach.name, approach.tags});
     }
   }

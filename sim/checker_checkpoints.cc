@@ -35,8 +35,10 @@ void Checker::CheckCheckpoint(const JobRow& row) {
 void Checker::CheckCheckpointTaken(const AttemptRow& row) {
   const auto job = rows_.find(row.id);
   const auto reports = reports_.find({row.id, row.attempt});
-  if (job == rows_.end() || reports == reports_.end() || IsTerminal(job->second.state) ||
-      retried_.contains(row.id.sweep) || row.result.failure != FailureClass::kPreempted) {
+  // Nothing of an attempt goes to one that has begun before its end.
+  if (job == rows_.end() || reports == reports_.end() || job->second.attempt != row.attempt ||
+      IsTerminal(job->second.state) || retried_.contains(row.id.sweep) ||
+      row.result.failure != FailureClass::kPreempted) {
     return;
   }
   // The end of an attempt may be reported again when its artifacts have been handed in.
