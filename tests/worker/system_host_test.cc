@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -138,7 +139,7 @@ class FakeServing : public ServingGateway {
   };
 
   template <typename Condition>
-  void Await(const Condition& condition) {
+  void Await(const Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (!condition()) {
       if (changed_.WaitWithTimeout(mutex_, kDeadline)) {
         ADD_FAILURE() << "nothing happened";
