@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "core/autoscaler.h"
 #include "core/expansion.h"
 #include "core/scheduler.h"
 
@@ -93,24 +94,6 @@ absl::Duration CriticalPath(const Expansion& expansion,
 Resources RequestOf(const Expansion& expansion, const Block& block, bool is_train) {
   const ApproachSpec& approach = expansion.spec().approaches[block.approach];
   return is_train ? approach.train_resources : approach.predict_resources;
-}
-
-// How many jobs of the smallest request a worker holds.
-uint32_t SlotsOf(const Resources& worker, const Resources& smallest) {
-  int64_t slots = INT32_MAX;
-  if (smallest.cpu_millis > 0) {
-    slots = std::min(slots, worker.cpu_millis / smallest.cpu_millis);
-  }
-  if (smallest.memory_bytes > 0) {
-    slots = std::min(slots, worker.memory_bytes / smallest.memory_bytes);
-  }
-  if (smallest.gpus > 0) {
-    slots = std::min<int64_t>(slots, worker.gpus / smallest.gpus);
-  }
-  if (smallest.gpu_share > 0) {
-    slots = std::min<int64_t>(slots, worker.gpus * (kGpuShares / smallest.gpu_share));
-  }
-  return static_cast<uint32_t>(std::max<int64_t>(slots, 0));
 }
 
 // The workers, the clock and the scheduler between them.
@@ -414,7 +397,7 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
   forecast.workers = static_cast<uint32_t>(options.workers.size());
   uint64_t slots = 0;
   for (const Resources& worker : options.workers) {
-    slots += SlotsOf(worker, smallest);
+    slots += FitCount(smallest, worker);
   }
   forecast.slots = static_cast<uint32_t>(std::min<uint64_t>(slots, forecast.jobs));
   World world(expansion, durations, duration_of, options);
