@@ -32,6 +32,16 @@ class SchedulerEarlyStopTest : public BlameSchedulerTest {
     }
     Sync();
   }
+  // Of three settings the first runs after the deaths of two of its workers.
+  void StartWithASuspect() {
+    Start(3, Halving());
+    for (int death = 0; death < 2; ++death) {
+      ASSERT_NE(WorkerOf(0), "");
+      Restart(WorkerOf(0));
+      Sync();
+      Sync();
+    }
+  }
   static EarlyStopRule Halving() { return {.min = 1, .max = 3, .eta = 3}; }
 
   uint32_t Train(uint32_t setting) const { return 2 * setting; }
@@ -165,13 +175,7 @@ TEST_F(SchedulerEarlyStopTest, AnAttemptThatItEndedLeavesItsLogAndItsTimeOnce) {
 
 // The next death of its worker, hours later, made it poison.
 TEST_F(SchedulerEarlyStopTest, APauseAcquitsASuspect) {
-  Start(3, Halving());
-  for (int death = 0; death < 2; ++death) {
-    ASSERT_NE(WorkerOf(0), "");
-    Restart(WorkerOf(0));
-    Sync();
-    Sync();
-  }
+  StartWithASuspect();
   const std::string worker = WorkerOf(0);
   ASSERT_NE(worker, "");
   const AttemptId id = AttemptOf(0);
@@ -191,13 +195,7 @@ TEST_F(SchedulerEarlyStopTest, APauseAcquitsASuspect) {
 
 // A job that goes on does not wait until its paused attempt has stopped.
 TEST_F(SchedulerEarlyStopTest, APausedAttemptThatEndsBesideTheNextOneLeavesItsTimeAndAcquits) {
-  Start(3, Halving());
-  for (int death = 0; death < 2; ++death) {
-    ASSERT_NE(WorkerOf(0), "");
-    Restart(WorkerOf(0));
-    Sync();
-    Sync();
-  }
+  StartWithASuspect();
   const std::string worker = WorkerOf(0);
   ASSERT_NE(worker, "");
   const AttemptId id = AttemptOf(0);

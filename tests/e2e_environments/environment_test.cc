@@ -35,17 +35,6 @@ constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kNeeds[] =
     "needs busybox, and bubblewrap or Podman that work here: scripts/packages-environments.txt";
 
-constexpr char kEnvironmentSweep[] = R"(apiVersion: concur/v1
-kind: Sweep
-metadata: {name: environments}
-spec:
-  approaches: [APPROACHES]
-  benchmarks:
-    - metadata: {name: task}
-      spec: {format: file, test: task.txt, metric: accuracy}
-  seeds: [1, 2, 3]
-)";
-
 // What a job in a root must not be able to do: it fails if a line is printed, or if the root lacks
 // a program that tries.
 constexpr char kEscapes[] =
@@ -82,10 +71,7 @@ class EnvironmentTest : public ::testing::Test {
     cluster_.SetWorkerEnvironment(
         {{"CONCUR_TOKEN_FILE", token}, {"CONCUR_TOKEN", ReadFile(token).value_or("")}});
   }
-  void WriteSweep(const std::string& approaches) {
-    cluster_.Write("sweep.yaml",
-                   absl::StrReplaceAll(kEnvironmentSweep, {{"APPROACHES", approaches}}));
-  }
+  void WriteSweep(const std::string& approaches) { WriteSeeds(cluster_, approaches, 3); }
   void StartWorkerWith(const std::string& name, const std::string& kinds) {
     cluster_.Write("worker.yaml",
                    "apiVersion: concur/v1\nkind: WorkerOptions\nspec: {stop_grace: 500ms}\n");
