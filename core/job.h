@@ -13,8 +13,8 @@
 // A job whose content key is already finished goes from BLOCKED or READY to SUCCEEDED
 // without running (reused). RetryJobs returns FAILED, CANCELED and SKIPPED to READY, or to BLOCKED
 // while the system that they need is missing. When the system of a SUCCEEDED train job was
-// collected and is needed again, the train job returns to READY and the eval jobs that wait for it
-// to BLOCKED.
+// collected and is needed again, the train job returns to READY, or to BLOCKED while what it starts
+// from is missing, and the jobs that wait for it to BLOCKED.
 #ifndef CONCUR_CORE_JOB_H_
 #define CONCUR_CORE_JOB_H_
 

@@ -238,7 +238,7 @@ class Scheduler {
   // The worker takes nothing new until undone; undoing also ends its quarantine and forgets what it
   // failed. NotFound.
   absl::Status DrainWorker(const std::string& name, bool drain);
-  // Train jobs whose systems retention has removed: they cannot serve new eval jobs. Names every
+  // Train jobs whose systems retention has removed: no new job can read them. Names every
   // job that shares a removed system. Jobs that have not succeeded are passed over.
   // REQUIRES: no job that reads them is unfinished.
   void MarkSystemsCollected(const std::vector<JobId>& train_jobs);

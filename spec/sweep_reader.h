@@ -44,7 +44,7 @@ class SweepReader {
     absl::string_view kind;  // "an approach"
     std::vector<std::string> names;
     std::vector<const Tags*> tags;
-    // Those that a selection may name although they are left out.
+    // Left out of the sweep; a selection may name them.
     std::vector<BenchmarkSpec> absent = {};
   };
 
