@@ -14,13 +14,15 @@
 #include <optional>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "core/serve_order.h"
 
@@ -122,13 +124,14 @@ class ServedSystem::ServedProcess {
     limits.run_directory = options.directory;
     watcher.Watch(kNumber, std::move(process), std::move(limits),
                   [process = served.get()](ProcessEnd end) {
+                    MutexLock lock(process->mu_);
                     process->end_ = std::move(end);
-                    process->ended_.Notify();
+                    process->ended_.NotifyAll();
                   });
     return served;
   }
 
-  ~ServedProcess() { Stop(); }
+  ~ServedProcess() { Stop(absl::ZeroDuration()); }
 
   // Writes `line` and reads one. Unavailable, "did this or that".
   absl::StatusOr<std::string> Ask(const std::string& line, Clock& clock, absl::Time deadline) {
@@ -160,6 +163,7 @@ class ServedSystem::ServedProcess {
 
  private:
   static constexpr uint64_t kNumber = 1;  // for the watcher: there is one at a time
+  static constexpr absl::Duration kEndGrace = absl::Milliseconds(100);
 
   ServedProcess(const ServedSystemOptions& options, ProcessWatcher& watcher, FileDescriptor input,
                 FileDescriptor output)
@@ -198,19 +202,25 @@ class ServedSystem::ServedProcess {
 
   // Of one that has closed its standard output: "did this or that".
   std::string WhyItClosed() {
-    // It may be about to end: how says why.
-    ended_.WaitForNotificationWithTimeout(absl::Milliseconds(100));
-    Stop();
-    return end_.killed_for == KillCause::kStop ? "closed its standard output"
-                                               : HowSystemEnded(end_, options_);
+    const ProcessEnd end = Stop(kEndGrace);  // it may be about to end: how says why
+    return end.killed_for == KillCause::kStop ? "closed its standard output"
+                                              : HowSystemEnded(end, options_);
   }
 
-  // Kills it with all that it started, unless it has ended by itself.
-  void Stop() {
-    if (!ended_.HasBeenNotified()) {
-      watcher_.Stop(kNumber, /*at_once=*/true);
-      ended_.WaitForNotification();
+  // Kills it with all that it started, unless it ends by itself within `grace`.
+  ProcessEnd Stop(absl::Duration grace) {
+    MutexLock lock(mu_);
+    const absl::Time deadline = absl::Now() + grace;
+    while (!end_.has_value() && absl::Now() < deadline) {
+      ended_.WaitWithTimeout(mu_, deadline - absl::Now());
     }
+    if (!end_.has_value()) {
+      watcher_.Stop(kNumber, /*at_once=*/true);
+    }
+    while (!end_.has_value()) {
+      ended_.Wait(mu_);
+    }
+    return *end_;
   }
 
   const ServedSystemOptions& options_;  // of the system, which lives longer
@@ -218,8 +228,9 @@ class ServedSystem::ServedProcess {
   FileDescriptor input_;
   FileDescriptor output_;
   std::string unread_;  // of its output
-  absl::Notification ended_;
-  ProcessEnd end_;  // once ended_
+  Mutex mu_;
+  CondVar ended_;
+  std::optional<ProcessEnd> end_ ABSL_GUARDED_BY(mu_);
 };
 
 ServedSystem::ServedSystem(Clock& clock, ProcessTable& processes, ServedSystemOptions options)
