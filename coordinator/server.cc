@@ -51,6 +51,7 @@
 #include "provision/kubernetes_provider.h"
 #include "provision/local_provider.h"
 #include "provision/slurm_provider.h"
+#include "rpc/callback_threads.h"
 #include "rpc/channel.h"
 #include "rpc/convert_pool.h"
 #include "rpc/convert_sweep.h"
@@ -270,6 +271,7 @@ struct Server::Parts {
   std::unique_ptr<CoordinatorService> coordinator_service;
   std::unique_ptr<WorkerService> worker_service;
   std::unique_ptr<ServiceFront> front;
+  rpc::CallbackThreads callback_threads;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<page::PageServer> page;  // a client of the server
   std::unique_ptr<Provisioner> provisioner;
