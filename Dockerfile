@@ -20,9 +20,6 @@ RUN groupadd --gid 10001 concur \
   && apt-get update -qq \
   && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
      /tmp/packages/concur_*.deb \
-  && { [ ! -f "/tmp/packages/concur-worker-$(uname -m)" ] \
-       || install -D -m 0755 "/tmp/packages/concur-worker-$(uname -m)" \
-          /usr/lib/concur/concur-worker-static; } \
   && rm -rf /var/lib/apt/lists/* /tmp/packages \
   && install -d -m 0750 -o 10001 -g 10001 /var/lib/concur /var/lib/concur-worker
 USER 10001:10001

@@ -5,6 +5,11 @@ include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(programs concur concur-annotate concur-fetch concur-chaos concur-coordinator concur-worker concur-qa)
 install(TARGETS ${programs} RUNTIME)
+# What pools give to nodes and pods: where provision/provider.h has kStaticWorker. It is built where
+# there are static libraries (scripts/package).
+if(TARGET concur-worker-static)
+  install(TARGETS concur-worker-static RUNTIME DESTINATION lib/concur OPTIONAL)
+endif()
 
 # Man pages and completion, from the commands that the programs parse. concur-fetch is described by
 # the page of the command that runs it; concur-annotate and concur-chaos have the pages of their
