@@ -7,12 +7,10 @@
 #ifndef CONCUR_RPC_BIDI_STREAM_H_
 #define CONCUR_RPC_BIDI_STREAM_H_
 
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -25,17 +23,12 @@
 
 namespace concur::rpc {
 
-// gRPC 1.51 ends its callback threads with the last channel that used them, and that end races with
-// the threads' start: now and then one reads a completion queue that is gone. So the first channel
-// that is given here lives as long as the process does.
-void KeepUntilExit(const std::shared_ptr<grpc::Channel>& channel);
-
 // Thread-safe, but for its end.
 template <typename Out, typename In>
 class BidiStream final : private grpc::ClientBidiReactor<Out, In> {
  public:
   using Open = std::function<void(grpc::ClientContext*, grpc::ClientBidiReactor<Out, In>*)>;
-  // `open` is a method of a stub's async(). REQUIRES: KeepUntilExit was called with its channel.
+  // `open` is a method of a stub's async(). REQUIRES: CallbackThreads lives as long.
   explicit BidiStream(const Open& open) {
     open(&context_, this);
     this->AddHold();  // until nothing is received any more: Write begins outside of reactions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps gRPC's threads for callbacks from resting.
+// Keeps gRPC's threads for callbacks running.
 #ifndef CONCUR_RPC_CALLBACK_THREADS_H_
 #define CONCUR_RPC_CALLBACK_THREADS_H_
 
@@ -12,12 +12,13 @@
 
 namespace concur::rpc {
 
-// gRPC's callback API runs on threads of its own (the `nexting_thread`s of its
-// CallbackAlternativeCQ, in 1.51 and later), each of which sleeps for 100 ms once it has had no
-// event for a second. When all sleep, a request or an answer waits: with a job of about a second on
-// each slot, every one does. One of these, in a process that uses the callback API, gives them an
-// event twice a second, a call that fails at once, so that one of them is always awake. Costs some
-// 50 µs of processor time a second.
+// gRPC's callback API runs on threads of its own (in 1.51 and later the `nexting_thread`s of its
+// CallbackAlternativeCQ). A process that uses the API has one of these meanwhile, because
+// - each of the threads sleeps for 100 ms once it has had no event for a second. When all of them
+//   sleep, a request or an answer waits: with jobs of about a second, that of nearly every job. Two
+//   calls a second, which fail at once, keep one of them awake, for some 50 µs of processor time.
+// - their end races with their start. The first of these keeps them until the process ends.
+// Thread-safe.
 class CallbackThreads {
  public:
   CallbackThreads();
@@ -30,12 +31,15 @@ class CallbackThreads {
 
  private:
   void Run();
+  // Begins a call that fails.
+  void Call();
   // False when this ends before.
   bool WaitUntil(absl::Time time);
 
   mutable Mutex mu_;
   CondVar changed_;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
+  int64_t begun_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t events_ ABSL_GUARDED_BY(mu_) = 0;
   std::thread thread_;  // last: it uses the others
 };

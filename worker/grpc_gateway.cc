@@ -110,7 +110,6 @@ absl::StatusOr<std::unique_ptr<GrpcGateway>> GrpcGateway::Connect(
     std::function<void()> on_answer) {
   CONCUR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                           rpc::MakeChannel(address, credentials));
-  rpc::KeepUntilExit(channel);
   auto stub = std::make_unique<Stub>();
   stub->stub = v1::WorkerGateway::NewStub(channel);
   return std::unique_ptr<GrpcGateway>(new GrpcGateway(std::move(stub), std::move(on_answer)));

@@ -17,6 +17,7 @@
 #include "base/digest.h"
 #include "base/mutex.h"
 #include "core/sync.h"
+#include "rpc/callback_threads.h"
 #include "rpc/credentials.h"
 #include "worker/gateway_client.h"
 
@@ -52,6 +53,7 @@ class GrpcGateway : public Gateway, public ArtifactTransfer, public ServingGatew
   GrpcGateway(std::unique_ptr<Stub> stub, std::function<void()> on_answer);
   void OnDone(uint64_t sequence, absl::StatusOr<SyncResponse> response);
 
+  const rpc::CallbackThreads callback_threads_;
   // Constant after construction.
   const std::unique_ptr<Stub> stub_;
   const std::function<void()> on_answer_;

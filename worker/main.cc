@@ -37,7 +37,6 @@
 #include "core/serve_order.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
-#include "rpc/callback_threads.h"
 #include "rpc/credentials.h"
 #include "rpc/diagnose.h"
 #include "spec/options.h"
@@ -452,7 +451,6 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   Waker waker;
   CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials,
                           rpc::LoadCredentials(options.coordinator, Files(flags, options)));
-  const rpc::CallbackThreads callback_threads;
   CONCUR_ASSIGN_OR_RETURN(const auto gateway, GrpcGateway::Connect(options.coordinator, credentials,
                                                                    [&waker] { waker.Wake(); }));
   CONCUR_ASSIGN_OR_RETURN(

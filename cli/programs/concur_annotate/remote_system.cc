@@ -16,6 +16,7 @@
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "core/serve_order.h"
 #include "rpc/bidi_stream.h"
+#include "rpc/callback_threads.h"
 #include "rpc/channel.h"
 #include "rpc/convert_serve.h"
 #include "rpc/convert_value.h"
@@ -295,6 +296,7 @@ class GrpcRemoteSystem final : public RemoteSystem {
     Say(change);
   }
 
+  const rpc::CallbackThreads callback_threads_;
   const RemoteSystemOptions options_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
 
@@ -320,7 +322,6 @@ absl::StatusOr<std::unique_ptr<RemoteSystem>> RemoteSystem::Open(RemoteSystemOpt
                           rpc::LoadCredentials(options.address, options.credentials));
   CONCUR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                           rpc::MakeChannel(options.address, credentials));
-  rpc::KeepUntilExit(channel);
   return std::make_unique<GrpcRemoteSystem>(std::move(options), v1::Coordinator::NewStub(channel));
 }
 
