@@ -14,10 +14,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "base/version.h"
 #include "command/command.h"
 #include "coordinator/admin_commands.h"
@@ -156,11 +159,8 @@ int Serve(ServerOptions options) {
   return 0;
 }
 
-int Main(int argc, char** argv) {
-  // Debian's Abseil keeps a graph of all locks held, including gRPC's, which takes 2 % of a busy
-  // coordinator's time.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  Command app("Concur's coordinator: keeps sweeps, gives jobs to workers.", "concur-coordinator");
+// "": not given.
+struct Flags {
   std::string options_file;
   std::string data_directory;
   std::string listen;
@@ -170,38 +170,77 @@ int Main(int argc, char** argv) {
   std::string static_worker;
   std::string log_format = "text";
   bool verbose = false;
-  app.AddOption("--options", options_file, "options file (kind: CoordinatorOptions)");
-  app.AddOption("--data-dir", data_directory,
+  TlsFiles tls;
+  bool without_authentication = false;
+};
+
+void AddFlags(Command& app, Flags& flags) {
+  app.AddOption("--options", flags.options_file, "options file (kind: CoordinatorOptions)");
+  app.AddOption("--data-dir", flags.data_directory,
                 "where everything is kept (default: ~/.local/share/concur)");
-  app.AddOption("--listen", listen,
+  app.AddOption("--listen", flags.listen,
                 "HOST:PORT or unix:PATH; port 0 takes a free one (default: 127.0.0.1:7447)");
-  app.AddOption("--metrics-listen", metrics_listen,
+  app.AddOption("--metrics-listen", flags.metrics_listen,
                 "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
                 "127.0.0.1:9464 (default: none)");
-  app.AddOption("--health-listen", health_listen,
+  app.AddOption("--health-listen", flags.health_listen,
                 "answer gRPC health checks, and nothing else, in clear text on HOST:PORT "
                 "(default: none)");
-  app.AddOption("--page-listen", page_listen,
+  app.AddOption("--page-listen", flags.page_listen,
                 "serve the page for browsers of this machine on HOST:PORT, such as 127.0.0.1:7449 "
                 "(default: none)");
-  app.AddOption("--static-worker", static_worker,
+  app.AddOption("--static-worker", flags.static_worker,
                 absl::StrCat("the worker without shared libraries that machines of Slurm and of "
                              "other schedulers get from here (default: ",
                              provision::kStaticWorker, ", where it is)"))
       ->TypeName("FILE");
-  app.AddOption("--log-format", log_format, "text or json")->OneOf({"text", "json"});
-  app.AddFlag("--verbose", verbose, "log more: every job");
-  TlsFiles tls;
-  app.AddOption("--tls-certificate", tls.certificate, "the server's certificate: speak TLS")
+  app.AddOption("--log-format", flags.log_format, "text or json")->OneOf({"text", "json"});
+  app.AddFlag("--verbose", flags.verbose, "log more: every job");
+  app.AddOption("--tls-certificate", flags.tls.certificate, "the server's certificate: speak TLS")
       ->TypeName("FILE");
-  app.AddOption("--tls-key", tls.key, "the key of that certificate")->TypeName("FILE");
-  app.AddOption("--tls-client-ca", tls.client_ca,
+  app.AddOption("--tls-key", flags.tls.key, "the key of that certificate")->TypeName("FILE");
+  app.AddOption("--tls-client-ca", flags.tls.client_ca,
                 "ask clients for a certificate that this CA signed")
       ->TypeName("FILE");
-  bool without_authentication = false;
-  app.AddFlag("--insecure-listen-without-authentication", without_authentication,
+  app.AddFlag("--insecure-listen-without-authentication", flags.without_authentication,
               "let whoever reaches the address do everything, in clear text; never do this on a "
               "network that others use");
+}
+
+// What flags say comes before what the options file says.
+absl::StatusOr<spec::CoordinatorOptions> OptionsOf(const Flags& flags) {
+  spec::CoordinatorOptions options;
+  if (!flags.options_file.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options, spec::LoadCoordinatorOptions(flags.options_file));
+  }
+  std::string static_worker;
+  if (!flags.static_worker.empty()) {
+    std::error_code error;
+    static_worker = std::filesystem::absolute(flags.static_worker, error).string();
+  }
+  const std::pair<const std::string&, std::string&> given[] = {
+      {flags.data_directory, options.data_directory}, {flags.listen, options.listen},
+      {flags.metrics_listen, options.metrics_listen}, {flags.health_listen, options.health_listen},
+      {flags.page_listen, options.page_listen},       {static_worker, options.static_worker},
+  };
+  for (const auto& [flag, option] : given) {
+    if (!flag.empty()) {
+      option = flag;
+    }
+  }
+  if (!flags.tls.certificate.empty()) {
+    options.tls = {flags.tls.certificate, flags.tls.key, flags.tls.client_ca};
+  }
+  return options;
+}
+
+int Main(int argc, char** argv) {
+  // Debian's Abseil keeps a graph of all locks held, including gRPC's, which takes 2 % of a busy
+  // coordinator's time.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  Command app("Concur's coordinator: keeps sweeps, gives jobs to workers.", "concur-coordinator");
+  Flags flags;
+  AddFlags(app, flags);
   app.AddVersion();
   app.Fallthrough();
   AdminWork admin_work;
@@ -211,49 +250,22 @@ int Main(int argc, char** argv) {
   if (const std::optional<int> exit_status = app.Parse(argc, argv)) {
     return *exit_status;
   }
-  SetLog(verbose ? LogLevel::kDebug : LogLevel::kInfo,
-         log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  SetLog(flags.verbose ? LogLevel::kDebug : LogLevel::kInfo,
+         flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
 
-  spec::CoordinatorOptions from_file;
-  if (!options_file.empty()) {
-    absl::StatusOr<spec::CoordinatorOptions> loaded = spec::LoadCoordinatorOptions(options_file);
-    if (!loaded.ok()) {
-      std::cerr << loaded.status().message() << "\n";
-      return 2;
-    }
-    from_file = *std::move(loaded);
+  const absl::StatusOr<spec::CoordinatorOptions> from_flags = OptionsOf(flags);
+  if (!from_flags.ok()) {
+    std::cerr << from_flags.status().message() << "\n";
+    return 2;
   }
-  if (!data_directory.empty()) {
-    from_file.data_directory = data_directory;
-  }
-  if (!listen.empty()) {
-    from_file.listen = listen;
-  }
-  if (!metrics_listen.empty()) {
-    from_file.metrics_listen = metrics_listen;
-  }
-  if (!health_listen.empty()) {
-    from_file.health_listen = health_listen;
-  }
-  if (!page_listen.empty()) {
-    from_file.page_listen = page_listen;
-  }
-  if (!static_worker.empty()) {
-    std::error_code error;
-    from_file.static_worker = std::filesystem::absolute(static_worker, error).string();
-  }
-  if (!tls.certificate.empty()) {
-    from_file.tls = {tls.certificate, tls.key, tls.client_ca};
-  }
-
-  ServerOptions options = FromSpec(from_file);
+  ServerOptions options = FromSpec(*from_flags);
   if (options.s3.has_value() && options.s3->credentials_file.empty() &&
       (options.s3->credentials.access_key.empty() || options.s3->credentials.secret_key.empty())) {
     std::cerr << "artifacts.s3 asks for AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the "
                  "environment, or for credentials_file in the options\n";
     return 2;
   }
-  options.without_authentication = without_authentication;
+  options.without_authentication = flags.without_authentication;
   if (admin_work) {
     const absl::Status status = admin_work({options.data_directory, options.s3});
     if (!status.ok()) {

@@ -48,7 +48,7 @@ std::string AuthorizationIn(const CallHeaders& headers) {
 // Where a call comes from. The page calls in this process, which has no address, for viewers whose
 // addresses it hands on; others cannot claim one.
 std::string PeerOfCall(const grpc::CallbackServerContext& call) {
-  const std::string peer = call.peer();
+  std::string peer = call.peer();
   if (peer != kInProcessPeer) {
     return peer;
   }

@@ -47,6 +47,7 @@ std::string RootOf(const ReadyEnvironment& environment) {
 std::vector<std::string> Glob(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
+  // It reads no environment without GLOB_TILDE.  NOLINTNEXTLINE(concurrency-mt-unsafe)
   if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }

@@ -35,7 +35,7 @@ absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Art
     if (!tar.ok() && !absl::IsNotFound(tar.status()) && !absl::IsDataLoss(tar.status())) {
       return tar.status();
     }
-    const absl::Status laid_out =
+    absl::Status laid_out =
         tar.ok() ? ExtractDirectoryTar(tar->path, paths.checkpoint) : tar.status();
     if (laid_out.ok()) {
       prepared.resumed_from = order.checkpoint->attempt;

@@ -237,12 +237,12 @@ class GrpcRemoteSystem final : public RemoteSystem {
 
   // Until the stream has ended, or this is the end. Whether the coordinator said anything.
   bool Follow(AskStream& stream) {
-    v1::AskSystemRequest request;
-    v1::AskSystemRequest::Open& open = *request.mutable_open();
+    v1::AskSystemRequest first;
+    v1::AskSystemRequest::Open& open = *first.mutable_open();
     open.set_job(options_.job);
     open.mutable_command()->Add(options_.command.begin(), options_.command.end());
     *open.mutable_answer_timeout() = rpc::ToProto(options_.answer_max);
-    stream.Write(std::move(request));
+    stream.Write(std::move(first));
     bool has_heard = false;
     uint64_t sent = 0;
     {
@@ -263,6 +263,7 @@ class GrpcRemoteSystem final : public RemoteSystem {
       }
       if (question.has_value()) {
         sent = question->number;
+        v1::AskSystemRequest request;
         *request.mutable_question() = rpc::ToProto(*question);
         stream.Write(std::move(request));
       }
