@@ -16,7 +16,7 @@ namespace concur::rpc {
 // CallbackAlternativeCQ). A process that uses the API has one of these meanwhile, because
 // - each of the threads sleeps for 100 ms once it has had no event for a second. When all of them
 //   sleep, a request or an answer waits: with jobs of about a second, that of nearly every job. Two
-//   calls a second, which fail at once, keep one of them awake, for some 50 µs of processor time.
+//   calls a second, which fail at once, keep one of them awake.
 // - their end races with their start. The first of these keeps them until the process ends.
 // Thread-safe.
 class CallbackThreads {

@@ -240,7 +240,8 @@ PlannedSweep PlanImport(Random& random, size_t number) {
   }
   spec.imported = DigestOfResults(planned.imported);
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
-  CONCUR_CHECK(expansion.ok());
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the macro also takes temporaries
+  CONCUR_CHECK_OK(expansion.status());
   planned.text = absl::StrCat(number);
   planned.request_id = absl::StrCat("request", number);
   planned.expansion = std::make_shared<const Expansion>(*std::move(expansion));
