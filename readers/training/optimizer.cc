@@ -12,9 +12,41 @@
 namespace concur::readers {
 namespace {
 
+// Parameters are changed together until they have so many elements: libtorch's operators on lists
+// need one CUDA kernel for all tensors of a list, and memory for a result of each.
+constexpr int64_t kGroupElements = int64_t{1} << 22;
+
 // The part of a parameter that changes.
 torch::Tensor RowsOf(const torch::Tensor& tensor, int64_t rows) {
   return rows < 0 || rows >= tensor.size(0) ? tensor : tensor.narrow(0, 0, rows);
+}
+
+std::vector<at::Scalar> Scalars(const std::vector<double>& numbers, double factor) {
+  std::vector<at::Scalar> scalars;
+  for (const double number : numbers) {
+    scalars.emplace_back(factor * number);
+  }
+  return scalars;
+}
+
+std::vector<torch::Tensor> Products(torch::TensorList tensors, const std::vector<double>& factors) {
+  return at::_foreach_mul(tensors, Scalars(factors, 1));
+}
+
+std::vector<torch::Tensor> RootsOfSums(torch::TensorList tensors, double epsilon) {
+  std::vector<torch::Tensor> sums = at::_foreach_add(tensors, epsilon);
+  at::_foreach_sqrt_(sums);
+  return sums;
+}
+
+std::vector<torch::Tensor> GradientsOf(const std::vector<Trained>& parameters) {
+  std::vector<torch::Tensor> gradients;
+  for (const Trained& parameter : parameters) {
+    if (parameter.tensor.grad().defined()) {
+      gradients.push_back(parameter.tensor.grad());
+    }
+  }
+  return gradients;
 }
 
 }  // namespace
@@ -37,83 +69,118 @@ ParameterUpdates::ParameterUpdates(const UpdateRule& rule, std::vector<Trained> 
 void ParameterUpdates::Step(double learning_rate) {
   const torch::NoGradGuard no_gradients;
   ++steps_;
-  for (Slot& slot : slots_) {
+  Group group;
+  int64_t elements = 0;
+  for (const Slot& slot : slots_) {
     const Trained& parameter = slot.parameter;
-    if (parameter.tensor.grad().defined()) {
-      Update(slot, RowsOf(parameter.tensor, parameter.rows),
-             RowsOf(parameter.tensor.grad(), parameter.rows), learning_rate * parameter.rate_scale);
+    if (!parameter.tensor.grad().defined()) {
+      continue;
     }
+    group.values.push_back(RowsOf(parameter.tensor, parameter.rows));
+    group.gradients.push_back(RowsOf(parameter.tensor.grad(), parameter.rows));
+    group.first.push_back(slot.first);
+    group.second.push_back(slot.second);
+    group.rates.push_back(learning_rate * parameter.rate_scale);
+    group.decays.push_back(parameter.weight_decay);
+    elements += group.values.back().numel();
+    if (elements >= kGroupElements) {
+      Update(std::exchange(group, {}));
+      elements = 0;
+    }
+  }
+  if (elements > 0) {
+    Update(std::move(group));
   }
 }
 
-void ParameterUpdates::Update(Slot& slot, torch::Tensor value, torch::Tensor gradient,
-                              double learning_rate) {
+void ParameterUpdates::Update(Group group) const {
   using Kind = UpdateRule::Kind;
-  const double decay = slot.parameter.weight_decay;
+  auto& [values, gradients, first, second, rates, decays] = group;
   const double beta1 = rule_.beta1;
   const double beta2 = rule_.beta2;
-  const auto steps = static_cast<double>(steps_);
-  if (decay != 0 && rule_.kind != Kind::kAdamW && rule_.kind != Kind::kBertAdam) {
-    gradient = gradient.add(value, decay);
+  const double bias1 = 1 - std::pow(beta1, static_cast<double>(steps_));
+  const double bias2 = 1 - std::pow(beta2, static_cast<double>(steps_));
+  const bool decaying = std::any_of(decays.begin(), decays.end(), [](double d) { return d != 0; });
+  if (decaying && rule_.kind != Kind::kAdamW && rule_.kind != Kind::kBertAdam) {
+    gradients = at::_foreach_add(gradients, Products(values, decays));
+  }
+  if (rule_.kind == Kind::kBertAdam && rule_.parameter_norm_max > 0) {
+    const torch::Tensor norms = torch::stack(at::_foreach_norm(gradients));
+    const torch::Tensor factors = (rule_.parameter_norm_max / (norms + 1e-6)).clamp_max(1);
+    gradients = at::_foreach_mul(gradients, factors.unbind());
   }
   switch (rule_.kind) {
     case Kind::kAdam: {
-      slot.first.mul_(beta1).add_(gradient, 1 - beta1);
-      slot.second.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
-      const torch::Tensor divisor =
-          (slot.second.sqrt() / std::sqrt(1 - std::pow(beta2, steps))).add_(rule_.epsilon);
-      value.addcdiv_(slot.first, divisor, -learning_rate / (1 - std::pow(beta1, steps)));
+      MoveMeans(first, second, gradients);
+      std::vector<torch::Tensor> divisors = at::_foreach_sqrt(second);
+      at::_foreach_div_(divisors, std::sqrt(bias2));
+      at::_foreach_add_(divisors, rule_.epsilon);
+      at::_foreach_addcdiv_(values, first, divisors, Scalars(rates, -1 / bias1));
       return;
     }
     case Kind::kAdamax: {
       // With no gradient yet the second is epsilon and the first 0: the value stays.
-      slot.first.mul_(beta1).add_(gradient, 1 - beta1);
-      torch::maximum_out(slot.second, slot.second.mul_(beta2), gradient.abs().add_(rule_.epsilon));
-      value.addcdiv_(slot.first, slot.second, -learning_rate / (1 - std::pow(beta1, steps)));
+      at::_foreach_mul_(first, beta1);
+      at::_foreach_add_(first, gradients, 1 - beta1);
+      std::vector<torch::Tensor> sizes = at::_foreach_abs(gradients);
+      at::_foreach_add_(sizes, rule_.epsilon);
+      at::_foreach_mul_(second, beta2);
+      at::_foreach_maximum_(second, sizes);
+      at::_foreach_addcdiv_(values, first, second, Scalars(rates, -1 / bias1));
       return;
     }
     case Kind::kAdadelta: {
-      slot.first.mul_(rule_.rho).addcmul_(gradient, gradient, 1 - rule_.rho);
-      const torch::Tensor delta = slot.second.add(rule_.epsilon)
-                                      .sqrt_()
-                                      .div_(slot.first.add(rule_.epsilon).sqrt_())
-                                      .mul_(gradient);
-      slot.second.mul_(rule_.rho).addcmul_(delta, delta, 1 - rule_.rho);
-      value.add_(delta, -learning_rate);
+      at::_foreach_mul_(first, rule_.rho);
+      at::_foreach_addcmul_(first, gradients, gradients, 1 - rule_.rho);
+      std::vector<torch::Tensor> deltas = RootsOfSums(second, rule_.epsilon);
+      at::_foreach_div_(deltas, RootsOfSums(first, rule_.epsilon));
+      at::_foreach_mul_(deltas, gradients);
+      at::_foreach_mul_(second, rule_.rho);
+      at::_foreach_addcmul_(second, deltas, deltas, 1 - rule_.rho);
+      at::_foreach_mul_(deltas, Scalars(rates, -1));
+      at::_foreach_add_(values, deltas);
       return;
     }
     case Kind::kSgd:
-      slot.first.mul_(rule_.momentum).add_(gradient);
-      value.add_(slot.first, -learning_rate);
+      at::_foreach_mul_(first, rule_.momentum);
+      at::_foreach_add_(first, gradients);
+      at::_foreach_add_(values, at::_foreach_mul(first, Scalars(rates, -1)));
       return;
     case Kind::kAdamW: {
-      slot.first.mul_(beta1).add_(gradient, 1 - beta1);
-      slot.second.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
-      double rate = learning_rate;
-      if (rule_.correct_bias) {
-        rate *= std::sqrt(1 - std::pow(beta2, steps)) / (1 - std::pow(beta1, steps));
-      }
-      value.addcdiv_(slot.first, slot.second.sqrt().add_(rule_.epsilon), -rate);
-      if (decay != 0) {
-        value.add_(value, -learning_rate * decay);
+      MoveMeans(first, second, gradients);
+      std::vector<torch::Tensor> divisors = at::_foreach_sqrt(second);
+      at::_foreach_add_(divisors, rule_.epsilon);
+      const double correction = rule_.correct_bias ? std::sqrt(bias2) / bias1 : 1;
+      at::_foreach_addcdiv_(values, first, divisors, Scalars(rates, -correction));
+      if (decaying) {
+        std::transform(decays.begin(), decays.end(), rates.begin(), decays.begin(),
+                       [](double decay, double rate) { return -decay * rate; });
+        at::_foreach_add_(values, Products(values, decays));
       }
       return;
     }
     case Kind::kBertAdam: {
-      if (rule_.parameter_norm_max > 0) {
-        const double norm = gradient.norm().item<double>();
-        gradient = gradient * std::min(1.0, rule_.parameter_norm_max / (norm + 1e-6));
+      MoveMeans(first, second, gradients);
+      std::vector<torch::Tensor> divisors = at::_foreach_sqrt(second);
+      at::_foreach_add_(divisors, rule_.epsilon);
+      std::vector<torch::Tensor> updates = at::_foreach_div(first, divisors);
+      if (decaying) {
+        at::_foreach_add_(updates, Products(values, decays));
       }
-      slot.first.mul_(beta1).add_(gradient, 1 - beta1);
-      slot.second.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
-      torch::Tensor update = slot.first / slot.second.sqrt().add_(rule_.epsilon);
-      if (decay != 0) {
-        update.add_(value, decay);
-      }
-      value.add_(update, -learning_rate);
+      at::_foreach_mul_(updates, Scalars(rates, -1));
+      at::_foreach_add_(values, updates);
       return;
     }
   }
+}
+
+// Adam's running means of gradients and of their squares.
+void ParameterUpdates::MoveMeans(torch::TensorList first, torch::TensorList second,
+                                 torch::TensorList gradients) const {
+  at::_foreach_mul_(first, rule_.beta1);
+  at::_foreach_add_(first, gradients, 1 - rule_.beta1);
+  at::_foreach_mul_(second, rule_.beta2);
+  at::_foreach_addcmul_(second, gradients, gradients, 1 - rule_.beta2);
 }
 
 std::map<std::string, torch::Tensor> ParameterUpdates::State() const {
@@ -129,30 +196,29 @@ std::map<std::string, torch::Tensor> ParameterUpdates::State() const {
 
 double ClipGradients(const std::vector<Trained>& parameters, double norm_max) {
   const torch::NoGradGuard no_gradients;
-  std::vector<torch::Tensor> norms;
-  for (const Trained& parameter : parameters) {
-    if (parameter.tensor.grad().defined()) {
-      norms.push_back(parameter.tensor.grad().norm());
-    }
-  }
-  if (norms.empty()) {
+  const std::vector<torch::Tensor> gradients = GradientsOf(parameters);
+  if (gradients.empty()) {
     return 0;
   }
-  const double norm = torch::stack(norms).norm().item<double>();
+  const double norm = torch::stack(at::_foreach_norm(gradients)).norm().item<double>();
   const double factor = norm_max / (norm + 1e-6);
   if (norm_max > 0 && std::isfinite(norm) && factor < 1) {
-    for (const Trained& parameter : parameters) {
-      if (parameter.tensor.grad().defined()) {
-        parameter.tensor.grad().mul_(factor);
-      }
-    }
+    at::_foreach_mul_(gradients, factor);
   }
   return norm;
+}
+
+void ScaleGradients(const std::vector<Trained>& parameters, double factor) {
+  const torch::NoGradGuard no_gradients;
+  if (const std::vector<torch::Tensor> gradients = GradientsOf(parameters); !gradients.empty()) {
+    at::_foreach_mul_(gradients, factor);
+  }
 }
 
 WeightAverage::WeightAverage(double decay, const std::vector<Trained>& parameters)
     : decay_(decay), parameters_(parameters) {
   for (const Trained& parameter : parameters_) {
+    weights_.push_back(parameter.tensor);
     averages_.push_back(parameter.tensor.detach().clone());
   }
 }
@@ -161,9 +227,8 @@ void WeightAverage::Update(int64_t step) {
   const torch::NoGradGuard no_gradients;
   const auto n = static_cast<double>(step);
   const double decay = std::min(decay_, (1 + n) / (10 + n));
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    averages_[i].mul_(decay).add_(parameters_[i].tensor, 1 - decay);
-  }
+  at::_foreach_mul_(averages_, decay);
+  at::_foreach_add_(averages_, weights_, 1 - decay);
 }
 
 void WeightAverage::Swap() {

@@ -61,7 +61,14 @@ class ParameterUpdates {
     Trained parameter;
     torch::Tensor first, second;  // running means, by rule
   };
-  void Update(Slot& slot, torch::Tensor value, torch::Tensor gradient, double learning_rate);
+  // Parameters that are changed together.
+  struct Group {
+    std::vector<torch::Tensor> values, gradients, first, second;
+    std::vector<double> rates, decays;
+  };
+  void Update(Group group) const;
+  void MoveMeans(torch::TensorList first, torch::TensorList second,
+                 torch::TensorList gradients) const;
 
   UpdateRule rule_;
   std::vector<Slot> slots_;
@@ -72,6 +79,8 @@ class ParameterUpdates {
 // together, which is returned; norm_max 0 scales nothing. Infinite or NaN norms are returned as
 // they are.
 double ClipGradients(const std::vector<Trained>& parameters, double norm_max);
+
+void ScaleGradients(const std::vector<Trained>& parameters, double factor);
 
 // The average m = d m + (1 - d) p of each parameter, d = min(decay, (1 + n) / (10 + n)) at the n-th
 // update, as AllenNLP's.
@@ -87,7 +96,7 @@ class WeightAverage {
  private:
   double decay_;
   std::vector<Trained> parameters_;
-  std::vector<torch::Tensor> averages_;
+  std::vector<torch::Tensor> weights_, averages_;
 };
 
 }  // namespace concur::readers

@@ -37,12 +37,7 @@ void TrainingState::Backward(const torch::Tensor& loss) const {
 
 absl::StatusOr<bool> TrainingState::Update(double gradient_norm_max, double learning_rate) {
   if (scale_.has_value()) {
-    const torch::NoGradGuard no_gradients;
-    for (const Trained& parameter : trained_) {
-      if (parameter.tensor.grad().defined()) {
-        parameter.tensor.mutable_grad().mul_(1 / scale_->value());
-      }
-    }
+    ScaleGradients(trained_, 1 / scale_->value());
   }
   const double norm = ClipGradients(trained_, gradient_norm_max);
   if (scale_.has_value() && !std::isfinite(norm)) {
