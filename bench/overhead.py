@@ -4,8 +4,9 @@ two loops that run the same commands one after the other, in the order in which 
 
 usage: overhead.py [WHAT …] [--runs N] [--seconds S] [--sweep FILE [--var NAME=VALUE …]]
 WHAT: sleep (jobs of S seconds that leave the processor free), compute (jobs that keep one busy for
-about S seconds), demo (the jobs of `concur demo`). --sweep: the jobs of a sweep file whose commands
-take {train}, {test}, {model}, {predictions}, {metrics}, {seed} and {hp.NAME}. Default: all of WHAT."""
+about S seconds), seeds (the same with five seeds of each approach), demo (the jobs of `concur demo`).
+--sweep: the jobs of a sweep file whose commands take {train}, {test}, {model}, {predictions}, {metrics},
+{seed} and {hp.NAME}. Default: all of WHAT."""
 
 import argparse
 import collections
@@ -134,10 +135,10 @@ def gaps_of(jobs):
     for begin, end in sorted((seconds_of(job["result"]["start_time"]),
                               seconds_of(job["result"]["start_time"]) + job["result"]["run_time"])
                              for job in jobs):
-        free = [other for other in ends if other <= begin]
+        free = [other for other in ends if other <= begin + 0.001]  # starts are in whole milliseconds
         if free:  # the slot that was freed last
             ends.remove(max(free))
-            gaps.append(1000 * (begin - max(free)))
+            gaps.append(max(0, 1000 * (begin - max(free))))
         ends.append(end)
     return gaps
 
@@ -184,20 +185,23 @@ def loaded(path, variables):
     return {"path": path, "document": document, "variables": given}
 
 
-def same_jobs(folder, script):
-    """CELLS jobs of one shell script, on two benchmarks so that there is a matrix."""
+def same_jobs(folder, script, seeds=1):
+    """CELLS jobs of one shell script, on two benchmarks so that there is a matrix: of an approach and a
+    benchmark so many. With one, Concur never knows how long the next job takes."""
     for name in ("x", "y"):
         (folder / f"{name}.txt").write_text(name)
     approach = {"metadata": {"name": "a"}, "spec": {
-        "version": "1", "predict": {"command": ["/bin/sh", "-c", script, "sh", "{metrics}", "{test}"]},
+        "version": "1", "predict": {"command": ["/bin/sh", "-c", script, "sh", "{metrics}", "{test}",
+                                           "{seed}"]},
         "resources": {"cpus": 1, "memory": "0B"}}}
-    approaches = [dict(approach, metadata={"name": f"a{i}"}) for i in range(CELLS // 2)]
+    approaches = [dict(approach, metadata={"name": f"a{i}"}) for i in range(CELLS // 2 // seeds)]
     for i, one in enumerate(approaches):  # equal ones would run once
         one["spec"] = dict(one["spec"], version=str(i))
     benchmarks = [{"metadata": {"name": name}, "spec": {
         "format": "file", "test": f"{name}.txt", "metric": "accuracy"}} for name in ("x", "y")]
     document = {"apiVersion": "concur/v1", "kind": "Sweep", "metadata": {"name": "same"},
-                "spec": {"approaches": approaches, "benchmarks": benchmarks, "seeds": [1]}}
+                "spec": {"approaches": approaches, "benchmarks": benchmarks,
+                         "seeds": list(range(1, seeds + 1))}}
     path = folder / "sweep.yaml"
     path.write_text(json.dumps(document))
     return loaded(path, {})
@@ -211,14 +215,17 @@ def sweeps(names, folder, arguments):
         path = folder / "sleep"
         path.mkdir()
         yield f"{arguments.seconds} s of sleep", same_jobs(path, f"sleep {arguments.seconds}; " + LEAVE)
-    if "compute" in names:
-        path = folder / "compute"
+    for name, seeds in (("compute", 1), ("seeds", 5)):
+        if name not in names:
+            continue
+        path = folder / name
         path.mkdir()
         count = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; "
         start = time.perf_counter()
         subprocess.run(["/bin/sh", "-c", count % 200_000], check=True)
         rounds = int(200_000 * arguments.seconds / (time.perf_counter() - start))
-        yield f"{arguments.seconds} s of computing", same_jobs(path, count % rounds + LEAVE)
+        yield (f"{arguments.seconds} s of computing" + (f", {seeds} seeds" if seeds > 1 else ""),
+               same_jobs(path, count % rounds + LEAVE, seeds))
     if "demo" in names:
         for name in ("fuzzy", "wordnet", "cloze", "lastword"):
             subprocess.run([harness.BIN / "concur", "data", "build", name, "--out", folder / "data" / name,
@@ -238,8 +245,8 @@ def main():
     parser.add_argument("--sweep")
     parser.add_argument("--var", action="append", default=[])
     arguments = parser.parse_args()
-    names = arguments.what or ([] if arguments.sweep else ["sleep", "compute", "demo"])
-    if unknown := set(names) - {"sleep", "compute", "demo"}:
+    names = arguments.what or ([] if arguments.sweep else ["sleep", "compute", "seeds", "demo"])
+    if unknown := set(names) - {"sleep", "compute", "seeds", "demo"}:
         parser.error(f"no jobs are called {', '.join(sorted(unknown))}")
     rows = []
     with tempfile.TemporaryDirectory(dir=pathlib.Path.cwd(), prefix="concur-bench-") as name:

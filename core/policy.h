@@ -26,7 +26,7 @@ struct SchedulerPolicy {
   // much as is expected to keep all of it busy for so long, of jobs that are not expected to take
   // longer than `ahead_job_max`. Zero: nothing.
   absl::Duration ahead = absl::Milliseconds(200);
-  absl::Duration ahead_job_max = absl::Seconds(1);
+  absl::Duration ahead_job_max = absl::Seconds(2);
   // After so many failures at what others can do, a worker gets nothing new for a while, and longer
   // with every time. 0: never.
   uint32_t quarantine_failures = 3;

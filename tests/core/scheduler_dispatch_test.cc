@@ -245,6 +245,14 @@ TEST_F(DispatchTest, OnlyAsMuchIsGivenAheadAsKeepsAWorkerBusyForAMoment) {
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1 + 10));  // 200 ms of work
 }
 
+TEST_F(DispatchTest, OfJobsOfASecondOneIsGivenAhead) {
+  AddWorker("w1", 2, /*queue_max=*/10);
+  Submit(Evals({"x"}, 8));
+  Sync({"w1"});
+  FinishAll("w1", absl::Seconds(1.2));
+  EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(2 + 1));
+}
+
 TEST_F(DispatchTest, LongJobsAndThoseWithGpusAreNotGivenAhead) {
   AddWorker("w1", 1, /*queue_max=*/10);
   workers_["w1"]->info().capacity.gpus = 1;
@@ -254,7 +262,7 @@ TEST_F(DispatchTest, LongJobsAndThoseWithGpusAreNotGivenAhead) {
   for (const SweepSpec& spec : {Evals({"x"}, 5), gpus}) {
     const SweepId id = Submit(spec);
     EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1));
-    FinishAll("w1", id.number == 1 ? absl::Seconds(2) : kShort);
+    FinishAll("w1", id.number == 1 ? absl::Seconds(3) : kShort);
     EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1));
     CONCUR_CHECK_OK(harness_.scheduler().CancelSweep(id));
     for (const AttemptId& attempt : std::set<AttemptId>(workers_["w1"]->running())) {
