@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -66,6 +67,21 @@ DataSourceFile ReadFileEntry(const Value& value) {
   return file;
 }
 
+// Addresses name the revision, or there is none.
+void CheckRevision(const std::optional<Value>& revision, const Value& spec,
+                   const DataSource& source) {
+  const bool used = std::any_of(
+      source.files.begin(), source.files.end(),
+      [](const DataSourceFile& file) { return absl::StrContains(file.url, kRevision); });
+  if (revision && !IsRevision(source.revision)) {
+    revision->Expected("1 to 100 letters, digits, dots, dashes, underscores and slashes");
+  } else if (revision && !used) {
+    revision->Error(absl::StrCat("no url has ", kRevision));
+  } else if (!revision && used) {
+    spec.Error(absl::StrCat("expected \"revision\", which a url has as ", kRevision));
+  }
+}
+
 void ReadSpec(const Value& value, DataSource& source) {
   Fields fields(value);
   source.licence = RequiredText(fields, "licence", "under which the files may be used");
@@ -87,6 +103,11 @@ void ReadSpec(const Value& value, DataSource& source) {
       }
     }
   }
+  const auto revision = fields.Get("revision");
+  if (revision) {
+    source.revision = revision->Text().value_or("");
+  }
+  CheckRevision(revision, value, source);
   if (const auto lines = fields.Get("import")) {
     for (const Value& line : lines->List().value_or(std::vector<Value>())) {
       source.import.push_back(line.Text().value_or(""));
@@ -96,6 +117,12 @@ void ReadSpec(const Value& value, DataSource& source) {
 }
 
 }  // namespace
+
+bool IsRevision(absl::string_view text) {
+  return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._-/", c);
+  });
+}
 
 DataSource ReadDataSourceFile(const YamlFile& file, ErrorList& errors) {
   const Document document = ReadDocument(file, "DataSource", true, errors);

@@ -12,7 +12,8 @@
 //       - {name: train-v1.1.json, url: https://…, sha256: …}
 //     import: [concur data import squad --in train-v1.1.json --out train.jsonl]
 //
-// A file that is not public has `ask: WHOM` instead of an address.
+// A file that is not public has `ask: WHOM` instead of an address. `revision: main` in the spec
+// stands for "{revision}" in addresses, where a publisher keeps several.
 //
 // Thread-safe (stateless functions, values).
 #ifndef CONCUR_SPEC_CATALOGUE_YAML_H_
@@ -23,15 +24,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "spec/errors.h"
 #include "spec/yaml_reader.h"
 
 namespace concur::spec {
 
+inline constexpr char kRevision[] = "{revision}";  // in addresses
+
 struct DataSourceFile {
   std::string name;  // file name, without a directory
-  std::string url;   // http or https; "" where `ask` says whom to ask for it
+  std::string url;  // http or https, perhaps with kRevision; "" where `ask` says whom to ask for it
   std::string ask;
   std::optional<Digest> sha256;
 };
@@ -41,9 +45,13 @@ struct DataSource {
   std::string description;
   std::string licence;
   std::string homepage;
+  std::string revision;               // "" when no address has one
   std::vector<DataSourceFile> files;  // at least one, names unique
   std::vector<std::string> import;    // command lines to show, in order
 };
+
+// Whether addresses may have such a revision: 1 to 100 letters, digits and ".", "_", "-", "/".
+bool IsRevision(absl::string_view text);
 
 // Reads a document of kind DataSource. The result is valid only if no error was added.
 DataSource ReadDataSourceFile(const YamlFile& file, ErrorList& errors);

@@ -12,19 +12,29 @@ namespace concur::cli {
 void AddFetchCommand(Command& data, CommandContext& context,
                      const std::function<absl::Status(const FetchOptions&, CommandContext&)>& run) {
   Command* const command = data.AddSubcommand(
-      "fetch", "download a benchmark's public files, resumed and verified; without a name, a list");
+      "fetch",
+      "download public data and checkpoints, resumed and verified; without a name, a list");
   const auto options = std::make_shared<FetchOptions>();
   options->catalogue = ConfigsDirectory() + "/data";
   command->AddOption("name", options->name, "an entry of the catalogue");
   command->AddOption("--catalogue", options->catalogue, "directory of the catalogue's files")
       ->ShowDefault();
   command->AddOption("--out", options->out, "directory to write to (default: the name)");
+  command->AddOption("--revision", options->revision,
+                     "which of the publisher's revisions, where it has several (default: as the "
+                     "catalogue says)");
   command
       ->AddOption("--stall-seconds", options->stall_seconds,
                   "a transfer in which nothing comes for so long is tried again")
       ->InRange(1, 3600)
       ->ShowDefault();
-  command->Footer("Examples:\n  concur data fetch\n  concur data fetch squad --out data/squad");
+  command->Footer(
+      "SHA256SUMS beside the files has the digest of each as it was first fetched; a file with\n"
+      "another one is refused later. sha256sum -c SHA256SUMS checks them, too.\n"
+      "Examples:\n"
+      "  concur data fetch\n"
+      "  concur data fetch squad --out data/squad\n"
+      "  concur data fetch bert-base-uncased");
   OnRun(command, context, [options, run, &context] { return run(*options, context); });
 }
 

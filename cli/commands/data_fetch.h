@@ -16,6 +16,7 @@ struct FetchOptions {
   std::string name;  // of an entry of the catalogue; empty: lists them
   std::string catalogue;
   std::string out;
+  std::string revision;  // empty: as the entry says
   int64_t stall_seconds = 60;
 };
 

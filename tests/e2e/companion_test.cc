@@ -85,6 +85,43 @@ TEST_F(FetchTest, WrongBytesAreNoFile) {
   EXPECT_FALSE(std::filesystem::exists(dir_.File("out/cities.json")));
 }
 
+TEST_F(FetchTest, WithoutADigestTheFirstFetchCounts) {
+  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/model.yaml"),
+                                absl::StrCat("apiVersion: concur/v1\n"
+                                             "kind: DataSource\n"
+                                             "metadata: {name: model, description: d}\n"
+                                             "spec:\n"
+                                             "  licence: none\n"
+                                             "  homepage: https://example.org\n"
+                                             "  revision: main\n"
+                                             "  files: [{name: m.bin, url: \"",
+                                             server_.Url("/{revision}/m.bin"), "\"}]\n")));
+  server_.Script({{.body = kBody}, {.body = "other"}, {.body = "other"}, {.body = "other"}});
+  const Output first = Fetch({"model"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("first seen: recorded"));
+  ASSERT_OK_AND_ASSIGN(const std::string sums, ReadFile(dir_.File("out/SHA256SUMS")));
+  EXPECT_EQ(sums, Sha256Of(kBody).ToHex() + "  m.bin\n");
+  EXPECT_THAT(Fetch({"model"}).out, AllOf(HasSubstr("was here"), HasSubstr("as recorded")));
+
+  std::filesystem::remove(dir_.File("out/m.bin"));
+  const Output replaced = Fetch({"model", "--revision", "v2"});
+  EXPECT_EQ(replaced.exit_code, 1);
+  EXPECT_THAT(replaced.err, AllOf(HasSubstr("/v2/m.bin: expected a file of SHA-256"),
+                                  HasSubstr("out/SHA256SUMS has the digest with which it first")));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("out/m.bin")));
+  std::filesystem::remove(dir_.File("out/SHA256SUMS"));
+  const Output taken = Fetch({"model", "--revision", "v2"});
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+
+  ASSERT_OK(WriteFileAtomically(dir_.File("out/SHA256SUMS"), "abc  m.bin\n"));
+  const Output damaged = Fetch({"model"});
+  EXPECT_EQ(damaged.exit_code, 2);
+  EXPECT_THAT(damaged.err, HasSubstr("out/SHA256SUMS:1: expected a SHA-256 digest"));
+  EXPECT_THAT(Fetch({"model", "--revision", "a?b"}).err, HasSubstr("--revision: expected 1 to"));
+  EXPECT_THAT(Fetch({"cities", "--revision", "v2"}).err, HasSubstr("cities has no revisions"));
+}
+
 TEST_F(FetchTest, WhatIsNotPublicIsAskedForAndThenRecognized) {
   ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/hidden.yaml"),
                                 "apiVersion: concur/v1\n"

@@ -107,6 +107,50 @@ TEST(ConfigsTest, WhatDataSourcesImportIsWhereBenchmarksReadIt) {
   }
 }
 
+TEST(ConfigsTest, EveryCheckpointOfAnApproachCanBeFetched) {
+  std::set<std::string> checkpoints;
+  for (const std::string& path : FilesOf("approaches/pretrained")) {
+    ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      const std::vector<std::string> parts = absl::StrSplit(line, "${checkpoints}/");
+      if (parts.size() == 2) {
+        const std::string name = parts[1].substr(0, parts[1].find('"'));
+        ASSERT_OK_AND_ASSIGN(const DataSource source,
+                             LoadDataSource(ConfigDirectory() + "/data/" + name + ".yaml"));
+        std::vector<std::string> files;
+        for (const DataSourceFile& file : source.files) {
+          files.push_back(file.name);
+          EXPECT_THAT(file.url, AllOf(HasSubstr(kRevision), HasSubstr("/" + file.name)));
+        }
+        if (absl::StrContains(parts[0], "--checkpoint")) {
+          checkpoints.insert(name);
+          EXPECT_THAT(files, ::testing::IsSupersetOf({"config.json", "pytorch_model.bin"})) << name;
+        } else {
+          EXPECT_THAT(files, ::testing::Contains("vocab.txt")) << name;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(checkpoints.size(), 10u);
+}
+
+TEST(ConfigsTest, ARevisionIsSaidWhereAnAddressHasOne) {
+  const testing::TempDir dir;
+  const auto error = [&](const std::string& revision, const std::string& url) {
+    CONCUR_CHECK_OK(WriteFileAtomically(
+        dir.File("x.yaml"),
+        "apiVersion: concur/v1\nkind: DataSource\nmetadata: {name: x, description: y}\nspec:\n"
+        "  licence: z\n  homepage: https://z\n" +
+            revision + "  files: [{name: a, url: \"" + url + "\"}]\n"));
+    return std::string(LoadDataSource(dir.File("x.yaml")).status().message());
+  };
+  EXPECT_EQ(error("  revision: main\n", "https://z/{revision}/a"), "");
+  EXPECT_THAT(error("", "https://z/{revision}/a"), HasSubstr("x.yaml:5:3: spec: expected \"rev"));
+  EXPECT_THAT(error("  revision: main\n", "https://z/a"), HasSubstr("no url has {revision}"));
+  EXPECT_THAT(error("  revision: \"a b\"\n", "https://z/{revision}/a"),
+              HasSubstr("spec.revision: expected 1 to 100 letters"));
+}
+
 TEST(ConfigsTest, BadDataSourcesAreRefusedByField) {
   const testing::TempDir dir;
   ASSERT_OK(WriteFileAtomically(dir.File("x.yaml"), R"(apiVersion: concur/v1
