@@ -20,6 +20,7 @@ void Assignments::Occupy(const Assignment& assignment, int sign) {
     used_.memory_bytes += sign * assignment.resources.memory_bytes;
     used_.gpus += sign * assignment.resources.gpus;
     used_.gpu_share += sign * assignment.resources.gpu_share;
+    short_ += assignment.is_short ? sign : 0;
   }
   if (assignment.resources.gpu_share > 0 && assignment.gpu_mask != 0) {
     const int gpu = std::countr_zero(assignment.gpu_mask);
@@ -247,7 +248,9 @@ void Assignments::CheckInvariants() const {
   std::array<int32_t, kGpusMax> gpu_shares{};
   absl::btree_set<AttemptId> ahead;
   int64_t ahead_cpu_micros = 0;
+  int32_t short_ones = 0;
   for (const auto& [id, assignment] : all_) {
+    short_ones += assignment.is_short && !assignment.ahead ? 1 : 0;
     if (assignment.ahead) {
       CONCUR_CHECK(assignment.gpu_mask == 0 && assignment.resources.GpuCount() == 0);
       ahead.insert(id);
@@ -275,7 +278,7 @@ void Assignments::CheckInvariants() const {
     CONCUR_CHECK((gpus_shared_ & bit) == (gpu_shares[gpu] > 0 ? bit : 0));
     CONCUR_CHECK((gpus_shared_ & gpus_used_ & bit) == 0);
   }
-  CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_);
+  CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_ && short_ones == short_);
 }
 
 }  // namespace concur

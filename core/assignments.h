@@ -37,6 +37,8 @@ struct Assignment {
   std::optional<uint32_t> owner;  // a number of OwnerLedger; nullopt: the job is not known
   bool ahead = false;
   int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
+  // When it was given, it was expected to take at most SchedulerPolicy::ahead_job_max.
+  bool is_short = false;
 
   bool listed = false;      // by the worker's last Sync
   bool stopping = false;    // the worker is to stop it
@@ -85,6 +87,8 @@ class Assignments {
   bool GpusAreFree(uint64_t mask, const Resources& request) const;
   size_t ahead() const { return ahead_.size(); }
   int64_t ahead_cpu_micros() const { return ahead_cpu_micros_; }
+  // Whether an attempt that has room is short, so that one given ahead starts soon.
+  bool HasShortOne() const { return short_ > 0; }
 
   // --- orders -----------------------------------------------------------------------------------
 
@@ -122,6 +126,7 @@ class Assignments {
   absl::btree_map<AttemptId, Assignment> all_;
   absl::btree_set<AttemptId> ahead_;  // of all_
   int64_t ahead_cpu_micros_ = 0;      // of all of these
+  int32_t short_ = 0;                 // of those not given ahead
   Resources used_{.cpu_millis = 0};
   uint64_t gpus_used_ = 0;                      // in whole
   std::array<int32_t, kGpusMax> gpu_shares_{};  // of those used in part

@@ -414,6 +414,8 @@ class Scheduler {
                            const absl::flat_hash_set<const Worker*>& taken);
   bool RunsSuspect(const Worker& worker) const;
   bool DispatchOne(Worker& worker);
+  // Whether jobs of the group are expected to take at most SchedulerPolicy::ahead_job_max.
+  bool IsShort(Durations::Group group) const;
   bool DispatchAhead(Worker& worker);
   bool Give(Worker& worker, ReadyQueue::Accept accept, bool ahead);
   bool StartOn(Worker& worker, JobId id, bool ahead);

@@ -176,17 +176,22 @@ bool Scheduler::DispatchOne(Worker& worker) {
              /*ahead=*/false);
 }
 
+bool Scheduler::IsShort(Durations::Group group) const {
+  return durations_.RankOf(group) <= Durations::RankOf(policy_.ahead_job_max);
+}
+
 bool Scheduler::DispatchAhead(Worker& worker) {
-  const Durations::Rank longest = Durations::RankOf(policy_.ahead_job_max);
   const int64_t cpu_millis = worker.info.capacity.cpu_millis;
   const LabelSets::Matcher matches = label_sets_.MatcherOf(worker.info.labels);
   return GpusMin(worker.info.labels) == 0 &&  // what is given ahead asks for no GPU
-         worker.assignments.ahead() < worker.info.queue_max && ready_.rank_min() <= longest &&
+         worker.assignments.ahead() < worker.info.queue_max &&
+         worker.assignments.HasShortOne() &&  // else it would wait for a long job's end
+         ready_.rank_min() <= Durations::RankOf(policy_.ahead_job_max) &&
          worker.assignments.ahead_cpu_micros() < CpuMicros(policy_.ahead, cpu_millis) &&
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return durations_.RankOf(lane.group) <= longest && lane.resources.GpuCount() == 0 &&
+               return IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
                       lane.resources.FitsIn(worker.info.capacity) && matches(lane.labels) &&
                       HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
              },

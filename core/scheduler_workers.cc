@@ -58,6 +58,7 @@ void Scheduler::Assign(Worker& worker, AttemptId id, Assignment assignment) {
   if (HasJob(id.job)) {
     assignment.owner = SweepOf(id.job).owner;
     owners_.AddAttempt(*assignment.owner, assignment.resources);
+    assignment.is_short = IsShort(SweepOf(id.job).LaneOf(id.job.index).group);
   }
   if (assignment.ahead) {
     ++SweepOf(id.job).queued;

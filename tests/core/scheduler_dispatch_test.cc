@@ -253,6 +253,22 @@ TEST_F(DispatchTest, OfJobsOfASecondOneIsGivenAhead) {
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(2 + 1));
 }
 
+// It would wait there until one of them ends, while others become free.
+TEST_F(DispatchTest, NothingIsGivenAheadToAWorkerThatRunsLongJobsAlone) {
+  AddWorker("w1", 1, /*queue_max=*/10);
+  SweepSpec trains = Evals({"y"}, 1);
+  trains.approaches[0].name = "long";
+  Submit(trains);
+  EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1));  // nobody knows how long it takes
+  AddWorker("w2", 1, /*queue_max=*/10);
+  Submit(Evals({"x"}, 10));
+  Sync({"w2"});
+  FinishAll("w2");
+  auto started = Sync({"w1", "w2"});
+  EXPECT_THAT(started["w1"], IsEmpty());
+  EXPECT_THAT(started["w2"], SizeIs(::testing::Gt(1u)));
+}
+
 TEST_F(DispatchTest, LongJobsAndThoseWithGpusAreNotGivenAhead) {
   AddWorker("w1", 1, /*queue_max=*/10);
   workers_["w1"]->info().capacity.gpus = 1;
