@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,9 +13,13 @@
 namespace concur::readers {
 namespace {
 
-// Parameters are changed together until they have so many elements: libtorch's operators on lists
-// need one CUDA kernel for all tensors of a list, and memory for a result of each.
-constexpr int64_t kGroupElements = int64_t{1} << 22;
+// On CUDA, libtorch's operators on lists need one kernel for all tensors of a list, where each
+// tensor alone needs one. They also need memory for a result of each.
+constexpr int64_t kCudaGroupElements = int64_t{1} << 22;
+
+int64_t GroupElements(const std::vector<Trained>& parameters) {
+  return !parameters.empty() && parameters.front().tensor.is_cuda() ? kCudaGroupElements : 0;
+}
 
 // The part of a parameter that changes.
 torch::Tensor RowsOf(const torch::Tensor& tensor, int64_t rows) {
@@ -29,8 +34,19 @@ std::vector<at::Scalar> Scalars(const std::vector<double>& numbers, double facto
   return scalars;
 }
 
-std::vector<torch::Tensor> Products(torch::TensorList tensors, const std::vector<double>& factors) {
-  return at::_foreach_mul(tensors, Scalars(factors, 1));
+// Adds to each of `sums` its tensor times its factor.
+void AddProducts(torch::TensorList sums, torch::TensorList tensors,
+                 const std::vector<double>& factors) {
+  if (std::adjacent_find(factors.begin(), factors.end(), std::not_equal_to<>()) == factors.end()) {
+    at::_foreach_add_(sums, tensors, factors.front());
+  } else {
+    at::_foreach_add_(sums, at::_foreach_mul(tensors, Scalars(factors, 1)));
+  }
+}
+
+std::vector<double> Negated(std::vector<double> numbers) {
+  std::transform(numbers.begin(), numbers.end(), numbers.begin(), std::negate<>());
+  return numbers;
 }
 
 std::vector<torch::Tensor> RootsOfSums(torch::TensorList tensors, double epsilon) {
@@ -52,7 +68,11 @@ std::vector<torch::Tensor> GradientsOf(const std::vector<Trained>& parameters) {
 }  // namespace
 
 ParameterUpdates::ParameterUpdates(const UpdateRule& rule, std::vector<Trained> parameters)
-    : rule_(rule) {
+    : ParameterUpdates(rule, parameters, GroupElements(parameters)) {}
+
+ParameterUpdates::ParameterUpdates(const UpdateRule& rule, std::vector<Trained> parameters,
+                                   int64_t group_elements)
+    : rule_(rule), group_elements_(group_elements) {
   const torch::NoGradGuard no_gradients;
   for (Trained& parameter : parameters) {
     Slot slot;
@@ -71,26 +91,30 @@ void ParameterUpdates::Step(double learning_rate) {
   ++steps_;
   Group group;
   int64_t elements = 0;
+  const auto update = [&] {
+    if (!group.values.empty()) {
+      Update(std::exchange(group, {}));
+      elements = 0;
+    }
+  };
   for (const Slot& slot : slots_) {
     const Trained& parameter = slot.parameter;
     if (!parameter.tensor.grad().defined()) {
       continue;
     }
-    group.values.push_back(RowsOf(parameter.tensor, parameter.rows));
+    torch::Tensor value = RowsOf(parameter.tensor, parameter.rows);
+    if (elements + value.numel() > group_elements_) {
+      update();
+    }
+    elements += value.numel();
+    group.values.push_back(std::move(value));
     group.gradients.push_back(RowsOf(parameter.tensor.grad(), parameter.rows));
     group.first.push_back(slot.first);
     group.second.push_back(slot.second);
     group.rates.push_back(learning_rate * parameter.rate_scale);
     group.decays.push_back(parameter.weight_decay);
-    elements += group.values.back().numel();
-    if (elements >= kGroupElements) {
-      Update(std::exchange(group, {}));
-      elements = 0;
-    }
   }
-  if (elements > 0) {
-    Update(std::move(group));
-  }
+  update();
 }
 
 void ParameterUpdates::Update(Group group) const {
@@ -102,10 +126,11 @@ void ParameterUpdates::Update(Group group) const {
   const double bias2 = 1 - std::pow(beta2, static_cast<double>(steps_));
   const bool decaying = std::any_of(decays.begin(), decays.end(), [](double d) { return d != 0; });
   if (decaying && rule_.kind != Kind::kAdamW && rule_.kind != Kind::kBertAdam) {
-    gradients = at::_foreach_add(gradients, Products(values, decays));
+    gradients = at::_foreach_add(gradients, 0);  // those of the caller stay
+    AddProducts(gradients, values, decays);
   }
   if (rule_.kind == Kind::kBertAdam && rule_.parameter_norm_max > 0) {
-    const torch::Tensor norms = torch::stack(at::_foreach_norm(gradients));
+    const torch::Tensor norms = torch::stack(at::_foreach_norm(gradients)).to(torch::kFloat64);
     const torch::Tensor factors = (rule_.parameter_norm_max / (norms + 1e-6)).clamp_max(1);
     gradients = at::_foreach_mul(gradients, factors.unbind());
   }
@@ -137,14 +162,13 @@ void ParameterUpdates::Update(Group group) const {
       at::_foreach_mul_(deltas, gradients);
       at::_foreach_mul_(second, rule_.rho);
       at::_foreach_addcmul_(second, deltas, deltas, 1 - rule_.rho);
-      at::_foreach_mul_(deltas, Scalars(rates, -1));
-      at::_foreach_add_(values, deltas);
+      AddProducts(values, deltas, Negated(rates));
       return;
     }
     case Kind::kSgd:
       at::_foreach_mul_(first, rule_.momentum);
       at::_foreach_add_(first, gradients);
-      at::_foreach_add_(values, at::_foreach_mul(first, Scalars(rates, -1)));
+      AddProducts(values, first, Negated(rates));
       return;
     case Kind::kAdamW: {
       MoveMeans(first, second, gradients);
@@ -155,7 +179,7 @@ void ParameterUpdates::Update(Group group) const {
       if (decaying) {
         std::transform(decays.begin(), decays.end(), rates.begin(), decays.begin(),
                        [](double decay, double rate) { return -decay * rate; });
-        at::_foreach_add_(values, Products(values, decays));
+        AddProducts(values, values, decays);
       }
       return;
     }
@@ -165,10 +189,9 @@ void ParameterUpdates::Update(Group group) const {
       at::_foreach_add_(divisors, rule_.epsilon);
       std::vector<torch::Tensor> updates = at::_foreach_div(first, divisors);
       if (decaying) {
-        at::_foreach_add_(updates, Products(values, decays));
+        AddProducts(updates, values, decays);
       }
-      at::_foreach_mul_(updates, Scalars(rates, -1));
-      at::_foreach_add_(values, updates);
+      AddProducts(values, updates, Negated(rates));
       return;
     }
   }
@@ -227,8 +250,10 @@ void WeightAverage::Update(int64_t step) {
   const torch::NoGradGuard no_gradients;
   const auto n = static_cast<double>(step);
   const double decay = std::min(decay_, (1 + n) / (10 + n));
-  at::_foreach_mul_(averages_, decay);
-  at::_foreach_add_(averages_, weights_, 1 - decay);
+  if (!averages_.empty()) {
+    at::_foreach_mul_(averages_, decay);
+    at::_foreach_add_(averages_, weights_, 1 - decay);
+  }
 }
 
 void WeightAverage::Swap() {

@@ -46,6 +46,9 @@ struct Trained {
 class ParameterUpdates {
  public:
   ParameterUpdates(const UpdateRule& rule, std::vector<Trained> parameters);
+  // The same, and says how many elements are changed together at most; a larger parameter is
+  // changed alone. The other one knows what is fast where the parameters are.
+  ParameterUpdates(const UpdateRule& rule, std::vector<Trained> parameters, int64_t group_elements);
 
   // Changes each parameter that has a gradient.
   void Step(double learning_rate);
@@ -71,6 +74,7 @@ class ParameterUpdates {
                  torch::TensorList gradients) const;
 
   UpdateRule rule_;
+  int64_t group_elements_;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
 };

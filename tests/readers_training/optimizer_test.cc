@@ -112,6 +112,40 @@ TEST(OptimizerTest, ParametersAfterEachStepEqualThoseOfTheOriginals) {
   }
 }
 
+TEST(OptimizerTest, ParametersThatAreChangedTogetherBecomeWhatTheyWouldAlone) {
+  for (const OptimizerCase& c : Cases()) {
+    UpdateRule rule = c.rule;
+    const auto after = [&rule](int64_t group_elements) {
+      torch::manual_seed(1);
+      std::vector<Trained> parameters;
+      for (int64_t i = 0; i < 6; ++i) {
+        parameters.push_back({absl::StrCat(i), torch::randn({3, i + 1}, torch::requires_grad()),
+                              i % 2 == 0 ? 0.1 : 0.0, i == 4 ? 2 : -1, i < 3 ? 1.0 : 0.5});
+      }
+      ParameterUpdates updates(rule, parameters, group_elements);
+      for (int step = 0; step < 3; ++step) {
+        for (Trained& parameter : parameters) {
+          const torch::Tensor gradient = torch::randn_like(parameter.tensor.detach());
+          parameter.tensor.mutable_grad() = parameter.name == "1" ? torch::Tensor() : gradient;
+        }
+        const torch::Tensor before = parameters[0].tensor.grad().clone();
+        updates.Step(0.01);
+        EXPECT_TRUE(parameters[0].tensor.grad().equal(before));
+      }
+      std::vector<torch::Tensor> flat;
+      for (const Trained& parameter : parameters) {
+        flat.push_back(parameter.tensor.detach().flatten());
+      }
+      return torch::cat(flat);
+    };
+    const torch::Tensor alone = after(0);
+    for (const int64_t group_elements : {1, 12, 1000}) {
+      EXPECT_LE((after(group_elements) - alone).abs().max().item<double>(), 1e-6)
+          << c.file << ", " << group_elements;
+    }
+  }
+}
+
 TEST(OptimizerTest, RowsBeyondTheLimitStay) {
   const torch::Tensor table = torch::ones({4, 2}, torch::requires_grad());
   ParameterUpdates updates({}, {{"table", table, 0, 3}});
@@ -135,6 +169,7 @@ TEST(WeightAverageTest, FollowsTheWeightsAndChangesPlaces) {
   EXPECT_NEAR(weight[0].item<double>(), 1 - 0.5 * 2 / 11, 1e-6);
   average.Swap();
   EXPECT_EQ(weight[0].item<double>(), 1);
+  WeightAverage(0.5, {}).Update(1);
 }
 
 TEST(LearningRateTest, FollowsItsSchedule) {
