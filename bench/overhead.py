@@ -186,8 +186,9 @@ def loaded(path, variables):
 
 
 def same_jobs(folder, script, seeds=1):
-    """CELLS jobs of one shell script, on two benchmarks so that there is a matrix: of an approach and a
-    benchmark so many. With one, Concur never knows how long the next job takes."""
+    """CELLS jobs of one shell script, on two benchmarks so that there is a matrix, with `seeds` jobs of each
+    approach on each. With one, the jobs of an approach run at once, and Concur does not know how long they
+    take."""
     for name in ("x", "y"):
         (folder / f"{name}.txt").write_text(name)
     approach = {"metadata": {"name": "a"}, "spec": {
