@@ -20,7 +20,7 @@ void Assignments::Occupy(const Assignment& assignment, int sign) {
     used_.memory_bytes += sign * assignment.resources.memory_bytes;
     used_.gpus += sign * assignment.resources.gpus;
     used_.gpu_share += sign * assignment.resources.gpu_share;
-    short_ += assignment.is_short ? sign : 0;
+    OccupyShortly(assignment, sign);
   }
   if (assignment.resources.gpu_share > 0 && assignment.gpu_mask != 0) {
     const int gpu = std::countr_zero(assignment.gpu_mask);
@@ -31,6 +31,13 @@ void Assignments::Occupy(const Assignment& assignment, int sign) {
     gpus_used_ |= assignment.gpu_mask;
   } else {
     gpus_used_ &= ~assignment.gpu_mask;
+  }
+}
+
+void Assignments::OccupyShortly(const Assignment& assignment, int sign) {
+  if (assignment.is_short && !assignment.ahead && !assignment.stopping) {
+    used_shortly_.cpu_millis += sign * assignment.resources.cpu_millis;
+    used_shortly_.memory_bytes += sign * assignment.resources.memory_bytes;
   }
 }
 
@@ -201,6 +208,7 @@ bool Assignments::Stop(AttemptId id, StopReason reason, absl::Duration time_max,
   if (it->second.stopping) {
     return false;
   }
+  OccupyShortly(it->second, -1);
   it->second.stopping = true;
   it->second.counted = counted;
   it->second.time_left = time_max;
@@ -248,9 +256,12 @@ void Assignments::CheckInvariants() const {
   std::array<int32_t, kGpusMax> gpu_shares{};
   absl::btree_set<AttemptId> ahead;
   int64_t ahead_cpu_micros = 0;
-  int32_t short_ones = 0;
+  Resources used_shortly{.cpu_millis = 0};
   for (const auto& [id, assignment] : all_) {
-    short_ones += assignment.is_short && !assignment.ahead ? 1 : 0;
+    if (assignment.is_short && !assignment.ahead && !assignment.stopping) {
+      used_shortly.cpu_millis += assignment.resources.cpu_millis;
+      used_shortly.memory_bytes += assignment.resources.memory_bytes;
+    }
     if (assignment.ahead) {
       CONCUR_CHECK(assignment.gpu_mask == 0 && assignment.resources.GpuCount() == 0);
       ahead.insert(id);
@@ -278,7 +289,8 @@ void Assignments::CheckInvariants() const {
     CONCUR_CHECK((gpus_shared_ & bit) == (gpu_shares[gpu] > 0 ? bit : 0));
     CONCUR_CHECK((gpus_shared_ & gpus_used_ & bit) == 0);
   }
-  CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_ && short_ones == short_);
+  CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_ &&
+               used_shortly == used_shortly_);
 }
 
 }  // namespace concur

@@ -87,8 +87,8 @@ class Assignments {
   bool GpusAreFree(uint64_t mask, const Resources& request) const;
   size_t ahead() const { return ahead_.size(); }
   int64_t ahead_cpu_micros() const { return ahead_cpu_micros_; }
-  // Whether an attempt that has room is short, so that one given ahead starts soon.
-  bool HasShortOne() const { return short_ > 0; }
+  // What the short attempts occupy that nobody stops: it will soon be free for those given ahead.
+  const Resources& used_shortly() const { return used_shortly_; }
 
   // --- orders -----------------------------------------------------------------------------------
 
@@ -120,13 +120,14 @@ class Assignments {
 
  private:
   void Occupy(const Assignment& assignment, int sign);
+  void OccupyShortly(const Assignment& assignment, int sign);
   void StartAheadThatFits(const Resources& capacity,
                           absl::FunctionRef<void(AttemptId, const Assignment&)> started);
 
   absl::btree_map<AttemptId, Assignment> all_;
-  absl::btree_set<AttemptId> ahead_;  // of all_
-  int64_t ahead_cpu_micros_ = 0;      // of all of these
-  int32_t short_ = 0;                 // of those not given ahead
+  absl::btree_set<AttemptId> ahead_;         // of all_
+  int64_t ahead_cpu_micros_ = 0;             // of all of these
+  Resources used_shortly_{.cpu_millis = 0};  // CPUs and memory of used_
   Resources used_{.cpu_millis = 0};
   uint64_t gpus_used_ = 0;                      // in whole
   std::array<int32_t, kGpusMax> gpu_shares_{};  // of those used in part

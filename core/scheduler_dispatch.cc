@@ -180,22 +180,28 @@ bool Scheduler::IsShort(Durations::Group group) const {
   return durations_.RankOf(group) <= Durations::RankOf(policy_.ahead_job_max);
 }
 
+// What is given ahead must have room once the short attempts end: it would wait for a long one's
+// end, while other workers become free.
 bool Scheduler::DispatchAhead(Worker& worker) {
-  const int64_t cpu_millis = worker.info.capacity.cpu_millis;
+  const Resources& shortly = worker.assignments.used_shortly();
+  if (GpusMin(worker.info.labels) != 0 ||  // what is given ahead asks for no GPU
+      worker.assignments.ahead() >= worker.info.queue_max ||
+      worker.assignments.ahead_cpu_micros() >= CpuMicros(policy_.ahead, shortly.cpu_millis) ||
+      ready_.rank_min() > Durations::RankOf(policy_.ahead_job_max)) {
+    return false;
+  }
+  Resources room = worker.Free();
+  room.cpu_millis += shortly.cpu_millis;
+  room.memory_bytes += shortly.memory_bytes;
   const LabelSets::Matcher matches = label_sets_.MatcherOf(worker.info.labels);
-  return GpusMin(worker.info.labels) == 0 &&  // what is given ahead asks for no GPU
-         worker.assignments.ahead() < worker.info.queue_max &&
-         worker.assignments.HasShortOne() &&  // else it would wait for a long job's end
-         ready_.rank_min() <= Durations::RankOf(policy_.ahead_job_max) &&
-         worker.assignments.ahead_cpu_micros() < CpuMicros(policy_.ahead, cpu_millis) &&
-         Give(
-             worker,
-             [&](const ReadyQueue::Lane& lane) {
-               return IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
-                      lane.resources.FitsIn(worker.info.capacity) && matches(lane.labels) &&
-                      HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
-             },
-             /*ahead=*/true);
+  return Give(
+      worker,
+      [&](const ReadyQueue::Lane& lane) {
+        return IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
+               lane.resources.FitsIn(room) && matches(lane.labels) &&
+               HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
+      },
+      /*ahead=*/true);
 }
 
 // An eval job of the same sweep as `like` whose system the worker made: it need not be fetched.

@@ -269,6 +269,33 @@ TEST_F(DispatchTest, NothingIsGivenAheadToAWorkerThatRunsLongJobsAlone) {
   EXPECT_THAT(started["w2"], SizeIs(::testing::Gt(1u)));
 }
 
+TEST_F(DispatchTest, WhatIsGivenAheadHasRoomOnceTheShortJobsEnd) {
+  AddWorker("w1", 4, /*queue_max=*/100);
+  SweepSpec longs = Evals({"y"}, 3);
+  longs.approaches[0].name = "long";
+  Submit(longs);
+  EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(3));
+  Submit(Evals({"x"}, 100));
+  Sync({"w1"});
+  for (const AttemptId& id : std::set<AttemptId>(workers_["w1"]->running())) {
+    if (id.job.sweep.number == 2) {
+      JobResult result = SuccessOf(id, false);
+      result.run_time = absl::Milliseconds(20);
+      workers_["w1"]->Finish(id, std::move(result));
+    }
+  }
+  EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1 + 10));  // 200 ms of one CPU, not of four
+  SweepSpec wide = Evals({"x"}, 100);
+  wide.priority = 1;
+  wide.approaches[0].predict_resources.cpu_millis = 2000;
+  Submit(wide);
+  harness_.scheduler().CheckInvariants();
+  EXPECT_THAT(Sync({"w1"})["w1"], IsEmpty());
+  ASSERT_OK(harness_.scheduler().CancelSweep({2}));  // nothing short that goes on is left
+  EXPECT_THAT(Sync({"w1"})["w1"], IsEmpty());
+  harness_.scheduler().CheckInvariants();
+}
+
 TEST_F(DispatchTest, LongJobsAndThoseWithGpusAreNotGivenAhead) {
   AddWorker("w1", 1, /*queue_max=*/10);
   workers_["w1"]->info().capacity.gpus = 1;
