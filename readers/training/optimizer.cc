@@ -26,12 +26,8 @@ torch::Tensor RowsOf(const torch::Tensor& tensor, int64_t rows) {
   return rows < 0 || rows >= tensor.size(0) ? tensor : tensor.narrow(0, 0, rows);
 }
 
-std::vector<at::Scalar> Scalars(const std::vector<double>& numbers, double factor) {
-  std::vector<at::Scalar> scalars;
-  for (const double number : numbers) {
-    scalars.emplace_back(factor * number);
-  }
-  return scalars;
+std::vector<at::Scalar> Scalars(const std::vector<double>& numbers) {
+  return std::vector<at::Scalar>(numbers.begin(), numbers.end());
 }
 
 // Adds to each of `sums` its tensor times its factor.
@@ -40,12 +36,13 @@ void AddProducts(torch::TensorList sums, torch::TensorList tensors,
   if (std::adjacent_find(factors.begin(), factors.end(), std::not_equal_to<>()) == factors.end()) {
     at::_foreach_add_(sums, tensors, factors.front());
   } else {
-    at::_foreach_add_(sums, at::_foreach_mul(tensors, Scalars(factors, 1)));
+    at::_foreach_add_(sums, at::_foreach_mul(tensors, Scalars(factors)));
   }
 }
 
-std::vector<double> Negated(std::vector<double> numbers) {
-  std::transform(numbers.begin(), numbers.end(), numbers.begin(), std::negate<>());
+std::vector<double> Negated(std::vector<double> numbers, double divisor = 1) {
+  std::transform(numbers.begin(), numbers.end(), numbers.begin(),
+                 [divisor](double number) { return -number / divisor; });
   return numbers;
 }
 
@@ -140,7 +137,7 @@ void ParameterUpdates::Update(Group group) const {
       std::vector<torch::Tensor> divisors = at::_foreach_sqrt(second);
       at::_foreach_div_(divisors, std::sqrt(bias2));
       at::_foreach_add_(divisors, rule_.epsilon);
-      at::_foreach_addcdiv_(values, first, divisors, Scalars(rates, -1 / bias1));
+      at::_foreach_addcdiv_(values, first, divisors, Scalars(Negated(rates, bias1)));
       return;
     }
     case Kind::kAdamax: {
@@ -151,7 +148,7 @@ void ParameterUpdates::Update(Group group) const {
       at::_foreach_add_(sizes, rule_.epsilon);
       at::_foreach_mul_(second, beta2);
       at::_foreach_maximum_(second, sizes);
-      at::_foreach_addcdiv_(values, first, second, Scalars(rates, -1 / bias1));
+      at::_foreach_addcdiv_(values, first, second, Scalars(Negated(rates, bias1)));
       return;
     }
     case Kind::kAdadelta: {
@@ -174,8 +171,8 @@ void ParameterUpdates::Update(Group group) const {
       MoveMeans(first, second, gradients);
       std::vector<torch::Tensor> divisors = at::_foreach_sqrt(second);
       at::_foreach_add_(divisors, rule_.epsilon);
-      const double correction = rule_.correct_bias ? std::sqrt(bias2) / bias1 : 1;
-      at::_foreach_addcdiv_(values, first, divisors, Scalars(rates, -correction));
+      const double correction = rule_.correct_bias ? bias1 / std::sqrt(bias2) : 1;
+      at::_foreach_addcdiv_(values, first, divisors, Scalars(Negated(rates, correction)));
       if (decaying) {
         std::transform(decays.begin(), decays.end(), rates.begin(), decays.begin(),
                        [](double decay, double rate) { return -decay * rate; });
