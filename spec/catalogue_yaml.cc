@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "spec/approach_yaml.h"
@@ -27,7 +28,9 @@ std::string RequiredText(Fields& fields, absl::string_view key, absl::string_vie
 }
 
 bool IsFileName(absl::string_view name) {
-  return !name.empty() && name[0] != '.' && !absl::StrContains(name, "/");
+  return !name.empty() && name[0] != '.' && !absl::StrContains(name, "/") &&
+         std::none_of(name.begin(), name.end(),
+                      [](char c) { return absl::ascii_iscntrl(static_cast<unsigned char>(c)); });
 }
 
 DataSourceFile ReadFileEntry(const Value& value) {
@@ -74,7 +77,7 @@ void CheckRevision(const std::optional<Value>& revision, const Value& spec,
       source.files.begin(), source.files.end(),
       [](const DataSourceFile& file) { return absl::StrContains(file.url, kRevision); });
   if (revision && !IsRevision(source.revision)) {
-    revision->Expected("1 to 100 letters, digits, dots, dashes, underscores and slashes");
+    revision->Expected("a commit, tag or branch");
   } else if (revision && !used) {
     revision->Error(absl::StrCat("no url has ", kRevision));
   } else if (!revision && used) {
@@ -119,9 +122,14 @@ void ReadSpec(const Value& value, DataSource& source) {
 }  // namespace
 
 bool IsRevision(absl::string_view text) {
-  return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._-/", c);
-  });
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, '/');
+  return text.size() <= 100 && std::all_of(parts.begin(), parts.end(), [](absl::string_view part) {
+           return !part.empty() && part[0] != '.' &&
+                  std::all_of(part.begin(), part.end(), [](char c) {
+                    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                           absl::StrContains("._-", c);
+                  });
+         });
 }
 
 DataSource ReadDataSourceFile(const YamlFile& file, ErrorList& errors) {

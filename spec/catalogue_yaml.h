@@ -50,7 +50,8 @@ struct DataSource {
   std::vector<std::string> import;    // command lines to show, in order
 };
 
-// Whether addresses may have such a revision: 1 to 100 letters, digits and ".", "_", "-", "/".
+// Whether addresses may have such a revision: at most 100 letters, digits and ".", "_", "-", "/",
+// of which no part is empty or begins with a dot.
 bool IsRevision(absl::string_view text);
 
 // Reads a document of kind DataSource. The result is valid only if no error was added.

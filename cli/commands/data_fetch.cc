@@ -29,8 +29,8 @@ void AddFetchCommand(Command& data, CommandContext& context,
       ->InRange(1, 3600)
       ->ShowDefault();
   command->Footer(
-      "SHA256SUMS beside the files has the digest of each as it was first fetched; a file with\n"
-      "another one is refused later. sha256sum -c SHA256SUMS checks them, too.\n"
+      "Where the catalogue has no digest, the file FETCHED keeps the one with which a file first\n"
+      "came, and its address; another file is refused later.\n"
       "Examples:\n"
       "  concur data fetch\n"
       "  concur data fetch squad --out data/squad\n"

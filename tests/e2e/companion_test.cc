@@ -100,26 +100,74 @@ TEST_F(FetchTest, WithoutADigestTheFirstFetchCounts) {
   const Output first = Fetch({"model"});
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("first seen: recorded"));
-  ASSERT_OK_AND_ASSIGN(const std::string sums, ReadFile(dir_.File("out/SHA256SUMS")));
-  EXPECT_EQ(sums, Sha256Of(kBody).ToHex() + "  m.bin\n");
+  ASSERT_OK_AND_ASSIGN(const std::string record, ReadFile(dir_.File("out/FETCHED")));
+  EXPECT_EQ(record,
+            absl::StrCat(Sha256Of(kBody).ToHex(), " ", server_.Url("/main/m.bin"), " m.bin\n"));
   EXPECT_THAT(Fetch({"model"}).out, AllOf(HasSubstr("was here"), HasSubstr("as recorded")));
 
+  const Output moved = Fetch({"model", "--revision", "v2"});
+  EXPECT_EQ(moved.exit_code, 4);
+  EXPECT_THAT(moved.err, HasSubstr("m.bin is from " + server_.Url("/main/m.bin") + ", and "));
+  ASSERT_OK(WriteFileAtomically(dir_.File("out/m.bin"), "edited"));
+  const Output edited = Fetch({"model"});
+  EXPECT_EQ(edited.exit_code, 1);
+  EXPECT_THAT(edited.err, HasSubstr("out/m.bin has changed since it was fetched"));
+  EXPECT_EQ(server_.requests().size(), 1);
+
   std::filesystem::remove(dir_.File("out/m.bin"));
-  const Output replaced = Fetch({"model", "--revision", "v2"});
+  const Output replaced = Fetch({"model"});
   EXPECT_EQ(replaced.exit_code, 1);
-  EXPECT_THAT(replaced.err, AllOf(HasSubstr("/v2/m.bin: expected a file of SHA-256"),
-                                  HasSubstr("out/SHA256SUMS has the digest with which it first")));
+  EXPECT_THAT(replaced.err, HasSubstr("out/FETCHED has the digest with which it first came"));
   EXPECT_FALSE(std::filesystem::exists(dir_.File("out/m.bin")));
-  std::filesystem::remove(dir_.File("out/SHA256SUMS"));
+  std::filesystem::remove(dir_.File("out/FETCHED"));
   const Output taken = Fetch({"model", "--revision", "v2"});
   EXPECT_EQ(taken.exit_code, 0) << taken.err;
 
-  ASSERT_OK(WriteFileAtomically(dir_.File("out/SHA256SUMS"), "abc  m.bin\n"));
+  ASSERT_OK(WriteFileAtomically(dir_.File("out/FETCHED"), "abc http://x m.bin\n"));
   const Output damaged = Fetch({"model"});
   EXPECT_EQ(damaged.exit_code, 2);
-  EXPECT_THAT(damaged.err, HasSubstr("out/SHA256SUMS:1: expected a SHA-256 digest"));
-  EXPECT_THAT(Fetch({"model", "--revision", "a?b"}).err, HasSubstr("--revision: expected 1 to"));
+  EXPECT_THAT(damaged.err, HasSubstr("out/FETCHED:1: expected a SHA-256 digest"));
+}
+
+TEST_F(FetchTest, WhatIsHalfFetchedIsOfOneAddress) {
+  ASSERT_OK(MakeDirectories(dir_.File("out")));
+  ASSERT_OK(WriteFileAtomically(dir_.File("out/m.bin.part"), "half"));
+  ASSERT_OK(WriteFileAtomically(dir_.File("out/FETCHED"), "- http://elsewhere/m.bin m.bin\n"));
+  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/model.yaml"),
+                                absl::StrCat("apiVersion: concur/v1\n"
+                                             "kind: DataSource\n"
+                                             "metadata: {name: model, description: d}\n"
+                                             "spec:\n"
+                                             "  licence: none\n"
+                                             "  homepage: https://example.org\n"
+                                             "  files: [{name: m.bin, url: \"",
+                                             server_.Url("/m.bin"), "\"}]\n")));
+  const Output output = Fetch({"model"});
+  EXPECT_EQ(output.exit_code, 4);
+  EXPECT_THAT(output.err, HasSubstr("m.bin is from http://elsewhere/m.bin, and "));
+  EXPECT_TRUE(server_.requests().empty());
+}
+
+TEST_F(FetchTest, ARevisionIsOneThatTheEntryCanHave) {
   EXPECT_THAT(Fetch({"cities", "--revision", "v2"}).err, HasSubstr("cities has no revisions"));
+  EXPECT_THAT(Fetch({"--revision", "v2"}).err, HasSubstr("--revision: of which entry?"));
+  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/pinned.yaml"),
+                                absl::StrCat("apiVersion: concur/v1\n"
+                                             "kind: DataSource\n"
+                                             "metadata: {name: pinned, description: d}\n"
+                                             "spec:\n"
+                                             "  licence: none\n"
+                                             "  homepage: https://example.org\n"
+                                             "  revision: main\n"
+                                             "  files: [{name: m.bin, url: \"",
+                                             server_.Url("/{revision}/m.bin"),
+                                             "\", sha256: ", Sha256Of(kBody).ToHex(), "}]\n")));
+  EXPECT_THAT(Fetch({"pinned", "--revision", "../x"}).err,
+              HasSubstr("--revision: expected a commit, tag or branch"));
+  const Output other = Fetch({"pinned", "--revision", "v2"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("has digests of pinned for revision main alone"));
+  EXPECT_TRUE(server_.requests().empty());
 }
 
 TEST_F(FetchTest, WhatIsNotPublicIsAskedForAndThenRecognized) {

@@ -147,8 +147,11 @@ TEST(ConfigsTest, ARevisionIsSaidWhereAnAddressHasOne) {
   EXPECT_EQ(error("  revision: main\n", "https://z/{revision}/a"), "");
   EXPECT_THAT(error("", "https://z/{revision}/a"), HasSubstr("x.yaml:5:3: spec: expected \"rev"));
   EXPECT_THAT(error("  revision: main\n", "https://z/a"), HasSubstr("no url has {revision}"));
-  EXPECT_THAT(error("  revision: \"a b\"\n", "https://z/{revision}/a"),
-              HasSubstr("spec.revision: expected 1 to 100 letters"));
+  for (const char* bad : {"a b", "", "a//b", "../x", "a/..", "a?b"}) {
+    EXPECT_THAT(error(absl::StrCat("  revision: \"", bad, "\"\n"), "https://z/{revision}/a"),
+                HasSubstr("spec.revision: expected a commit, tag or branch"))
+        << bad;
+  }
 }
 
 TEST(ConfigsTest, BadDataSourcesAreRefusedByField) {

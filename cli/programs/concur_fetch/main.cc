@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <system_error>
@@ -119,51 +120,83 @@ absl::Status CheckAskedFor(const spec::DataSource& source, const spec::DataSourc
                    "; put the file there, then run: ", absl::StrJoin(source.import, "; ")));
 }
 
-// --- SHA256SUMS ----------------------------------------------------------------------------------
+// --- what was fetched ----------------------------------------------------------------------------
 
-constexpr char kSums[] = "SHA256SUMS";
-constexpr size_t kSumsBytesMax = size_t{1} << 20;
-constexpr char kBetween[] = "  ";  // digest and name, as sha256sum has it
+// Beside files of which the catalogue has no digest lies this one, with a line for each: the digest
+// with which it first came ("-" until it is complete), its address, its name.
+constexpr char kRecord[] = "FETCHED";
+constexpr size_t kRecordBytesMax = size_t{1} << 20;
 
-using Sums = std::map<std::string, Digest>;  // by file name
+struct Recorded {
+  std::optional<Digest> digest;
+  std::string url;
+};
+using Record = std::map<std::string, Recorded>;  // by file name
 
-// What earlier calls have recorded in `directory`.
-absl::StatusOr<Sums> ReadSums(const std::string& directory) {
-  const std::string path = absl::StrCat(directory, "/", kSums);
-  const absl::StatusOr<std::string> text = ReadFile(path, kSumsBytesMax);
+absl::StatusOr<Record> ReadRecord(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", kRecord);
+  const absl::StatusOr<std::string> text = ReadFile(path, kRecordBytesMax);
   if (absl::IsNotFound(text.status())) {
-    return Sums();
+    return Record();
   }
   CONCUR_RETURN_IF_ERROR(text.status());
-  Sums sums;
+  Record record;
   int number = 0;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
     if (line.empty()) {
       continue;
     }
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(line, absl::MaxSplits(kBetween, 1));
-    const absl::StatusOr<Digest> digest = Digest::FromHex(parts.first);
-    if (!digest.ok() || parts.second.empty()) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(' ', 2));
+    const absl::StatusOr<Digest> digest = Digest::FromHex(parts[0]);
+    if (parts.size() != 3 || parts[2].empty() || (!digest.ok() && parts[0] != "-")) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", number, ": expected a SHA-256 digest, two spaces and a file's ",
-                       "name; remove the line to take the file as it comes"));
+          absl::StrCat(path, ":", number, ": expected a SHA-256 digest or \"-\", an address and a ",
+                       "file's name; remove the line and the file that it was of"));
     }
-    sums[std::string(parts.second)] = *digest;
+    record[std::string(parts[2])] = {digest.ok() ? std::make_optional(*digest) : std::nullopt,
+                                     std::string(parts[1])};
   }
-  return sums;
+  return record;
 }
 
-absl::Status WriteSums(const std::string& directory, const Sums& sums) {
+// Changes one file's line, and leaves those that other processes have written since.
+absl::Status WriteRecord(const std::string& directory, const std::string& name,
+                         const Recorded& recorded) {
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(directory));
+  CONCUR_ASSIGN_OR_RETURN(Record record, ReadRecord(directory));
+  record[name] = recorded;
   std::string text;
-  for (const auto& [name, digest] : sums) {
-    absl::StrAppend(&text, digest.ToHex(), kBetween, name, "\n");
+  for (const auto& [file, line] : record) {
+    absl::StrAppend(&text, line.digest ? line.digest->ToHex() : "-", " ", line.url, " ", file,
+                    "\n");
   }
-  return WriteFileAtomically(absl::StrCat(directory, "/", kSums), text);
+  return WriteFileAtomically(absl::StrCat(directory, "/", kRecord), text);
 }
 
 // --- one source ----------------------------------------------------------------------------------
+
+// Whether an entry's files may be had in such a revision.
+absl::Status CheckRevision(const std::string& revision, const spec::DataSource& source) {
+  if (source.revision.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--revision: ", source.name, " has no revisions"));
+  }
+  if (!spec::IsRevision(revision)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--revision: expected a commit, tag or branch of letters, digits and \".\", \"_\", \"-\", ",
+        "\"/\", got \"", revision, "\""));
+  }
+  for (const spec::DataSourceFile& file : source.files) {
+    if (file.sha256.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--revision: the catalogue has digests of ", source.name, " for revision ",
+                       source.revision, " alone; copy its entry without them, and name the copy's ",
+                       "folder with --catalogue"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<spec::DataSource> FindSource(const FetchOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(options.catalogue));
@@ -174,16 +207,8 @@ absl::StatusOr<spec::DataSource> FindSource(const FetchOptions& options) {
   }
   CONCUR_ASSIGN_OR_RETURN(spec::DataSource source,
                           spec::LoadDataSource(options.catalogue + "/" + options.name + ".yaml"));
-  if (!options.revision.empty()) {
-    if (source.revision.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--revision: ", source.name, " has no revisions"));
-    }
-    if (!spec::IsRevision(options.revision)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--revision: expected 1 to 100 letters, digits, dots, dashes, underscores ",
-                       "and slashes, got \"", options.revision, "\""));
-    }
+  if (!options.revision.empty() && options.revision != source.revision) {
+    CONCUR_RETURN_IF_ERROR(CheckRevision(options.revision, source));
     source.revision = options.revision;
   }
   for (spec::DataSourceFile& file : source.files) {
@@ -196,65 +221,93 @@ struct Fetched {
   std::string outcome;
   int64_t bytes = 0;
   Digest sha256;
+  std::string verified;
 };
 
-// One file, which must have the digest that the catalogue or else `sums` says.
-absl::StatusOr<Fetched> FetchFile(fetch::Transport& transport, const spec::DataSource& source,
-                                  spec::DataSourceFile file, const std::string& directory,
-                                  const Sums& sums, CommandContext& context) {
+absl::StatusOr<Fetched> FoundHere(const std::string& path, const std::string& verified) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest here, DigestFile(path));
+  return Fetched{"was here", here.bytes, here.digest, verified};
+}
+
+absl::StatusOr<Fetched> Downloaded(fetch::Transport& transport, const spec::DataSourceFile& file,
+                                   const std::string& path, const std::string& verified,
+                                   CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const fetch::Download download, Fetch(transport, file, path, context));
+  return Fetched{std::string(NameOf(download.outcome)), download.bytes, download.sha256, verified};
+}
+
+// A file of which the catalogue has no digest: the first one that came from its address counts.
+absl::StatusOr<Fetched> FetchRecorded(fetch::Transport& transport, spec::DataSourceFile file,
+                                      const std::string& directory, CommandContext& context) {
   const std::string path = directory + "/" + file.name;
-  const auto recorded = sums.find(file.name);
-  const bool by_record = !file.sha256.has_value() && recorded != sums.end();
-  if (by_record) {
-    file.sha256 = recorded->second;
+  const std::string remedy = absl::StrCat("remove it and its line in ", directory, "/", kRecord);
+  CONCUR_ASSIGN_OR_RETURN(const Record record, ReadRecord(directory));
+  const auto line = record.find(file.name);
+  if (line != record.end() && line->second.url != file.url) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is from ", line->second.url, ", and ", file.url,
+                     " was asked for: name another folder with --out, or ", remedy));
   }
-  const auto explained = [&](absl::Status status) {
-    return by_record && absl::IsDataLoss(status)
-               ? absl::Status(status.code(),
-                              absl::StrCat(status.message(), "; ", directory, "/", kSums,
-                                           " has the digest with which it first came: remove its ",
-                                           "line to take another file"))
-               : status;
-  };
+  std::error_code ignored;
+  if (line != record.end() && line->second.digest.has_value()) {
+    file.sha256 = line->second.digest;
+    if (std::filesystem::exists(path, ignored)) {
+      CONCUR_ASSIGN_OR_RETURN(Fetched here, FoundHere(path, "as recorded"));
+      if (here.sha256 != *file.sha256) {
+        return absl::DataLossError(absl::StrCat(
+            path, " has changed since it was fetched: remove it to fetch it again, or ", remedy,
+            " to take another one"));
+      }
+      return here;
+    }
+    absl::StatusOr<Fetched> again = Downloaded(transport, file, path, "as recorded", context);
+    if (absl::IsDataLoss(again.status())) {
+      return absl::DataLossError(absl::StrCat(
+          again.status().message(), "; ", directory, "/", kRecord,
+          " has the digest with which it first came: remove its line to take this one"));
+    }
+    return again;
+  }
+  if (line == record.end()) {  // what is half fetched is of this address
+    CONCUR_RETURN_IF_ERROR(WriteRecord(directory, file.name, {std::nullopt, file.url}));
+  }
+  CONCUR_ASSIGN_OR_RETURN(Fetched fetched,
+                          Downloaded(transport, file, path, "first seen: recorded", context));
+  CONCUR_RETURN_IF_ERROR(WriteRecord(directory, file.name, {fetched.sha256, file.url}));
+  return fetched;
+}
+
+absl::StatusOr<Fetched> FetchFile(fetch::Transport& transport, const spec::DataSource& source,
+                                  const spec::DataSourceFile& file, const std::string& directory,
+                                  CommandContext& context) {
+  const std::string path = directory + "/" + file.name;
   if (file.url.empty()) {
     CONCUR_RETURN_IF_ERROR(CheckAskedFor(source, file, path));
-    CONCUR_ASSIGN_OR_RETURN(const FileDigest here, DigestFile(path));
-    if (file.sha256.has_value() && here.digest != *file.sha256) {
-      return explained(
-          absl::DataLossError(absl::StrCat(path, ": expected a file of SHA-256 ",
-                                           file.sha256->ToHex(), ", got ", here.digest.ToHex())));
-    }
-    return Fetched{"was here", here.bytes, here.digest};
+    return FoundHere(path, "no digest is pinned");
   }
-  const absl::StatusOr<fetch::Download> download = Fetch(transport, file, path, context);
-  if (!download.ok()) {
-    return explained(download.status());
-  }
-  return Fetched{std::string(NameOf(download->outcome)), download->bytes, download->sha256};
+  return file.sha256.has_value() ? Downloaded(transport, file, path, "yes", context)
+                                 : FetchRecorded(transport, file, directory, context);
 }
 
 absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
   if (options.name.empty()) {
-    return ListCatalogue(options, context);
+    return options.revision.empty()
+               ? ListCatalogue(options, context)
+               : absl::InvalidArgumentError("--revision: of which entry? give its name");
   }
   CONCUR_ASSIGN_OR_RETURN(const spec::DataSource source, FindSource(options));
   const std::string directory = options.out.empty() ? source.name : options.out;
   SystemClock clock;
   const std::unique_ptr<fetch::Transport> transport =
       fetch::MakeCurlTransport(clock, absl::Seconds(options.stall_seconds));
-  CONCUR_ASSIGN_OR_RETURN(Sums sums, ReadSums(directory));
   analysis::Table table =
       ListTable({{"file"}, {"outcome"}, {"bytes", true}, {"sha256"}, {"verified"}});
   for (const spec::DataSourceFile& file : source.files) {
     CONCUR_ASSIGN_OR_RETURN(const Fetched fetched,
-                            FetchFile(*transport, source, file, directory, sums, context));
-    const bool is_new = sums.insert_or_assign(file.name, fetched.sha256).second;
-    CONCUR_RETURN_IF_ERROR(WriteSums(directory, sums));
+                            FetchFile(*transport, source, file, directory, context));
     table.rows.push_back({TextCell(directory + "/" + file.name), TextCell(fetched.outcome),
                           IntegerCell(fetched.bytes), TextCell(fetched.sha256.ToHex()),
-                          TextCell(file.sha256.has_value() ? "yes"
-                                   : is_new                ? "first seen: recorded"
-                                                           : "as recorded")});
+                          TextCell(fetched.verified)});
   }
   PrintRows(table, context);
   if (context.output == OutputMode::kTable) {
