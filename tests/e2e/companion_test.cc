@@ -44,6 +44,15 @@ class FetchTest : public ::testing::Test {
                      "\n"
                      "  import: [\"concur data import squad\"]\n")));
   }
+  // An entry `name` with one file, m.bin; `more` stands before its files, `pin` behind its address.
+  void DescribeFile(const std::string& name, const std::string& more, const std::string& url,
+                    const std::string& pin = "") const {
+    ASSERT_OK(WriteFileAtomically(
+        dir_.File("catalogue/" + name + ".yaml"),
+        absl::StrCat("apiVersion: concur/v1\nkind: DataSource\nmetadata: {name: ", name,
+                     ", description: d}\nspec:\n  licence: none\n  homepage: https://example.org\n",
+                     more, "  files: [{name: m.bin, url: \"", url, "\"", pin, "}]\n")));
+  }
   Output Fetch(const std::vector<std::string>& more) const {
     std::vector<std::string> argv = {
         Cluster::Binary("concur"), "data",  "fetch",         "--catalogue",
@@ -86,16 +95,7 @@ TEST_F(FetchTest, WrongBytesAreNoFile) {
 }
 
 TEST_F(FetchTest, WithoutADigestTheFirstFetchCounts) {
-  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/model.yaml"),
-                                absl::StrCat("apiVersion: concur/v1\n"
-                                             "kind: DataSource\n"
-                                             "metadata: {name: model, description: d}\n"
-                                             "spec:\n"
-                                             "  licence: none\n"
-                                             "  homepage: https://example.org\n"
-                                             "  revision: main\n"
-                                             "  files: [{name: m.bin, url: \"",
-                                             server_.Url("/{revision}/m.bin"), "\"}]\n")));
+  DescribeFile("model", "  revision: main\n", server_.Url("/{revision}/m.bin"));
   server_.Script({{.body = kBody}, {.body = "other"}, {.body = "other"}, {.body = "other"}});
   const Output first = Fetch({"model"});
   EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -133,15 +133,7 @@ TEST_F(FetchTest, WhatIsHalfFetchedIsOfOneAddress) {
   ASSERT_OK(MakeDirectories(dir_.File("out")));
   ASSERT_OK(WriteFileAtomically(dir_.File("out/m.bin.part"), "half"));
   ASSERT_OK(WriteFileAtomically(dir_.File("out/FETCHED"), "- http://elsewhere/m.bin m.bin\n"));
-  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/model.yaml"),
-                                absl::StrCat("apiVersion: concur/v1\n"
-                                             "kind: DataSource\n"
-                                             "metadata: {name: model, description: d}\n"
-                                             "spec:\n"
-                                             "  licence: none\n"
-                                             "  homepage: https://example.org\n"
-                                             "  files: [{name: m.bin, url: \"",
-                                             server_.Url("/m.bin"), "\"}]\n")));
+  DescribeFile("model", "", server_.Url("/m.bin"));
   const Output output = Fetch({"model"});
   EXPECT_EQ(output.exit_code, 4);
   EXPECT_THAT(output.err, HasSubstr("m.bin is from http://elsewhere/m.bin, and "));
@@ -151,17 +143,8 @@ TEST_F(FetchTest, WhatIsHalfFetchedIsOfOneAddress) {
 TEST_F(FetchTest, ARevisionIsOneThatTheEntryCanHave) {
   EXPECT_THAT(Fetch({"cities", "--revision", "v2"}).err, HasSubstr("cities has no revisions"));
   EXPECT_THAT(Fetch({"--revision", "v2"}).err, HasSubstr("--revision: of which entry?"));
-  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/pinned.yaml"),
-                                absl::StrCat("apiVersion: concur/v1\n"
-                                             "kind: DataSource\n"
-                                             "metadata: {name: pinned, description: d}\n"
-                                             "spec:\n"
-                                             "  licence: none\n"
-                                             "  homepage: https://example.org\n"
-                                             "  revision: main\n"
-                                             "  files: [{name: m.bin, url: \"",
-                                             server_.Url("/{revision}/m.bin"),
-                                             "\", sha256: ", Sha256Of(kBody).ToHex(), "}]\n")));
+  DescribeFile("pinned", "  revision: main\n", server_.Url("/{revision}/m.bin"),
+               absl::StrCat(", sha256: ", Sha256Of(kBody).ToHex()));
   EXPECT_THAT(Fetch({"pinned", "--revision", "../x"}).err,
               HasSubstr("--revision: expected a commit, tag or branch"));
   const Output other = Fetch({"pinned", "--revision", "v2"});
