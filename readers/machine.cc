@@ -2,6 +2,7 @@
 #include "readers/machine.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <torch/torch.h>
 
 #include <cstdlib>
@@ -20,6 +21,8 @@ namespace concur::readers {
 namespace {
 
 constexpr int64_t kThreadsMax = 1024;
+constexpr int kMappedBytesMin = 32 << 20;  // the most that glibc takes
+constexpr int kFreeBytesMax = 256 << 20;
 
 // Asks for factors that are not rounded to 10 bits, and for sums in a fixed order.
 void MakeCudaExact() {
@@ -29,6 +32,13 @@ void MakeCudaExact() {
   at::globalContext().setAllowTF32CuBLAS(false);
   at::globalContext().setDeterministicCuDNN(true);
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+}
+
+// Every product's result is new memory of some MiB. By default glibc gives it back to the kernel as
+// soon as it is freed, which then clears and maps the same pages for the next one.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
+  mallopt(M_TRIM_THRESHOLD, kFreeBytesMax);
 }
 
 }  // namespace
@@ -72,6 +82,7 @@ absl::StatusOr<torch::Device> Prepare(const Machine& machine) {
         absl::StrCat("--threads: expected 1 to ", kThreadsMax, ", got ", machine.threads));
   }
   CONCUR_RETURN_IF_ERROR(CheckBlas());
+  KeepFreedMemory();
   SetThreads(static_cast<int>(machine.threads));
   absl::string_view name = machine.device;
   if (name == "cpu" || (name == "auto" && !torch::cuda::is_available())) {

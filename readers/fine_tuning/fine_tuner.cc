@@ -23,7 +23,10 @@ namespace concur::readers {
 namespace {
 
 constexpr absl::Duration kFineTuneProgressPeriod = absl::Seconds(20);
-constexpr int64_t kScoredWindows = 32;
+// Windows that are scored at once: as many as keep a GPU busy, or whose states stay in a core's
+// cache.
+constexpr size_t kScoredOnCuda = 32;
+constexpr size_t kScoredOnProcessors = 8;
 
 // The factor of the learning rate of a parameter, by its depth: embeddings are at 0, the head above
 // all layers.
@@ -263,8 +266,9 @@ std::vector<torch::Tensor> ScoreWindows(Encoder& encoder, absl::Span<const Windo
     return windows[a]->ids.size() > windows[b]->ids.size();
   });
   std::vector<torch::Tensor> scores(windows.size());
-  for (size_t begin = 0; begin < order.size(); begin += kScoredWindows) {
-    const size_t end = std::min(order.size(), begin + kScoredWindows);
+  const size_t at_once = device.is_cuda() ? kScoredOnCuda : kScoredOnProcessors;
+  for (size_t begin = 0; begin < order.size(); begin += at_once) {
+    const size_t end = std::min(order.size(), begin + at_once);
     std::vector<const Window*> some;
     for (size_t i = begin; i < end; ++i) {
       some.push_back(windows[order[i]]);
