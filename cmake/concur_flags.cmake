@@ -9,7 +9,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   string(APPEND CMAKE_CXX_FLAGS_DEV
-         " -fno-tree-loop-optimize -fno-ivopts -fno-move-loop-invariants -fno-tree-pta")
+         " -fno-tree-loop-optimize -fno-ivopts -fno-move-loop-invariants")
 endif()
 set(CMAKE_EXE_LINKER_FLAGS_DEV "")
 if(NOT CMAKE_BUILD_TYPE)
