@@ -5,7 +5,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
 # "Dev" is what scripts/demo and scripts/test build: with assertions, line tables, and the level that
-# compiles in a quarter less time, less gcc's passes for loops. What is installed and measured is "Release".
+# compiles in a quarter less time, without gcc's passes for loops. What is installed and measured is
+# "Release".
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   string(APPEND CMAKE_CXX_FLAGS_DEV
@@ -27,8 +28,8 @@ target_compile_options(concur_warnings INTERFACE
 # Protobuf's target asks for it, and a precompiled header is only used with the same flags.
 add_compile_options(-pthread)
 
-# A unit of many files needs 0.8 to 1.5 GiB. From 128 MiB on gcc looks for garbage in it time and again,
-# which took a tenth of a build to save a fifth of that memory.
+# A unit of many files takes gcc 0.7 to 1.9 GiB. By default it looks for garbage from 128 MiB on, time and
+# again, which took a seventh of a build to save a fifth of that memory.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-heapsize=1000000)  # KiB
 endif()
