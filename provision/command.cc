@@ -82,32 +82,10 @@ class Child {
     posix_spawn_file_actions_adddup2(&actions, in.read.get(), 0);
     posix_spawn_file_actions_adddup2(&actions, out.write.get(), 1);
     posix_spawn_file_actions_adddup2(&actions, err.write.get(), 2);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    sigset_t standard;
-    sigemptyset(&standard);
-    for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) {
-      sigaddset(&standard, number);
-    }
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &standard);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    std::vector<std::string> argv = request.argv;
-    std::vector<std::string> environment = Environment(request.env);
-    const std::vector<char*> argv_pointers = ArgvOf(argv);
-    const std::vector<char*> env_pointers = ArgvOf(environment);
-    const int error = posix_spawnp(&pid_, argv[0].c_str(), &actions, &attributes,
-                                   argv_pointers.data(), env_pointers.data());
+    absl::StatusOr<pid_t> pid =
+        Spawn(request.argv, Environment(request.env), actions, POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0) {
-      pid_ = -1;
-      return ErrnoStatus(error, request.argv[0], "run");
-    }
+    CONCUR_ASSIGN_OR_RETURN(pid_, std::move(pid));
     return absl::OkStatus();
   }
 
@@ -199,6 +177,34 @@ absl::Status Exchange(const CommandRequest& request, absl::Time deadline, Clock&
 }
 
 }  // namespace
+
+absl::StatusOr<pid_t> Spawn(std::vector<std::string> argv, std::vector<std::string> environment,
+                            const posix_spawn_file_actions_t& actions, short apart) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t standard;
+  sigemptyset(&standard);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) {
+    sigaddset(&standard, number);
+  }
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &standard);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(
+      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | apart));
+  const std::vector<char*> argv_pointers = ArgvOf(argv);
+  const std::vector<char*> env_pointers = ArgvOf(environment);
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv[0].c_str(), &actions, &attributes, argv_pointers.data(),
+                                 env_pointers.data());
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    return ErrnoStatus(error, argv[0], "run");
+  }
+  return pid;
+}
 
 absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request) {
   SystemClock clock;

@@ -5,6 +5,9 @@
 #ifndef CONCUR_PROVISION_COMMAND_H_
 #define CONCUR_PROVISION_COMMAND_H_
 
+#include <spawn.h>
+#include <sys/types.h>
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -34,6 +37,11 @@ struct CommandResult {
 // over; ResourceExhausted: it printed more than it may, and was killed; NotFound: there is no such
 // program.
 absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request);
+
+// Starts a program with no signal blocked and those that end one as by default. `apart` is
+// POSIX_SPAWN_SETPGROUP or POSIX_SPAWN_SETSID: what it starts is a group, or a session, of its own.
+absl::StatusOr<pid_t> Spawn(std::vector<std::string> argv, std::vector<std::string> environment,
+                            const posix_spawn_file_actions_t& actions, short apart);
 
 // A program's words as they can be shown: what is no printable ASCII is escaped.
 std::string Printable(absl::string_view text);

@@ -23,9 +23,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/argv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "provision/command.h"
 
 namespace concur::provision {
 namespace {
@@ -99,40 +99,6 @@ std::string LogTail(const std::string& path) {
   const absl::string_view text = absl::StripAsciiWhitespace(*log);
   return absl::Utf8SafeCEscape(
       text.substr(text.size() > kLogTailBytes ? text.size() - kLogTailBytes : 0));
-}
-
-// Starts a program in a session of its own: what ends the coordinator's does not end it.
-absl::StatusOr<pid_t> Spawn(std::vector<std::string>& argv, std::vector<std::string>& environment,
-                            const std::string& log) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t standard;
-  sigemptyset(&standard);
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) {
-    sigaddset(&standard, number);
-  }
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &standard);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  const std::vector<char*> argv_pointers = ArgvOf(argv);
-  const std::vector<char*> env_pointers = ArgvOf(environment);
-  pid_t pid = -1;
-  const int error = posix_spawn(&pid, argv[0].c_str(), &actions, &attributes, argv_pointers.data(),
-                                env_pointers.data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    return ErrnoStatus(error, argv[0], "start");
-  }
-  return pid;
 }
 
 }  // namespace
@@ -215,7 +181,17 @@ absl::StatusOr<pid_t> LocalProvider::StartOne(const PoolSpec& pool, const std::s
     argv.push_back(std::move(argument));
   }
   CONCUR_ASSIGN_OR_RETURN(std::vector<std::string> environment, EnvironmentOf(pool, pilot));
-  CONCUR_ASSIGN_OR_RETURN(const pid_t pid, Spawn(argv, environment, PathOf(pilot, "log")));
+  const std::string log = PathOf(pilot, "log");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  // A session: what ends the coordinator's does not end it.
+  const absl::StatusOr<pid_t> started =
+      Spawn(std::move(argv), std::move(environment), actions, POSIX_SPAWN_SETSID);
+  posix_spawn_file_actions_destroy(&actions);
+  CONCUR_ASSIGN_OR_RETURN(const pid_t pid, started);
   const uint64_t ticks = StartTicks(pid).value_or(0);
   CONCUR_RETURN_IF_ERROR(
       WriteFileAtomically(PathOf(pilot, "pid"), absl::StrCat(pid, " ", ticks, "\n")));
