@@ -46,16 +46,6 @@ struct CurveFlags {
   IntervalFlags interval;
 };
 
-absl::StatusOr<std::vector<std::string>> SplitAll(const std::string& option,
-                                                  const std::vector<std::string>& values) {
-  std::vector<std::string> names;
-  for (const std::string& value : values) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames(option, value));
-    names.insert(names.end(), part.begin(), part.end());
-  }
-  return names;
-}
-
 // A file of scores. With `each`, it has a row for each approach and setting.
 absl::StatusOr<analysis::ScoreTable> ReadScoresOf(const CurveFlags& flags, bool each,
                                                   CommandContext& context) {
@@ -88,11 +78,7 @@ absl::StatusOr<analysis::ScoreTable> LoadScores(const CurveFlags& flags, Command
                             TableOptionsOf(flags.file, each ? "each" : ""));
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
   }
-  if (!flags.columns.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                            SplitAll("--columns", flags.columns));
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
-  }
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
   return table.Where(flags.where);
 }
 
@@ -128,7 +114,7 @@ absl::StatusOr<analysis::Table> BySize(const CurveFlags& flags, const analysis::
                                        const std::vector<std::string>& names) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::SizedBenchmark> sized, SizesOf(flags, table));
   std::vector<size_t> targets;
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> with, SplitAll("--with", flags.with));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> with, SplitAllNames("--with", flags.with));
   for (const std::string& name : with) {
     CONCUR_ASSIGN_OR_RETURN(const size_t target, BenchmarkNamed(table, name));
     targets.push_back(target);
@@ -234,14 +220,8 @@ void AddCurveCommand(Command& app, CommandContext& context) {
                   "For size: the benchmarks to compare with (default: those without a size)")
       ->TypeName("A,B")
       ->OneValueEach();
-  command->AddOption("--columns", flags->columns, "Only these benchmarks, in this order")
-      ->TypeName("A,B")
-      ->OneValueEach();
-  command
-      ->AddOption("--where", flags->where,
-                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
+  AddColumnsOption(command, flags->columns);
+  AddWhereOption(command, flags->where);
   command->AddOption("--draws", flags->options.draws, "Random subsets behind each point")
       ->ShowDefault();
   flags->interval.level = 0.95;

@@ -209,11 +209,7 @@ void AddBundleCommands(Command& app, CommandContext& context) {
   diff_command->AddOption("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
       ->TypeName("NAME");
   AddSelectOption(diff_command, diff_flags->select);
-  diff_command
-      ->AddOption("--where", diff_flags->where,
-                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
+  AddWhereOption(diff_command, diff_flags->where);
   AddScoreFileOptions(diff_command, diff_flags->file);
   AddFormatOption(diff_command, diff_flags->format);
   diff_command->Footer(

@@ -73,14 +73,7 @@ struct MatrixFlags {
 // The part of the table that --columns and --where select.
 absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
                                                 const MatrixFlags& flags) {
-  if (!flags.columns.empty()) {
-    std::vector<std::string> names;
-    for (const std::string& value : flags.columns) {
-      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
-      names.insert(names.end(), part.begin(), part.end());
-    }
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
-  }
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
   return table.Where(flags.where);
 }
 
@@ -326,16 +319,8 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
   command->AddOption("--top", flags->top, "How many are the best, for top-k")
       ->Positive()
       ->ShowDefault();
-  command
-      ->AddOption("--where", flags->where,
-                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
-  command
-      ->AddOption("--columns", flags->columns,
-                  "Only these benchmarks, in this order; quote names that have commas")
-      ->TypeName("A,B")
-      ->OneValueEach();
+  AddWhereOption(command, flags->where);
+  AddColumnsOption(command, flags->columns);
   command
       ->AddOption("--order", flags->order,
                   "Of the benchmarks: given, or cluster (similar ones side by side)")

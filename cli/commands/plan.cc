@@ -65,13 +65,12 @@ struct PlanFlags {
 
 absl::StatusOr<std::vector<double>> BudgetsOf(const PlanFlags& flags) {
   std::vector<double> budgets;
-  for (const std::string& value : flags.budgets) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> parts, SplitNames("--budgets", value));
-    for (const std::string& part : parts) {
-      if (!absl::SimpleAtod(part, &budgets.emplace_back())) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--budgets: expected shares such as 0.2,0.3, got \"", part, "\""));
-      }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
+                          SplitAllNames("--budgets", flags.budgets));
+  for (const std::string& part : parts) {
+    if (!absl::SimpleAtod(part, &budgets.emplace_back())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--budgets: expected shares such as 0.2,0.3, got \"", part, "\""));
     }
   }
   return budgets;
@@ -80,14 +79,7 @@ absl::StatusOr<std::vector<double>> BudgetsOf(const PlanFlags& flags) {
 // What is chosen of a table.
 absl::StatusOr<analysis::ScoreTable> ChosenTable(const PlanFlags& flags,
                                                  analysis::ScoreTable table) {
-  std::vector<std::string> columns;
-  for (const std::string& value : flags.columns) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
-    columns.insert(columns.end(), part.begin(), part.end());
-  }
-  if (!columns.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
-  }
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
   return flags.complete ? table.CompleteCases() : table;
 }
 
@@ -343,11 +335,7 @@ void AddPlanCommand(Command& app, CommandContext& context) {
                   "Costs of cells in any unit: a CSV like that of the scores, gaps allowed "
                   "(default: seconds of finished jobs; without a sweep, all alike)")
       ->TypeName("FILE");
-  command
-      ->AddOption("--columns", flags->columns,
-                  "Only these benchmarks; quote names that have commas")
-      ->TypeName("A,B")
-      ->OneValueEach();
+  AddColumnsOption(command, flags->columns);
   command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
       ->TypeName("NAME");
   AddSelectOption(command, flags->select,

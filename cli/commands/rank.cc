@@ -205,14 +205,8 @@ absl::Status RunScatter(ScatterFlags& flags, CommandContext& context) {
   analysis::ScatterOptions options;
   options.x = flags.x;
   options.group_by = flags.group_by;
-  for (const std::string& value : flags.y) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--y", value));
-    options.y.insert(options.y.end(), part.begin(), part.end());
-  }
-  for (const std::string& value : flags.labels) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--label", value));
-    options.labels.insert(options.labels.end(), part.begin(), part.end());
-  }
+  CONCUR_ASSIGN_OR_RETURN(options.y, SplitAllNames("--y", flags.y));
+  CONCUR_ASSIGN_OR_RETURN(options.labels, SplitAllNames("--label", flags.labels));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ScatterPanel> panels,
                           analysis::ScatterPanels(table, options));
   if (flags.source.format == "svg") {
@@ -225,11 +219,7 @@ absl::Status RunScatter(ScatterFlags& flags, CommandContext& context) {
 void AddSourceOptions(Command* command, RankFlags& flags, bool with_svg) {
   command->AddOption("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
       ->TypeName("SWEEP");
-  command
-      ->AddOption("--where", flags.where,
-                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
+  AddWhereOption(command, flags.where);
   command->AddOption("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
       ->TypeName("NAME");
   AddSelectOption(command, flags.select);

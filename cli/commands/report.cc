@@ -67,14 +67,7 @@ struct ReportFlags {
 constexpr size_t kDefaultIntervalWork = 400'000;
 
 absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const ReportFlags& flags) {
-  if (!flags.columns.empty()) {
-    std::vector<std::string> names;
-    for (const std::string& value : flags.columns) {
-      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
-      names.insert(names.end(), part.begin(), part.end());
-    }
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
-  }
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
   return table.Where(flags.where);
 }
 
@@ -280,16 +273,8 @@ void AddReportCommand(Command& app, CommandContext& context) {
   command->AddOption("--out", flags->out, "The page to write")->TypeName("FILE")->Required();
   AddScoreFileOptions(command, flags->file);
   command->AddOption("--title", flags->title, "Its heading (default: the sweep, or the file)");
-  command
-      ->AddOption("--where", flags->where,
-                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
-  command
-      ->AddOption("--columns", flags->columns,
-                  "Only these benchmarks, in this order; quote names that have commas")
-      ->TypeName("A,B")
-      ->OneValueEach();
+  AddWhereOption(command, flags->where);
+  AddColumnsOption(command, flags->columns);
   command
       ->AddOption("--group-by", flags->group_by,
                   "A tag of approaches whose values get markers and matrices of their own "

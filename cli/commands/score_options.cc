@@ -23,19 +23,6 @@
 #include "base/status_macros.h"
 
 namespace concur::cli {
-namespace {
-
-// The columns of --minimize.
-absl::StatusOr<std::vector<std::string>> PatternsOf(const ScoreFileFlags& flags) {
-  std::vector<std::string> patterns;
-  for (const std::string& value : flags.minimize) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--minimize", value));
-    patterns.insert(patterns.end(), part.begin(), part.end());
-  }
-  return patterns;
-}
-
-}  // namespace
 
 void ThreadedFor(size_t count, const std::function<void(size_t)>& body) {
   const size_t processors = std::max(1U, std::thread::hardware_concurrency());
@@ -114,17 +101,19 @@ absl::StatusOr<SweepTableOptions> TableOptionsOf(const ScoreFileFlags& flags,
   SweepTableOptions options;
   options.select = select;
   options.layout = layout;
-  CONCUR_ASSIGN_OR_RETURN(options.minimize, PatternsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(options.minimize, SplitAllNames("--minimize", flags.minimize));
   return options;
 }
 
 absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns, PatternsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns,
+                          SplitAllNames("--minimize", flags.minimize));
   return table.Minimize(patterns);
 }
 
 absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ExampleRuns& runs) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns, PatternsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns,
+                          SplitAllNames("--minimize", flags.minimize));
   return analysis::Minimize(patterns, runs);
 }
 
@@ -135,7 +124,7 @@ absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kScoresBytesMax));
   analysis::ScoresCsvOptions options;
   options.keys = flags.keys;
-  CONCUR_ASSIGN_OR_RETURN(options.with_goal, PatternsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(options.with_goal, SplitAllNames("--minimize", flags.minimize));
   options.train_column = flags.train_column;
   if (!flags.deviation.empty()) {
     const std::vector<std::string> suffixes = absl::StrSplit(flags.deviation, ',');
@@ -161,6 +150,32 @@ absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
   return std::move(parsed.table);
 }
 
+void AddColumnsOption(Command* command, std::vector<std::string>& columns) {
+  command
+      ->AddOption("--columns", columns,
+                  "Only these benchmarks, in this order; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
+}
+
+absl::StatusOr<analysis::ScoreTable> SelectColumns(const analysis::ScoreTable& table,
+                                                   const std::vector<std::string>& columns) {
+  if (columns.empty()) {
+    return table;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          SplitAllNames("--columns", columns));
+  return table.SelectBenchmarks(names);
+}
+
+void AddWhereOption(Command* command, std::vector<std::string>& where) {
+  command
+      ->AddOption("--where", where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+}
+
 absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
                                                     const std::string& value) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
@@ -175,6 +190,16 @@ absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
       return absl::InvalidArgumentError(
           absl::StrCat(option, ": expected NAME[,NAME…], got an empty name in \"", value, "\""));
     }
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> SplitAllNames(const std::string& option,
+                                                       const std::vector<std::string>& values) {
+  std::vector<std::string> names;
+  for (const std::string& value : values) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames(option, value));
+    names.insert(names.end(), part.begin(), part.end());
   }
   return names;
 }

@@ -81,9 +81,21 @@ absl::StatusOr<std::optional<analysis::ExampleUnit>> UnitOf(const std::string& v
 // --reference: texts for analysis::AddReferences; `texts` must outlive the command.
 void AddReferenceOption(Command* command, std::vector<std::string>& texts);
 
+// --columns: names of benchmarks, for SelectColumns; `columns` must outlive the command.
+void AddColumnsOption(Command* command, std::vector<std::string>& columns);
+// The benchmarks that --columns names, in its order; all when it was not given.
+absl::StatusOr<analysis::ScoreTable> SelectColumns(const analysis::ScoreTable& table,
+                                                   const std::vector<std::string>& columns);
+
+// --where: tags for analysis::ScoreTable::Where; `where` must outlive the command.
+void AddWhereOption(Command* command, std::vector<std::string>& where);
+
 // Names in one option value, as a line of CSV: `A,"B, C"`. InvalidArgument when it is empty.
 absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
                                                     const std::string& value);
+// Those of all values of an option.
+absl::StatusOr<std::vector<std::string>> SplitAllNames(const std::string& option,
+                                                       const std::vector<std::string>& values);
 
 }  // namespace concur::cli
 

@@ -53,16 +53,6 @@ struct ShiftFlags {
   std::string examples;
 };
 
-absl::StatusOr<std::vector<std::string>> SplitShiftLists(const std::string& option,
-                                                         const std::vector<std::string>& values) {
-  std::vector<std::string> names;
-  for (const std::string& value : values) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames(option, value));
-    names.insert(names.end(), part.begin(), part.end());
-  }
-  return names;
-}
-
 absl::StatusOr<analysis::FitOptions> FitOptionsOf(const ShiftFlags& flags) {
   analysis::FitOptions options;
   CONCUR_ASSIGN_OR_RETURN(options.scale, analysis::ParseFitScale(flags.scale));
@@ -115,7 +105,7 @@ absl::StatusOr<std::vector<analysis::ExampleTable>> LoadExampleTables(
 absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(analysis::FitOptions options, FitOptionsOf(flags));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> to, SplitShiftLists("--to", flags.to));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> to, SplitAllNames("--to", flags.to));
   if (flags.sweep.empty() == flags.scores.empty()) {
     return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
   }

@@ -164,11 +164,7 @@ void AddScoresCommand(Command& app, CommandContext& context) {
   command->AddFlag("--validation", flags->validation,
                    "Columns for validation sets, too: what settings were chosen on");
   AddMinimizeOption(command, flags->file);
-  command
-      ->AddOption("--where", flags->where,
-                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
+  AddWhereOption(command, flags->where);
   AddFormatOption(command, flags->format);
   command->AddFlag(
       "--by-job", flags->by_job,

@@ -46,11 +46,8 @@ absl::StatusOr<analysis::ExampleRuns> LoadRuns(const UncertaintyFlags& flags,
       1) {
     return absl::InvalidArgumentError("expected SWEEP, --examples DIR or --repeats FILE.csv");
   }
-  std::vector<std::string> columns;
-  for (const std::string& value : flags.columns) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
-    columns.insert(columns.end(), part.begin(), part.end());
-  }
+  CONCUR_ASSIGN_OR_RETURN(std::vector<std::string> columns,
+                          SplitAllNames("--columns", flags.columns));
   if (flags.sweep.empty()) {
     absl::StatusOr<analysis::ExampleRuns> runs =
         flags.repeats.empty()
@@ -121,11 +118,7 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
       ->TypeName("NAME");
   AddSelectOption(command, flags->select,
                   "best, best-on-test, default or mean, of which all settings count as seeds");
-  command
-      ->AddOption("--columns", flags->columns,
-                  "Only these benchmarks, in this order; quote names that have commas")
-      ->TypeName("A,B")
-      ->OneValueEach();
+  AddColumnsOption(command, flags->columns);
   AddMinimizeOption(command, flags->file);
   AddClusterOption(command, flags->cluster);
   flags->interval.level = 0.95;
