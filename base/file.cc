@@ -2,7 +2,6 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -93,7 +92,13 @@ absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path) {
     return ErrnoStatus(errno, path, "open");
   }
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0) {
+  CONCUR_RETURN_IF_ERROR(StatRegularFile(fd, path, info));
+  return fd;
+}
+
+absl::Status StatRegularFile(const FileDescriptor& file, const std::string& path,
+                             struct stat& info) {
+  if (fstat(file.get(), &info) != 0) {
     return ErrnoStatus(errno, path, "stat");
   }
   if (!S_ISREG(info.st_mode)) {
@@ -101,7 +106,7 @@ absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path) {
         absl::StrCat(path, ": expected a regular file, got a ",
                      S_ISDIR(info.st_mode) ? "directory" : "special file"));
   }
-  return fd;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t bytes_max) {

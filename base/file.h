@@ -5,6 +5,8 @@
 #ifndef CONCUR_BASE_FILE_H_
 #define CONCUR_BASE_FILE_H_
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -51,6 +53,10 @@ class FileDescriptor {
 // Opens for reading; does not block on a FIFO. InvalidArgument when `path` is a
 // directory or another special file.
 absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path);
+
+// What fstat says of an open file. InvalidArgument when it is a directory or another special file.
+absl::Status StatRegularFile(const FileDescriptor& file, const std::string& path,
+                             struct stat& info);
 
 // The contents of a regular file. ResourceExhausted if it has more than `bytes_max` bytes;
 // InvalidArgument if it is a directory or another special file.

@@ -52,14 +52,7 @@ absl::StatusOr<FileDescriptor> OpenRegular(const std::string& path, struct stat&
     }
     return ErrnoStatus(errno, path, "open");
   }
-  if (fstat(fd.get(), &info) != 0) {
-    return ErrnoStatus(errno, path, "stat");
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a regular file, got a ",
-                     S_ISDIR(info.st_mode) ? "directory" : "special file"));
-  }
+  CONCUR_RETURN_IF_ERROR(StatRegularFile(fd, path, info));
   return fd;
 }
 

@@ -309,6 +309,16 @@ absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach,
   return cell;
 }
 
+// Those of a table's approaches, on no benchmark yet.
+analysis::ExampleRuns NoRunsOf(const analysis::ScoreTable& table) {
+  analysis::ExampleRuns runs;
+  runs.choices = analysis::ChoiceNotes(table.benchmarks());
+  for (const analysis::AxisEntry& approach : table.approaches()) {
+    runs.approaches.push_back(approach.name);
+  }
+  return runs;
+}
+
 }  // namespace
 
 absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
@@ -353,11 +363,7 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
                           TableOfCells(study, metric, options, columns));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, table);
-  analysis::ExampleRuns runs;
-  runs.choices = analysis::ChoiceNotes(table.benchmarks());
-  for (const analysis::AxisEntry& approach : table.approaches()) {
-    runs.approaches.push_back(approach.name);
-  }
+  analysis::ExampleRuns runs = NoRunsOf(table);
   for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     const std::string& name = table.benchmarks()[column].name;
     std::vector<NamedExamples> approaches;
@@ -403,11 +409,7 @@ absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::s
                           TableOfCells(study, metric, options, columns));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, table);
-  analysis::ExampleRuns runs;
-  runs.choices = analysis::ChoiceNotes(table.benchmarks());
-  for (const analysis::AxisEntry& approach : table.approaches()) {
-    runs.approaches.push_back(approach.name);
-  }
+  analysis::ExampleRuns runs = NoRunsOf(table);
   for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     analysis::BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
     benchmark.benchmark = table.benchmarks()[column].name;
