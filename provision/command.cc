@@ -178,7 +178,8 @@ absl::Status Exchange(const CommandRequest& request, absl::Time deadline, Clock&
 
 }  // namespace
 
-absl::StatusOr<pid_t> Spawn(std::vector<std::string> argv, std::vector<std::string> environment,
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv,
+                            const std::vector<std::string>& environment,
                             const posix_spawn_file_actions_t& actions, short apart) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);

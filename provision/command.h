@@ -40,7 +40,8 @@ absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request);
 
 // Starts a program with no signal blocked and those that end one as by default. `apart` is
 // POSIX_SPAWN_SETPGROUP or POSIX_SPAWN_SETSID: what it starts is a group, or a session, of its own.
-absl::StatusOr<pid_t> Spawn(std::vector<std::string> argv, std::vector<std::string> environment,
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv,
+                            const std::vector<std::string>& environment,
                             const posix_spawn_file_actions_t& actions, short apart);
 
 // A program's words as they can be shown: what is no printable ASCII is escaped.

@@ -188,8 +188,7 @@ absl::StatusOr<pid_t> LocalProvider::StartOne(const PoolSpec& pool, const std::s
   posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   // A session: what ends the coordinator's does not end it.
-  const absl::StatusOr<pid_t> started =
-      Spawn(std::move(argv), std::move(environment), actions, POSIX_SPAWN_SETSID);
+  const absl::StatusOr<pid_t> started = Spawn(argv, environment, actions, POSIX_SPAWN_SETSID);
   posix_spawn_file_actions_destroy(&actions);
   CONCUR_ASSIGN_OR_RETURN(const pid_t pid, started);
   const uint64_t ticks = StartTicks(pid).value_or(0);

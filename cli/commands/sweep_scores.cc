@@ -102,9 +102,8 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
   if (IsJson(context)) {
     CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(flags.sweep, true));
     if (!sweep.spec().imported().empty()) {
-      CONCUR_RETURN_IF_ERROR(ListImported(client, sweep, flags.metric, [&listing](Json score) {
-        listing.Add({}, std::move(score));
-      }));
+      CONCUR_RETURN_IF_ERROR(ListImported(
+          client, sweep, flags.metric, [&listing](const Json& score) { listing.Add({}, score); }));
       listing.Print();
       return absl::OkStatus();
     }
