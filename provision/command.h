@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an external program to its end: no shell, bounded time, bounded output.
+// Runs an external program to its end, with bounded time and output, or starts one. No shell.
 //
-// Thread-safe (stateless). Blocks the calling thread.
+// Thread-safe (stateless). RunCommand blocks the calling thread.
 #ifndef CONCUR_PROVISION_COMMAND_H_
 #define CONCUR_PROVISION_COMMAND_H_
 
@@ -38,8 +38,9 @@ struct CommandResult {
 // program.
 absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request);
 
-// Starts a program with no signal blocked and those that end one as by default. `apart` is
-// POSIX_SPAWN_SETPGROUP or POSIX_SPAWN_SETSID: what it starts is a group, or a session, of its own.
+// Starts a program, which the caller waits for: argv[0] is looked for in PATH, no signal is
+// blocked, and those that end a program do so. `apart` is POSIX_SPAWN_SETPGROUP or
+// POSIX_SPAWN_SETSID: what it starts is a group, or a session, of its own.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv,
                             const std::vector<std::string>& environment,
                             const posix_spawn_file_actions_t& actions, short apart);

@@ -21,7 +21,6 @@ namespace concur::readers {
 namespace {
 
 constexpr int64_t kThreadsMax = 1024;
-constexpr int kMappedBytesMin = 32 << 20;  // the most that glibc takes
 constexpr int kFreeBytesMax = 256 << 20;
 
 // Asks for factors that are not rounded to 10 bits, and for sums in a fixed order.
@@ -34,10 +33,12 @@ void MakeCudaExact() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
 }
 
-// Every product's result is new memory of some MiB. By default glibc gives it back to the kernel as
-// soon as it is freed, which then clears and maps the same pages for the next one.
+// Every product's result is new memory of some MiB. By default glibc maps what is larger than all
+// that was freed before, and keeps twice that: the kernel clears the same pages for each product
+// anew.
 void KeepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that an older glibc takes
+  mallopt(M_MMAP_THRESHOLD, kFreeBytesMax);
   mallopt(M_TRIM_THRESHOLD, kFreeBytesMax);
 }
 
@@ -82,10 +83,10 @@ absl::StatusOr<torch::Device> Prepare(const Machine& machine) {
         absl::StrCat("--threads: expected 1 to ", kThreadsMax, ", got ", machine.threads));
   }
   CONCUR_RETURN_IF_ERROR(CheckBlas());
-  KeepFreedMemory();
   SetThreads(static_cast<int>(machine.threads));
   absl::string_view name = machine.device;
   if (name == "cpu" || (name == "auto" && !torch::cuda::is_available())) {
+    KeepFreedMemory();
     return torch::Device(torch::kCPU);
   }
   int32_t index = 0;

@@ -32,9 +32,9 @@ struct Machine {
   int64_t threads = 1;
 };
 
-// The device, after CheckBlas and SetThreads, and with memory that stays with the process; `auto`
-// is the first CUDA device where there is one. On CUDA torch is asked for products of 32-bit floats
-// and for sums in a fixed order.
+// The device, after CheckBlas and SetThreads; `auto` is the first CUDA device where there is one.
+// Without one, up to 256 MiB of freed memory stay with the process. On CUDA torch is asked for
+// products of 32-bit floats and for sums in a fixed order.
 absl::StatusOr<torch::Device> Prepare(const Machine& machine);
 
 // The type of an encoder's matrix products in training: 16-bit floats for half precision; nullopt

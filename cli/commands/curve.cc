@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -78,7 +79,7 @@ absl::StatusOr<analysis::ScoreTable> LoadScores(const CurveFlags& flags, Command
                             TableOptionsOf(flags.file, each ? "each" : ""));
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
   }
-  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));
   return table.Where(flags.where);
 }
 

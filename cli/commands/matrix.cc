@@ -73,7 +73,7 @@ struct MatrixFlags {
 // The part of the table that --columns and --where select.
 absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
                                                 const MatrixFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));
   return table.Where(flags.where);
 }
 

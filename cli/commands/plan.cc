@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<double>> BudgetsOf(const PlanFlags& flags) {
 // What is chosen of a table.
 absl::StatusOr<analysis::ScoreTable> ChosenTable(const PlanFlags& flags,
                                                  analysis::ScoreTable table) {
-  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));
   return flags.complete ? table.CompleteCases() : table;
 }
 

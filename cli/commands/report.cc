@@ -67,7 +67,7 @@ struct ReportFlags {
 constexpr size_t kDefaultIntervalWork = 400'000;
 
 absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const ReportFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(table, flags.columns));
+  CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));
   return table.Where(flags.where);
 }
 

@@ -158,7 +158,7 @@ void AddColumnsOption(Command* command, std::vector<std::string>& columns) {
       ->OneValueEach();
 }
 
-absl::StatusOr<analysis::ScoreTable> SelectColumns(const analysis::ScoreTable& table,
+absl::StatusOr<analysis::ScoreTable> SelectColumns(analysis::ScoreTable table,
                                                    const std::vector<std::string>& columns) {
   if (columns.empty()) {
     return table;

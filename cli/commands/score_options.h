@@ -84,7 +84,7 @@ void AddReferenceOption(Command* command, std::vector<std::string>& texts);
 // --columns: names of benchmarks, for SelectColumns; `columns` must outlive the command.
 void AddColumnsOption(Command* command, std::vector<std::string>& columns);
 // The benchmarks that --columns names, in its order; all when it was not given.
-absl::StatusOr<analysis::ScoreTable> SelectColumns(const analysis::ScoreTable& table,
+absl::StatusOr<analysis::ScoreTable> SelectColumns(analysis::ScoreTable table,
                                                    const std::vector<std::string>& columns);
 
 // --where: tags for analysis::ScoreTable::Where; `where` must outlive the command.

@@ -186,9 +186,7 @@ void AddShiftCommand(Command& app, CommandContext& context) {
       ->TypeName("NAME")
       ->OneValueEach();
   AddReferenceOption(command, flags->references);
-  command->AddOption("--where", flags->where, "Only approaches with a tag; may be repeated")
-      ->TypeName("TAG=VALUE")
-      ->OneValueEach();
+  AddWhereOption(command, flags->where);
   AddIntervalOptions(command, flags->interval);
   command->AddFlag("--by-train-set", flags->by_train_set,
                    "Of a sweep with several train sets: a system for each approach and train set");

@@ -63,7 +63,7 @@ std::vector<std::string> CellsOf(const JobScore& score) {
 
 // The scores of a sweep that was imported, each with what is known of its source.
 absl::Status ListImported(Client& client, const v1::Sweep& sweep, const std::string& metric,
-                          const std::function<void(Json)>& each) {
+                          const std::function<void(const Json&)>& each) {
   std::map<std::string, std::string> metrics;  // by benchmark
   for (const v1::Benchmark& benchmark : sweep.spec().benchmarks()) {
     metrics[benchmark.name()] = metric.empty() ? benchmark.metric() : metric;
@@ -79,7 +79,7 @@ absl::Status ListImported(Client& client, const v1::Sweep& sweep, const std::str
       Json json = ScoreJson(*score);
       Json source = Json::parse(job.result().message(), nullptr, /*allow_exceptions=*/false);
       json["source"] = source.is_discarded() ? Json() : std::move(source);
-      each(std::move(json));
+      each(json);
     }
     return status.ok();
   }));

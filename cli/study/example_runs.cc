@@ -309,7 +309,7 @@ absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach,
   return cell;
 }
 
-// Those of a table's approaches, on no benchmark yet.
+// Runs of a table's approaches, of no benchmark yet.
 analysis::ExampleRuns NoRunsOf(const analysis::ScoreTable& table) {
   analysis::ExampleRuns runs;
   runs.choices = analysis::ChoiceNotes(table.benchmarks());

@@ -23,8 +23,8 @@ namespace concur::readers {
 namespace {
 
 constexpr absl::Duration kFineTuneProgressPeriod = absl::Seconds(20);
-// Windows that are scored at once: as many as keep a GPU busy, or whose states stay in a core's
-// cache.
+// Windows that are scored at once: as many as keep a GPU busy, or were fastest on a processor core
+// (docs/performance.md).
 constexpr size_t kScoredOnCuda = 32;
 constexpr size_t kScoredOnProcessors = 8;
 
