@@ -27,12 +27,16 @@ def floors():
         return json.loads(subprocess.run([BIN / program, "."], check=True, capture_output=True,
                                          text=True).stdout)
 
+    def calls(rates):
+        return ", ".join(f"{si(rate)} with {n} in flight"
+                         for n, rate in sorted(rates.items(), key=lambda item: int(item[0])))
+
     disk = rates("bench_floors")
-    calls = rates("bench_echo")
+    echo = rates("bench_echo")
     return (f"floors: {si(disk['fdatasync'])} fdatasync/s, "
             f"{si(disk['sqlite_commit'])} one-row SQLite commits/s; empty gRPC calls/s: "
-            + ", ".join(f"{si(rate)} with {n} in flight" for n, rate in
-                        sorted(calls.items(), key=lambda item: int(item[0]))))
+            f"{calls(echo['empty'])}; those that wait for a committed row: "
+            f"{calls(echo['committed'])}")
 
 
 def process_cpu_seconds(pid):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real jobs on two slots. Concur's have all that a job has: run directory, captured output, time-out,
 a metric read back, durable result; its job is a program of three system calls that writes the metric,
-as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
+as /bin/true would leave nothing to count. Everybody else's job is /bin/true, but for floor-metric's: the
+floor's loops with Concur's job, each with a new file in one directory.
 
 usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
-multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), concur-processes and
+multiple of 10. NAMEs: floor, floor-metric, concur, concur-shm (run directories in /dev/shm), concur-processes and
 concur-shm-processes (no control groups), concur-new (each job leaves other metrics), concur-files
 (the same, each in a file of its own), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
 """
@@ -12,6 +13,7 @@ concur-shm-processes (no control groups), concur-new (each job leaves other metr
 import argparse
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import time
@@ -34,10 +36,22 @@ class Floor(rivals.Rival):
 
     key = "floor"
     name = "two loops of posix_spawn"
+    command = ["/bin/true"]
 
     def process_rate(self, jobs):
-        return float(subprocess.run([harness.BIN / "bench_spawn", str(jobs)], check=True,
-                                    capture_output=True, text=True).stdout)
+        directory = harness.make_directory(pathlib.Path.cwd())
+        try:
+            return float(subprocess.run([harness.BIN / "bench_spawn", str(jobs), "2", *self.command],
+                                        check=True, capture_output=True, text=True,
+                                        cwd=directory).stdout)
+        finally:
+            shutil.rmtree(directory)
+
+
+class FloorOfTheJob(Floor):
+    key = "floor-metric"
+    name = "the same loops with Concur's job"
+    command = [harness.BIN / "bench_metric", "-", "{}"]
 
 
 class Concur(rivals.Rival):
@@ -106,7 +120,7 @@ def main():
     parser.add_argument("--only", nargs="+", default=[])
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
-    entries = [Floor(), Concur(), ConcurWithoutGroups(), ConcurInMemory(),
+    entries = [Floor(), FloorOfTheJob(), Concur(), ConcurWithoutGroups(), ConcurInMemory(),
                ConcurInMemoryWithoutGroups(), ConcurNew(), ConcurFiles(), Xargs(), Parallel(),
                Spooler(), Postgres(), Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
 
@@ -115,12 +129,16 @@ def main():
         yield (rival.name, f"{jobs:,}"), rival.process_rate(jobs)
 
     rates, notes = rivals.interleaved(entries, options.only, work)
-    floors = [values for (name, _), values in rates.items() if name == Floor.name]
+    floors = {heading: values
+              for rival, heading in ((Floor, "of the floor"),
+                                     (FloorOfTheJob, "of the floor with Concur's job"))
+              for (name, _), values in rates.items() if name == rival.name}
     rows = []
     for (name, jobs), values in rates.items():
-        part = f"{statistics.median(values) / statistics.median(floors[0]):.3f}" if floors else ""
-        rows.append([name, *rivals.spread(values), part, f"{jobs} × {len(values)}"])
-    print(harness.table(["", "jobs/s", "min–max", "of the floor", "jobs × runs"], rows))
+        parts = [f"{statistics.median(values) / statistics.median(floor):.3f}"
+                 for floor in floors.values()]
+        rows.append([name, *rivals.spread(values), *parts, f"{jobs} × {len(values)}"])
+    print(harness.table(["", "jobs/s", "min–max", *floors, "jobs × runs"], rows))
     print("\n" + "\n".join("- " + note for note in notes))
 
 
