@@ -310,7 +310,11 @@ void Engine::StallTurn(AppliedTurn turn, const absl::Status& full) {
   const absl::Status unknown = absl::UnavailableError(
       absl::StrCat("this may or may not be carried out: ", stall_reason_.message()));
   for (Request& request : std::exchange(turn.requests, {})) {
-    request.refuse(unknown);
+    if (request.always) {
+      request.done();
+    } else {
+      request.refuse(unknown);
+    }
   }
   for (auto& [worker, parked] : std::exchange(parked_, {})) {
     scheduler_->DropParkedCall(worker);

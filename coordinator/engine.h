@@ -164,10 +164,10 @@ class Engine {
     Digest artifact;
   };
   using LogDone = std::function<void(absl::StatusOr<LogBatch>)>;
-  // The log of a job's latest attempt from `offset` on; of a running one, answers once there is
-  // more, or without data when the worker says that there is not and the caller does not `follow`.
-  // NotFound; FailedPrecondition when the job never ran.
-  uint64_t WaitForLog(JobId job, int64_t offset, bool follow, LogDone done);
+  // The log of this attempt of a job, or of its latest when that is 0, from `offset` on; of a
+  // running one, answers once there is more, or without data when the worker says that there is not
+  // and the caller does not `follow`. NotFound; FailedPrecondition when the job never ran.
+  uint64_t WaitForLog(JobId job, Attempt attempt, int64_t offset, bool follow, LogDone done);
 
   // Cancels the wait with this ticket: its callback gets Cancelled unless it has run.
   void CancelWait(uint64_t ticket);
@@ -207,6 +207,7 @@ class Engine {
   };
   struct LogWait {
     JobId job;
+    Attempt attempt;  // 0: the latest, until the wait is parked
     int64_t offset = 0;
     bool follow = false;
     LogDone done;

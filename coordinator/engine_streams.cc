@@ -83,7 +83,9 @@ void Engine::Publish(Effects effects) {
 }
 
 void Engine::CancelWait(uint64_t ticket) {
-  Post({[this, ticket](Scheduler&) {
+  // In the same part of a turn as waits are parked, which come before it in the inbox.
+  Post({[](Scheduler&) {},
+        [this, ticket] {
           const absl::Status status = absl::CancelledError("the caller went away");
           if (const auto it = log_tickets_.find(ticket); it != log_tickets_.end()) {
             FollowedLog& log = followed_logs_[it->second];
@@ -98,13 +100,13 @@ void Engine::CancelWait(uint64_t ticket) {
             }
           }
         },
-        [] {}, [](const absl::Status&) {}, /*always=*/true});
+        [](const absl::Status&) {}, /*always=*/true});
 }
 
 // --- logs
 // -----------------------------------------------------------------------------------------
 
-uint64_t Engine::WaitForLog(JobId job, int64_t offset, bool follow, LogDone done) {
+uint64_t Engine::WaitForLog(JobId job, Attempt attempt, int64_t offset, bool follow, LogDone done) {
   uint64_t ticket;
   {
     MutexLock lock(mutex_);
@@ -113,8 +115,8 @@ uint64_t Engine::WaitForLog(JobId job, int64_t offset, bool follow, LogDone done
   auto shared_done = std::make_shared<LogDone>(std::move(done));  // of the answer and the refusal
   // After the commit: an answer about an ended attempt must be durable.
   Post({[](Scheduler&) {},
-        [this, ticket, job, offset, follow, shared_done] {
-          AnswerLog(ticket, {job, offset, follow, std::move(*shared_done)});
+        [this, ticket, job, attempt, offset, follow, shared_done] {
+          AnswerLog(ticket, {job, attempt, offset, follow, std::move(*shared_done)});
         },
         [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
   return ticket;
@@ -126,8 +128,9 @@ void Engine::AnswerLog(uint64_t ticket, LogWait wait) {
     return;
   }
   const JobView view = scheduler_->ViewJob(wait.job);
-  const AttemptId id{wait.job, view.attempt};
-  if (view.state == JobState::kRunning) {
+  // Once it is followed, an attempt is read to its own end, whatever runs by then.
+  const AttemptId id{wait.job, wait.attempt.number > 0 ? wait.attempt : view.attempt};
+  if (view.state == JobState::kRunning && view.attempt == id.attempt) {
     FollowedLog& log = followed_logs_[id];
     const bool is_unused = log.data.empty() && log.waiters.empty();
     // Before the window that is kept: fetch the log again.
@@ -153,6 +156,7 @@ void Engine::AnswerLog(uint64_t ticket, LogWait wait) {
       return;
     }
     log.unused_since = absl::InfiniteFuture();
+    wait.attempt = id.attempt;
     log.waiters[ticket] = std::move(wait);
     log_tickets_[ticket] = id;
     return;
@@ -164,14 +168,19 @@ void Engine::AnswerLog(uint64_t ticket, LogWait wait) {
     const ArtifactRef* artifact = FindArtifact(result, ArtifactKind::kLog);
     return artifact == nullptr ? Digest() : artifact->digest;
   };
-  if (view.result != nullptr) {
+  if (view.result != nullptr && view.attempt == id.attempt) {
     batch.artifact = log_of(*view.result);
   } else if (view.attempt.number > 0) {
-    // Between attempts: the log of the last one that ended.
+    // One that ended: between attempts the last one, unless one is asked for.
     const absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(wait.job);
-    if (attempts.ok() && !attempts->empty()) {
-      batch.id.attempt = attempts->back().attempt;
-      batch.artifact = log_of(attempts->back().result);
+    if (attempts.ok()) {
+      const auto row = std::find_if(attempts->rbegin(), attempts->rend(), [&](const auto& ended) {
+        return wait.attempt.number == 0 || ended.attempt == wait.attempt;
+      });
+      if (row != attempts->rend()) {
+        batch.id.attempt = row->attempt;
+        batch.artifact = log_of(row->result);
+      }
     }
   } else {
     wait.done(absl::FailedPreconditionError(absl::StrCat(

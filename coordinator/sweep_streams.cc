@@ -37,9 +37,9 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
   void OnCancel() override {
     uint64_t ticket = 0;
     {
-      MutexLock lock(mutex_);
-      canceled_ = true;
-      ticket = ticket_;
+      MutexLock lock(waiting_->mutex);
+      waiting_->canceled = true;
+      ticket = waiting_->ticket;
     }
     if (ticket != 0) {
       engine_.CancelWait(ticket);  // its callback ends the call
@@ -52,11 +52,14 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
   // Starts a wait unless the reader has disconnected. `start` returns the ticket.
   template <typename Start>
   void Wait(Start start) {
+    // An answer at once may end the call, and with it this.
+    Engine& engine = engine_;
+    const std::shared_ptr<Waiting> waiting = waiting_;
     bool canceled;
     {
-      MutexLock lock(mutex_);
-      canceled = canceled_;
-      waiting_ = true;
+      MutexLock lock(waiting->mutex);
+      canceled = waiting->canceled;
+      waiting->is_open = true;
     }
     if (canceled) {
       End(absl::CancelledError("the reader went away"));
@@ -65,20 +68,20 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
     const uint64_t ticket = start();
     bool cancel_now = false;
     {
-      MutexLock lock(mutex_);
-      if (waiting_) {  // else it is already answered
-        ticket_ = ticket;
-        cancel_now = canceled_;
+      MutexLock lock(waiting->mutex);
+      if (waiting->is_open) {  // else it is already answered
+        waiting->ticket = ticket;
+        cancel_now = waiting->canceled;
       }
     }
     if (cancel_now) {
-      engine_.CancelWait(ticket);
+      engine.CancelWait(ticket);
     }
   }
   void Answered() {
-    MutexLock lock(mutex_);
-    waiting_ = false;
-    ticket_ = 0;
+    MutexLock lock(waiting_->mutex);
+    waiting_->is_open = false;
+    waiting_->ticket = 0;
   }
   void End(const absl::Status& status) { this->Finish(rpc::ToGrpcStatus(status)); }
 
@@ -88,10 +91,13 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
   Response piece_;
 
  private:
-  Mutex mutex_;
-  bool canceled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  struct Waiting {
+    Mutex mutex;
+    bool canceled ABSL_GUARDED_BY(mutex) = false;
+    bool is_open ABSL_GUARDED_BY(mutex) = false;
+    uint64_t ticket ABSL_GUARDED_BY(mutex) = 0;
+  };
+  const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
 };
 
 WatchDetail DetailOf(v1::WatchSweepRequest::Events events) {
@@ -190,7 +196,7 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
       return;
     }
     Wait([this] {
-      return engine_.WaitForLog(job_, offset_, follow_,
+      return engine_.WaitForLog(job_, attempt_, offset_, follow_,
                                 [this](absl::StatusOr<Engine::LogBatch> batch) {
                                   Answered();
                                   Take(std::move(batch));

@@ -273,7 +273,7 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
     log += batch->data;
     ended = batch->ended;
   };
-  engine_->WaitForLog(train.job, 0, /*follow=*/true, take);
+  engine_->WaitForLog(train.job, {}, 0, /*follow=*/true, take);
   engine_->RunUntilIdle();
   ASSERT_TRUE(parked->has_value());  // the worker is asked for the log
   ASSERT_THAT((**parked)->logs, SizeIs(1));
@@ -284,7 +284,7 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
   chunk.log_chunks = {{train, 0, "hello\n"}};
   Sync(chunk);
   EXPECT_EQ(log, "hello\n");
-  engine_->WaitForLog(train.job, 6, /*follow=*/true, take);
+  engine_->WaitForLog(train.job, {}, 6, /*follow=*/true, take);
   engine_->RunUntilIdle();
   EXPECT_FALSE(ended);
   SyncRequest done = SyncOf("w", 4);
@@ -293,13 +293,66 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
   EXPECT_TRUE(ended);
 }
 
+TEST_F(EngineTest, AFollowerReadsTheAttemptThatEndedAlthoughTheNextOneRuns) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  const AttemptId train = (**first)->start[0].id;
+  Answer other = Sync(SyncOf("v", 1));
+  EXPECT_FALSE(other->has_value()) << "nothing to do but that job";
+  std::vector<Engine::LogBatch> batches;
+  const auto take = [&](absl::StatusOr<Engine::LogBatch> batch) {
+    ASSERT_OK(batch);
+    batches.push_back(*std::move(batch));
+  };
+  engine_->WaitForLog(train.job, {}, 0, /*follow=*/true, take);
+  engine_->RunUntilIdle();
+  SyncRequest chunk = SyncOf("w", 2);
+  chunk.running = {train};
+  chunk.log_chunks = {{train, 0, "hello\n"}};
+  Sync(chunk);
+  ASSERT_THAT(batches, SizeIs(1));
+  engine_->WaitForLog(train.job, {}, 6, /*follow=*/true, take);
+  engine_->RunUntilIdle();
+
+  SyncRequest gone = SyncOf("w", 3);
+  gone.draining = true;
+  gone.finished = {Finished(train, true)};
+  gone.finished[0].result.succeeded = false;
+  gone.finished[0].result.failure = FailureClass::kPreempted;
+  gone.finished[0].result.artifacts.clear();
+  Sync(gone);
+  ASSERT_TRUE(other->has_value());
+  ASSERT_THAT((**other)->start, SizeIs(1));
+  EXPECT_EQ((**other)->start[0].id.attempt.number, train.attempt.number + 1);
+  ASSERT_THAT(batches, SizeIs(2));
+  EXPECT_TRUE(batches[1].ended);
+  EXPECT_EQ(batches[1].id, train);
+
+  engine_->WaitForLog(train.job, train.attempt, 6, /*follow=*/true, take);  // asks again
+  engine_->RunUntilIdle();
+  ASSERT_THAT(batches, SizeIs(3));
+  EXPECT_EQ(batches[2].id, train);
+}
+
+TEST_F(EngineTest, AWaitIsCanceledInTheTurnInWhichItCame) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  absl::Status status;
+  const uint64_t ticket =
+      engine_->WaitForLog((**first)->start[0].id.job, {}, 0, /*follow=*/true,
+                          [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
+  engine_->CancelWait(ticket);
+  engine_->RunUntilIdle();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
+}
+
 TEST_F(EngineTest, WhoDoesNotFollowGetsTheLogOfARunningJobToItsEndForNow) {
   ASSERT_OK(Submit(1));
   Answer first = Sync(SyncOf("w", 1));
   const AttemptId train = (**first)->start[0].id;
   std::vector<std::string> pieces;
   const auto read = [&](int64_t offset) {
-    engine_->WaitForLog(train.job, offset, /*follow=*/false,
+    engine_->WaitForLog(train.job, {}, offset, /*follow=*/false,
                         [&](absl::StatusOr<Engine::LogBatch> batch) {
                           ASSERT_OK(batch);
                           EXPECT_FALSE(batch->ended);
@@ -337,7 +390,7 @@ TEST_F(EngineTest, WhoDoesNotFollowGetsTheLogOfARunningJobToItsEndForNow) {
 TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
   ASSERT_OK(Submit(1));
   absl::Status status;
-  engine_->WaitForLog({{1}, 0}, 0, /*follow=*/true,
+  engine_->WaitForLog({{1}, 0}, {}, 0, /*follow=*/true,
                       [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
   engine_->RunUntilIdle();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has not run")));
