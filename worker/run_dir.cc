@@ -287,6 +287,10 @@ absl::Status RunDirectories::Make(const RunPaths& paths) {
     }
     MutexLock lock(mu_);
     spares_.push_back(std::move(spare));
+    // A name that comes again, as a served system's does: the directory itself was kept.
+    if (std::erase(spares_, paths.directory) > 0) {
+      return absl::OkStatus();
+    }
   }
   if (mkdir(paths.directory.c_str(), kMode) != 0) {
     if (errno != EEXIST) {

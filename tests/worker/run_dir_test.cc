@@ -26,6 +26,26 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
+TEST(RunDirectoriesTest, ANameThatComesAgainIsGivenToNobodyElse) {
+  testing::TempDir temp;
+  ASSERT_OK_AND_ASSIGN(const auto directories, RunDirectories::Open(temp.File("work")));
+  const RunPaths served = directories->PathsOf(JobOrder(), "serve-0");
+  const RunPaths job = directories->PathsOf(JobOrder(), "s1-0-a1");
+  ASSERT_OK(directories->Make(served));
+  ASSERT_OK(directories->Make(job));
+  ASSERT_OK(directories->Remove(served));
+  ASSERT_OK(directories->Remove(job));
+
+  ASSERT_OK(directories->Make(served));
+  ASSERT_OK(WriteFileAtomically(served.model, "weights"));
+  for (const char* name : {"s1-1-a1", "s1-2-a1", "s1-3-a1"}) {
+    const RunPaths next = directories->PathsOf(JobOrder(), name);
+    ASSERT_OK(directories->Make(next));
+    EXPECT_FALSE(std::filesystem::exists(next.model));
+  }
+  EXPECT_TRUE(std::filesystem::exists(served.model));
+}
+
 // The run directory of the next attempt, after one whose command was `script`: what a listing of it
 // with rights and names gives.
 class RunDirectoryTest : public ExecutorFixture, public ::testing::WithParamInterface<const char*> {
