@@ -59,6 +59,12 @@ absl::StatusOr<FileDescriptor> LockOf(const std::string& path, int operation) {
   return fd;
 }
 
+// Writes what lies below `path` to the disk, with all else of its file system.
+absl::Status SyncFileSystemOf(const std::string& path) {
+  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd.valid() && syncfs(fd.get()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, path, "sync");
+}
+
 // Removes a complete or half environment. REQUIRES: its exclusive lock is held.
 absl::Status RemoveLocked(const std::string& path) {
   // First what makes it count: the rest may be interrupted.
@@ -90,6 +96,8 @@ absl::Status EnvironmentCache::BuildLocked(const std::string& path, const Build&
     return status;
   }
   const int64_t bytes = DiskUseOf(path);
+  // After a loss of power a complete one has all its files.
+  CONCUR_RETURN_IF_ERROR(SyncFileSystemOf(path));
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(DoneFile(path), absl::StrCat(bytes), 0600));
   LogInfo("built an environment", {{"path", path},
                                    {"bytes", absl::StrCat(bytes)},
@@ -129,18 +137,36 @@ void EnvironmentCache::MakeRoom() const {
     int64_t bytes = 0;
   };
   std::vector<Found> all;
+  std::vector<std::string> halves;
   int64_t total = 0;
   const absl::Status listed = ForEachEntry(directory_, [&](const std::string& name) {
     const std::string path = absl::StrCat(directory_, "/", name);
     struct stat info {};
-    if (Digest::FromHex(name).ok() && stat(DoneFile(path).c_str(), &info) == 0) {
+    if (!Digest::FromHex(name).ok()) {
+      return absl::OkStatus();
+    }
+    if (stat(DoneFile(path).c_str(), &info) != 0) {
+      halves.push_back(path);
+    } else {
       const int64_t bytes = std::max<int64_t>(0, BytesOfDone(path));
       all.push_back({absl::TimeFromTimespec(info.st_mtim), path, bytes});
       total += bytes;
     }
     return absl::OkStatus();
   });
-  if (!listed.ok() || bytes_max_ == 0) {
+  if (!listed.ok()) {
+    return;
+  }
+  for (const std::string& path : halves) {
+    // Of a process that was killed; who builds one holds its lock.
+    const absl::StatusOr<FileDescriptor> lock = LockOf(path, LOCK_EX);
+    if (lock.ok() && BytesOfDone(path) < 0) {
+      if (const absl::Status removed = RemoveLocked(path); !removed.ok()) {
+        LogWarning("a half environment cannot be removed", {{"error", removed.ToString()}});
+      }
+    }
+  }
+  if (bytes_max_ == 0) {
     return;
   }
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {

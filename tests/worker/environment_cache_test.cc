@@ -71,6 +71,17 @@ TEST_F(EnvironmentCacheTest, AHalfOneNeverCounts) {
   EXPECT_EQ(builds_, 2);
 }
 
+TEST_F(EnvironmentCacheTest, AHalfOneGoesWhenAnotherIsBuiltUnlessItIsBeingBuilt) {
+  ASSERT_OK(MakeDirectories(PathOf("left") + "/root"));
+  ASSERT_OK(cache_->Get(Sha256Of("slow"), [&](const std::string& directory, const std::string&) {
+    EXPECT_OK(Get("a"));
+    EXPECT_FALSE(IsThere("left"));
+    EXPECT_TRUE(IsThere("slow"));
+    return WriteFileAtomically(directory + "/file", "x");
+  }));
+  EXPECT_TRUE(IsThere("slow"));
+}
+
 TEST_F(EnvironmentCacheTest, AFailedBuildLeavesItsLogAndNothingElse) {
   const auto fail = [](const std::string& directory, const std::string& log) {
     CONCUR_CHECK_OK(WriteFileAtomically(directory + "/file", "x"));
