@@ -193,12 +193,22 @@ absl::Status AuditLog::OpenFile(File* file) {
 }
 
 absl::Status AuditLog::Append(File* file, const std::string& line) {
-  if (!file->fd.valid() ||
-      (file->bytes > 0 && file->bytes + static_cast<int64_t>(line.size()) > options_.bytes_max)) {
+  if (!file->fd.valid()) {  // could not be opened last time
+    CONCUR_RETURN_IF_ERROR(OpenFile(file));
+  }
+  if (file->bytes > 0 && file->bytes + static_cast<int64_t>(line.size()) > options_.bytes_max) {
     CONCUR_RETURN_IF_ERROR(Rotate(file));
   }
+  const absl::Status written = WriteAll(file->fd.get(), line, file->path);
+  if (!written.ok()) {
+    // Half a line would spoil the next one.
+    if (ftruncate(file->fd.get(), file->bytes) != 0) {
+      file->fd.Reset();
+    }
+    return written;
+  }
   file->bytes += static_cast<int64_t>(line.size());
-  return WriteAll(file->fd.get(), line, file->path);
+  return absl::OkStatus();
 }
 
 absl::Status AuditLog::Rotate(File* file) {

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -90,6 +92,63 @@ TEST_F(AuditLogTest, ARestartAppends) {
     log->Write({"ada", "t1", "", "unix:", "PauseSweep", "s1", absl::OkStatus()});
   }
   EXPECT_THAT(Lines("calls.jsonl"), SizeIs(2));
+}
+
+// Lowers a limit of this process while it lives.
+class LowLimit {
+ public:
+  LowLimit(__rlimit_resource resource, rlim_t limit) : resource_(resource) {
+    getrlimit(resource_, &before_);
+    const rlimit low{limit, before_.rlim_max};
+    EXPECT_EQ(setrlimit(resource_, &low), 0);
+  }
+  ~LowLimit() { setrlimit(resource_, &before_); }
+  LowLimit(const LowLimit&) = delete;
+  LowLimit& operator=(const LowLimit&) = delete;
+
+ private:
+  const __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+TEST_F(AuditLogTest, HalfALineOfAFullDiskSpoilsNoOther) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  const auto write = [&](const std::string& target) {
+    log->Write({"ada", "t1", "", "unix:", "PauseSweep", target, absl::OkStatus()});
+  };
+  write("s1");
+  {
+    signal(SIGXFSZ, SIG_IGN);
+    const LowLimit full(RLIMIT_FSIZE, std::filesystem::file_size(dir_.File("calls.jsonl")) + 9);
+    write("s2");
+  }
+  write("s3");
+  const auto lines = Lines("calls.jsonl");
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[1]["target"], "s3");
+}
+
+TEST_F(AuditLogTest, AFileThatCannotBeOpenedCostsOneRotation) {
+  ASSERT_OK_AND_ASSIGN(const auto log,
+                       AuditLog::Open(clock_, dir_.path(), {.bytes_max = 500, .files_max = 3}));
+  const auto write = [&](int i) {
+    log->Write({"ada", "t1", "", "unix:", "PauseSweep", absl::StrCat("s", i), absl::OkStatus()});
+  };
+  for (int i = 0; i < 8; ++i) {
+    write(i);
+  }
+  ASSERT_TRUE(std::filesystem::exists(dir_.File("calls.jsonl.2")));
+  ASSERT_FALSE(std::filesystem::exists(dir_.File("calls.jsonl.3")));
+  {
+    const LowLimit no_more_files(RLIMIT_NOFILE, 0);
+    for (int i = 8; i < 20; ++i) {
+      write(i);
+    }
+  }
+  write(20);
+  ASSERT_OK_AND_ASSIGN(const AuditPage page, log->Read({}, "", 100));
+  EXPECT_EQ(page.records.front().target, "s20");
+  EXPECT_EQ(page.records.back().target, "s0") << "what was written before is kept";
 }
 
 // All pages, one after the other.
