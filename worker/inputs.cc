@@ -28,6 +28,8 @@ namespace {
 
 // A broken transfer goes on where it stopped, so often in a row; then the attempt waits.
 constexpr int kResumesMax = 5;
+// Artifacts that are known to be whole, some 150 bytes each.
+constexpr size_t kCheckedMax = 100'000;
 // Changes when the same parts and seed may give another mixture.
 constexpr char kMixtureVersion[] = "mixture-1";
 
@@ -221,6 +223,9 @@ DirectoryStore& Artifacts::PutStore(const std::shared_ptr<DirectoryStore>& share
 
 void Artifacts::MarkChecked(const DirectoryStore& store, const Digest& digest) {
   MutexLock lock(mu_);
+  if (checked_.size() >= kCheckedMax) {
+    checked_.clear();  // they are read once more when they are used again
+  }
   checked_.insert(CheckedKey(store, digest));
 }
 

@@ -12,6 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 
 namespace concur::worker {
@@ -96,6 +98,18 @@ Machine DetectMachine(const std::string& root) {
     limit(machine.memory_bytes, memory.empty() ? 0 : memory[0]);
   }
   return machine;
+}
+
+std::vector<std::string> VisibleGpus(absl::string_view variable) {
+  std::vector<std::string> names = absl::StrSplit(variable, ',', absl::SkipWhitespace());
+  const auto is_none = [](absl::string_view name) {
+    int64_t number = 0;
+    name = absl::StripAsciiWhitespace(name);
+    return name == "NoDevFiles" || name == "none" || name == "void" ||
+           (absl::SimpleAtoi(name, &number) && number < 0);
+  };
+  names.erase(std::find_if(names.begin(), names.end(), is_none), names.end());
+  return names;
 }
 
 }  // namespace concur::worker

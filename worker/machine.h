@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
 
 namespace concur::worker {
 
@@ -18,6 +21,10 @@ struct Machine {
 // The smallest of what the hardware, the CPU affinity and the control groups (versions 1 and 2)
 // allow. `root` stands for "/" in tests.
 Machine DetectMachine(const std::string& root = "");
+
+// The GPUs that CUDA_VISIBLE_DEVICES names. As for CUDA, the list ends before the first name that
+// is none, such as -1.
+std::vector<std::string> VisibleGpus(absl::string_view variable);
 
 }  // namespace concur::worker
 

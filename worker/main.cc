@@ -251,19 +251,28 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   return options;
 }
 
-// In the user's cache. No worker's name begins with a dot.
+// In the user's cache; "" when no variable says where that is. No worker's name begins with a dot.
 std::string CacheDirectory(const std::string& name) {
   const std::string xdg = Env("XDG_CACHE_HOME");
   const std::string home = Env("HOME");
-  const std::string cache =
-      !xdg.empty() && xdg[0] == '/' ? xdg : absl::StrCat(home.empty() ? "/tmp" : home, "/.cache");
-  return absl::StrCat(cache, "/concur/", name);
+  if (!xdg.empty() && xdg[0] == '/') {
+    return absl::StrCat(xdg, "/concur/", name);
+  }
+  return home.empty() ? "" : absl::StrCat(home, "/.cache/concur/", name);
+}
+
+// Beside those of this user's other workers, or in the work directory.
+std::string EnvironmentDirectory(const spec::WorkerOptions& options) {
+  if (!options.environment_directory.empty()) {
+    return options.environment_directory;
+  }
+  const std::string cached = CacheDirectory(".environments");
+  return cached.empty() ? absl::StrCat(options.work_directory, "/environments") : cached;
 }
 
 // The GPUs that jobs may use, as CUDA_VISIBLE_DEVICES calls them.
 std::vector<std::string> GpuNames(const spec::WorkerOptions& options, bool stated) {
-  const std::string visible = Env("CUDA_VISIBLE_DEVICES");
-  std::vector<std::string> names = absl::StrSplit(visible, ',', absl::SkipEmpty());
+  std::vector<std::string> names = VisibleGpus(Env("CUDA_VISIBLE_DEVICES"));
   if (!stated) {
     names.resize(std::min<size_t>(names.size(), kGpusMax));
     return names;
@@ -313,8 +322,7 @@ std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& option
   std::error_code error;
   return Environments::Open(
       {.kinds = options.environments,
-       .directory = options.environment_directory.empty() ? CacheDirectory(".environments")
-                                                          : options.environment_directory,
+       .directory = EnvironmentDirectory(options),
        .bytes_max = options.environment_bytes_max,
        .work_directory = std::filesystem::absolute(options.work_directory, error).string(),
        .base = BaseEnvironment(),
@@ -411,6 +419,10 @@ void Loop(Agent& agent, SystemHost& systems, Clock& clock, Waker& waker, int sig
 absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   if (options.work_directory.empty()) {
     options.work_directory = CacheDirectory(options.name.empty() ? HostName() : options.name);
+    if (options.work_directory.empty()) {
+      return absl::FailedPreconditionError(
+          "neither XDG_CACHE_HOME nor HOME is set: say where to work by --work-dir");
+    }
   }
   CONCUR_ASSIGN_OR_RETURN(const Identity identity,
                           Identity::Acquire(options.work_directory, options.name));

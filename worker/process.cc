@@ -93,18 +93,20 @@ struct Launch {
 // A system call, not the C library's function: a sanitizer would take note of that one as the
 // parent's. Sets the parent's errno, which the parent does not look at.
 template <typename... Arguments>
-CONCUR_BARE void Try(Launch* launch, const char* step, long number, Arguments... arguments) {
-  if (syscall(number, arguments...) < 0) {
+CONCUR_BARE long Try(Launch* launch, const char* step, long number, Arguments... arguments) {
+  const long result = syscall(number, arguments...);
+  if (result < 0) {
     launch->error = errno;
     launch->step = step;
     syscall(SYS_exit_group, 127);
   }
+  return result;
 }
 
 // Writes a file of /proc/self.
 CONCUR_BARE void WriteSelf(Launch* launch, const char* step, const char* path, const char* text,
                            size_t size) {
-  const long fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  const long fd = Try(launch, step, SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
   Try(launch, step, SYS_write, fd, text, size);
   syscall(SYS_close, fd);
 }

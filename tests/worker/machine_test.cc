@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/machine.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "base/file.h"
@@ -9,6 +12,9 @@
 
 namespace concur::worker {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(MachineTest, ControlGroupsLimitWhatTheHardwareHas) {
   testing::TempDir temp;
@@ -41,6 +47,14 @@ TEST(MachineTest, VersionOneGroupsLimitToo) {
   const Machine limited = DetectMachine(temp.path());
   EXPECT_EQ(limited.cpu_millis, 250);
   EXPECT_EQ(limited.memory_bytes, 2 << 20);
+}
+
+TEST(MachineTest, HiddenGpusAreNone) {
+  EXPECT_THAT(VisibleGpus(""), IsEmpty());
+  EXPECT_THAT(VisibleGpus("-1"), IsEmpty());
+  EXPECT_THAT(VisibleGpus("NoDevFiles"), IsEmpty());
+  EXPECT_THAT(VisibleGpus("0,2,-1,3"), ElementsAre("0", "2"));
+  EXPECT_THAT(VisibleGpus("GPU-8932f937,MIG-1"), ElementsAre("GPU-8932f937", "MIG-1"));
 }
 
 }  // namespace
