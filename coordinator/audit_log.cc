@@ -199,7 +199,7 @@ absl::Status AuditLog::Append(File* file, const std::string& line) {
   if (file->bytes > 0 && file->bytes + static_cast<int64_t>(line.size()) > options_.bytes_max) {
     CONCUR_RETURN_IF_ERROR(Rotate(file));
   }
-  const absl::Status written = WriteAll(file->fd.get(), line, file->path);
+  absl::Status written = WriteAll(file->fd.get(), line, file->path);
   if (!written.ok()) {
     // Half a line would spoil the next one.
     if (ftruncate(file->fd.get(), file->bytes) != 0) {
