@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "qa/dataset_io.h"
@@ -87,8 +88,11 @@ void AppendDetectedAnswers(const Question& question, absl::string_view context, 
 
 class FileWriter : public DatasetWriter {
  public:
-  FileWriter(std::string path, std::string temporary, FileDescriptor fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+  FileWriter(std::string path, std::string target, std::string temporary, FileDescriptor fd)
+      : path_(std::move(path)),
+        target_(std::move(target)),
+        temporary_(std::move(temporary)),
+        fd_(std::move(fd)) {}
   ~FileWriter() override {
     if (deflating_) {
       deflateEnd(&stream_);
@@ -155,11 +159,11 @@ class FileWriter : public DatasetWriter {
     if (fsync(fd_.get()) != 0) {
       return ErrnoStatus(errno, temporary_, "sync");
     }
-    if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (rename(temporary_.c_str(), target_.c_str()) != 0) {
       return ErrnoStatus(errno, path_, "rename");
     }
     fd_.Reset();
-    const std::string parent = std::filesystem::path(path_).parent_path().string();
+    const std::string parent = std::filesystem::path(target_).parent_path().string();
     return SyncDirectory(parent.empty() ? "." : parent);
   }
 
@@ -234,6 +238,7 @@ class FileWriter : public DatasetWriter {
   }
 
   const std::string path_;
+  const std::string target_;  // where its links lead
   const std::string temporary_;
   FileDescriptor fd_;  // invalid once finished
   z_stream stream_{};
@@ -247,12 +252,13 @@ class FileWriter : public DatasetWriter {
 absl::StatusOr<std::unique_ptr<DatasetWriter>> DatasetWriter::Create(const std::string& path,
                                                                      const Header& header) {
   static std::atomic<uint64_t> counter{0};
-  const std::string temporary = absl::StrCat(path, ".tmp.", getpid(), ".", counter.fetch_add(1));
+  CONCUR_ASSIGN_OR_RETURN(const std::string target, OutputPath(path));
+  const std::string temporary = absl::StrCat(target, ".tmp.", getpid(), ".", counter.fetch_add(1));
   FileDescriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd.valid()) {
     return ErrnoStatus(errno, temporary, "create");
   }
-  auto writer = std::make_unique<FileWriter>(path, temporary, std::move(fd));
+  auto writer = std::make_unique<FileWriter>(path, target, temporary, std::move(fd));
   CONCUR_RETURN_IF_ERROR(writer->Start(header));
   return writer;
 }

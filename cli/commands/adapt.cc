@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/data/adapters.h"
@@ -104,7 +105,7 @@ absl::Status WriteAnswers(const AdaptOptions& options, const std::vector<std::st
     qa::AppendJsonString(answer, out);
   }
   out.append("\n}\n");
-  return WriteFileAtomically(options.out, out);
+  return WriteOutput(options.out, out);
 }
 
 absl::Status WriteMetrics(const AdaptOptions& options, const MetricsByName& metrics) {
@@ -112,7 +113,7 @@ absl::Status WriteMetrics(const AdaptOptions& options, const MetricsByName& metr
   for (const auto& [name, value] : metrics) {
     json[name] = value;
   }
-  return WriteFileAtomically(options.out, json.dump(2) + "\n");
+  return WriteOutput(options.out, json.dump(2) + "\n");
 }
 
 absl::Status CheckExamplesFlags(const AdaptOptions& options) {
@@ -136,7 +137,7 @@ absl::Status WriteExamples(const AdaptOptions& options, const AdapterInput& inpu
   qa::ScoreReport report;
   CONCUR_ASSIGN_OR_RETURN(report.examples,
                           AdaptHarnessSamples(input, options.harness, options.samples));
-  return WriteFileAtomically(options.examples, qa::PerExampleJsonLines(report));
+  return WriteOutput(options.examples, qa::PerExampleJsonLines(report));
 }
 
 using AnswersOf = absl::StatusOr<AnswersById> (*)(const AdapterInput&, const AdaptOptions&,

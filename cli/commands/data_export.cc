@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/table.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/commands/commands.h"
@@ -45,7 +46,7 @@ absl::Status RunExport(const ExportOptions& options, CommandContext& context) {
         options.in, ": expected a question whose answer stands in its passage, found none"));
   }
   exporter.Finish(text);
-  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(options.out, text));
+  CONCUR_RETURN_IF_ERROR(WriteOutput(options.out, text));
   analysis::Table table = ListTable({{"path"}, {"questions", true}, {"unlocated", true}});
   table.rows = {{analysis::TextCell(options.out), analysis::IntegerCell(counts.questions),
                  analysis::IntegerCell(counts.unlocated)}};

@@ -26,7 +26,7 @@
 #include "analysis/writers.h"
 #include "base/decimal.h"
 #include "base/digest.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/commands/commands.h"
@@ -247,7 +247,7 @@ absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
                        : "none");
   options.facts.emplace_back("concur", std::string(kVersion));
   CONCUR_ASSIGN_OR_RETURN(const std::string html, analysis::ReportHtml(table, options));
-  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(flags.out, html));
+  CONCUR_RETURN_IF_ERROR(WriteOutput(flags.out, html));
   const auto bytes = static_cast<int64_t>(html.size());
   if (context.output == OutputMode::kTable) {
     PrintNote(context, absl::StrCat(flags.out, ": ", BytesText(bytes)));

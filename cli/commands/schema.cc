@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/suggest.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
@@ -140,7 +140,7 @@ absl::Status RunSchema(const std::string& name, const std::string& out, CommandC
     }
     const std::string text = DocumentSchema(kind).dump(2) + "\n";
     if (!out.empty()) {
-      return WriteFileAtomically(out, text);
+      return WriteOutput(out, text);
     }
     context.out << text;
     return absl::OkStatus();

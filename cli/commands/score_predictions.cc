@@ -17,7 +17,7 @@
 #include "analysis/intervals.h"
 #include "analysis/table.h"
 #include "analysis/text.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/score_options.h"
@@ -182,7 +182,7 @@ absl::Status RunScore(const ScoreOptions& options, CommandContext& context) {
   const Summary summary = Summarize(std::move(report), unit);
   if (!options.per_example.empty()) {
     CONCUR_RETURN_IF_ERROR(
-        WriteFileAtomically(options.per_example, qa::PerExampleJsonLines(summary.report)));
+        WriteOutput(options.per_example, qa::PerExampleJsonLines(summary.report)));
   }
   if (summary.report.missing > 0) {
     context.err << absl::StrFormat(
