@@ -155,7 +155,8 @@ void AddCompareCommand(Command& app, CommandContext& context) {
       ->TypeName("NAME");
   AddClusterOption(command, flags->cluster);
   flags->interval.level = 0.95;
-  AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
+  AddIntervalOptions(command, flags->interval, "Level of the intervals, above 0 and below 1")
+      ->DefaultText("0.95");
   AddFormatOption(command, flags->format);
   command->Footer(
       "Paired bootstrap and permutation test over the test examples, and McNemar's exact test "

@@ -204,9 +204,8 @@ absl::StatusOr<std::vector<std::string>> SplitAllNames(const std::string& option
   return names;
 }
 
-Option* AddIntervalOptions(Command* command, IntervalFlags& flags) {
-  Option* interval =
-      command->AddOption("--interval", flags.level, "Level of the bootstrap intervals; 0: none");
+Option* AddIntervalOptions(Command* command, IntervalFlags& flags, const std::string& about) {
+  Option* interval = command->AddOption("--interval", flags.level, about);
   command->AddOption("--replicates", flags.replicates, "Bootstrap replicates behind the intervals")
       ->ShowDefault();
   command->AddOption("--seed", flags.seed, "Seed of the replicates")->ShowDefault();

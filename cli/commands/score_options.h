@@ -68,7 +68,8 @@ struct IntervalFlags {
   uint64_t seed = 1;
 };
 // `flags` must outlive the command. Returns --interval, for options that need it.
-Option* AddIntervalOptions(Command* command, IntervalFlags& flags);
+Option* AddIntervalOptions(Command* command, IntervalFlags& flags,
+                           const std::string& about = "Level of the bootstrap intervals; 0: none");
 // What the flags ask for, run on all processors; unset without --interval. InvalidArgument for
 // values out of range.
 absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags);

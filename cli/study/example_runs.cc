@@ -53,10 +53,16 @@ size_t IndexOf(const PlaceByName& places, const std::string& name) {
   return found == places.end() ? places.size() : found->second;
 }
 
-// The table whose cells' jobs are read; `columns` empty: all.
-absl::StatusOr<analysis::ScoreTable> TableOfCells(const Study& study, const std::string& metric,
-                                                  const SweepTableOptions& options,
-                                                  const std::vector<std::string>& columns) {
+// The table whose cells' jobs are read.
+struct CellTable {
+  analysis::ScoreTable table;
+  PlaceByName all_columns;  // also of the columns that were not asked for
+};
+
+// `columns` empty: all.
+absl::StatusOr<CellTable> TableOfCells(const Study& study, const std::string& metric,
+                                       const SweepTableOptions& options,
+                                       const std::vector<std::string>& columns) {
   if (options.select == analysis::SelectName(analysis::Select::kBestOnOtherSeeds)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--select ", options.select,
@@ -64,19 +70,21 @@ absl::StatusOr<analysis::ScoreTable> TableOfCells(const Study& study, const std:
                      "one setting, or for all; use best or best-on-test"));
   }
   CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
+  PlaceByName all_columns = PlacesByName(table.benchmarks());
   if (!columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
   }
-  return table;
+  return CellTable{std::move(table), std::move(all_columns)};
 }
 
 // The succeeded eval jobs behind each cell of a table with train sets in columns.
 class CellJobs {
  public:
-  CellJobs(const std::vector<EvalJob>& jobs, const analysis::ScoreTable& table)
-      : table_(table),
-        rows_(PlacesByName(table.approaches())),
-        columns_(PlacesByName(table.benchmarks())) {
+  CellJobs(const std::vector<EvalJob>& jobs, const CellTable& cells)
+      : table_(cells.table),
+        all_columns_(cells.all_columns),
+        rows_(PlacesByName(table_.approaches())),
+        columns_(PlacesByName(table_.benchmarks())) {
     for (const EvalJob& job : jobs) {
       const JobScore& score = job.score;
       const size_t column = ColumnOf(score);
@@ -101,17 +109,12 @@ class CellJobs {
  private:
   // As BuildScoreTable names its columns.
   size_t ColumnOf(const JobScore& score) const {
-    if (score.TrainedOn() != score.test_benchmark) {
-      const size_t column =
-          IndexOf(columns_, absl::StrCat(score.TrainedOn(), " → ", score.test_benchmark));
-      if (column < table_.benchmarks().size()) {
-        return column;
-      }
-    }
-    return IndexOf(columns_, score.test_benchmark);
+    const std::string name = absl::StrCat(score.TrainedOn(), " → ", score.test_benchmark);
+    return IndexOf(columns_, all_columns_.contains(name) ? name : score.test_benchmark);
   }
 
   const analysis::ScoreTable& table_;
+  const PlaceByName& all_columns_;
   const PlaceByName rows_;
   const PlaceByName columns_;
   std::map<std::pair<size_t, size_t>, std::vector<EvalJob>> jobs_;
@@ -359,10 +362,10 @@ absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
 absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
                                                     const SweepTableOptions& options,
                                                     const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
-                          TableOfCells(study, metric, options, columns));
+  CONCUR_ASSIGN_OR_RETURN(const CellTable cells, TableOfCells(study, metric, options, columns));
+  const analysis::ScoreTable& table = cells.table;
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
-  CellJobs cell_jobs(eval_jobs, table);
+  CellJobs cell_jobs(eval_jobs, cells);
   analysis::ExampleRuns runs = NoRunsOf(table);
   for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     const std::string& name = table.benchmarks()[column].name;
@@ -405,10 +408,10 @@ bool HasExamples(const Study& study) {
 absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
                                                 const SweepTableOptions& options,
                                                 const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
-                          TableOfCells(study, metric, options, columns));
+  CONCUR_ASSIGN_OR_RETURN(const CellTable cells, TableOfCells(study, metric, options, columns));
+  const analysis::ScoreTable& table = cells.table;
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
-  CellJobs cell_jobs(eval_jobs, table);
+  CellJobs cell_jobs(eval_jobs, cells);
   analysis::ExampleRuns runs = NoRunsOf(table);
   for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     analysis::BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();

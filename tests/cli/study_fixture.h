@@ -29,14 +29,14 @@ class StudyFixture : public ::testing::Test {
   Output Concur(std::vector<std::string> args);
   // The digest of the first such job's per-example scores.
   Digest ExamplesDigest(const std::string& approach, const std::string& benchmark) const;
+  // Gives an eval job its scores: `right` of 40 examples right.
+  void AddScores(int right, v1::Job& job);
 
   testing::FakeCoordinator fake_;
 
  private:
   // Every job that the spec implies.
   void AddJobs(const v1::SweepSpec& proto);
-  // Gives an eval job its scores: `right` of 40 examples right.
-  void AddScores(int right, v1::Job& job);
 };
 
 }  // namespace concur::cli

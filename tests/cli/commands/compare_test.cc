@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -53,6 +55,63 @@ TEST_F(CompareTest, UsesTheSettingThatTheSweepSelects) {
     return row["a"] == "lr" ? row["mean_a"].get<double>() : row["mean_b"].get<double>();
   };
   EXPECT_GT(mean_of_lr(best["rows"][0]), mean_of_lr(first["rows"][0]));
+}
+
+TEST_F(CompareTest, ABenchmarkHasTheSameScoresWhateverElseIsCompared) {
+  // What was trained on wiki is tested on news, too, and is hardly ever right.
+  fake_.sweeps[0].mutable_spec()->set_evaluate_on(v1::SweepSpec::EVALUATE_ON_ALL);
+  const size_t jobs = fake_.jobs.size();
+  for (size_t i = 0; i < jobs; ++i) {
+    v1::Job job = fake_.jobs[i];
+    if (job.test_benchmark() == "wiki" && job.state() == v1::Job::STATE_SUCCEEDED) {
+      job.set_id(absl::StrCat("s1/", fake_.jobs.size()));
+      job.set_test_benchmark("news");
+      job.mutable_result()->clear_artifacts();
+      job.mutable_result()->clear_metrics();
+      AddScores(1, job);
+      fake_.jobs.push_back(std::move(job));
+    }
+  }
+  const auto means_on_news = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"compare", "demo", "--replicates", "200", "-o", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    std::vector<double> means;
+    const Output output = Concur(args);
+    EXPECT_EQ(output.code, 0) << output.err;
+    const PlainJson json = PlainJson::parse(output.out);
+    for (const PlainJson& row : json["rows"]) {
+      if (row["benchmark"] == "news") {
+        means.push_back(row["mean_a"]);
+      }
+    }
+    return means;
+  };
+  const std::vector<double> all = means_on_news({});
+  ASSERT_THAT(all, SizeIs(3));
+  EXPECT_EQ(means_on_news({"--benchmark", "news"}), all);
+}
+
+TEST_F(CompareTest, AnIntervalIsNeededAndItsRangeIsNamed) {
+  const Output output = Concur({"compare", "demo", "--interval", "0"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("strictly between 0 and 1"));
+  EXPECT_THAT(Concur({"compare", "--help"}).out, Not(HasSubstr("0: none")));
+}
+
+TEST_F(CompareTest, NumbersAreWhatTheirOptionsTake) {
+  for (const auto& [option, value, fault] :
+       std::vector<std::tuple<const char*, const char*, const char*>>{
+           {"--seed", "-1", "expected a whole number from 0 to 18446744073709551615, got \"-1\""},
+           {"--seed", "99999999999999999999999", "expected a whole number from 0"},
+           {"--seed", "1.5", "expected a whole number from 0"},
+           {"--replicates", "1e3", "expected a whole number"},
+           {"--interval", "nan", "expected a number, got \"nan\""}}) {
+    const Output output = Concur({"compare", "demo", option, value});
+    EXPECT_EQ(output.code, 2) << option << value;
+    EXPECT_THAT(output.err, HasSubstr(absl::StrCat(option, ": ", fault)));
+  }
+  EXPECT_THAT(Concur({"job", "logs", "s1/0", "--offset", "-1"}).err,
+              HasSubstr("expected a number of at least 0, got \"-1\""));
 }
 
 TEST_F(CompareTest, SaysWhatHasNoExamplesAnyMore) {
