@@ -3,16 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/suggest.h"
@@ -72,12 +76,26 @@ Option* Option::Group(const std::string& heading) {
 }
 
 Option* Option::Positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](std::string& value) {
+        double number = 0;
+        return absl::SimpleAtod(value, &number) && number > 0
+                   ? std::string()
+                   : absl::StrCat("expected a number above 0, got \"", value, "\"");
+      },
+      "POSITIVE"));
   return this;
 }
 
 Option* Option::NotNegative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(CLI::Validator(
+      [](std::string& value) {
+        double number = 0;
+        return absl::SimpleAtod(value, &number) && number >= 0
+                   ? std::string()
+                   : absl::StrCat("expected a number of at least 0, got \"", value, "\"");
+      },
+      "NONNEGATIVE"));
   return this;
 }
 
@@ -113,9 +131,44 @@ Command* Command::AddSubcommand(const std::string& name, const std::string& abou
   return subcommands_.back().get();
 }
 
+namespace {
+
+template <typename T>
+struct ValueOf {
+  using Type = T;
+};
+template <typename T>
+struct ValueOf<std::optional<T>> {
+  using Type = T;
+};
+
+// What is wrong with the text of an option whose value is a T; "" for nothing. CLI11 takes -1 for
+// an unsigned number, and the largest number for one that is too large.
+template <typename T>
+std::string NumberFault(const std::string& text) {
+  T number = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    return absl::SimpleAtod(text, &number) && std::isfinite(number)
+               ? ""
+               : absl::StrCat("expected a number, got \"", text, "\"");
+  } else {
+    return absl::SimpleAtoi(text, &number)
+               ? ""
+               : absl::StrCat("expected a whole number from ", std::numeric_limits<T>::min(),
+                              " to ", std::numeric_limits<T>::max(), ", got \"", text, "\"");
+  }
+}
+
+}  // namespace
+
 template <typename T>
 Option* Command::AddOption(const std::string& names, T& value, const std::string& about) {
-  return Keep(app_->add_option(names, value, about));
+  CLI::Option* option = app_->add_option(names, value, about);
+  using Number = typename ValueOf<T>::Type;
+  if constexpr (std::is_arithmetic_v<Number>) {
+    option->check([](const std::string& text) { return NumberFault<Number>(text); });
+  }
+  return Keep(option);
 }
 
 Option* Command::AddFlag(const std::string& names, bool& value, const std::string& about) {
