@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
@@ -223,6 +224,15 @@ absl::StatusOr<spec::CoordinatorOptions> OptionsOf(const Flags& flags) {
       {flags.metrics_listen, options.metrics_listen}, {flags.health_listen, options.health_listen},
       {flags.page_listen, options.page_listen},       {static_worker, options.static_worker},
   };
+  for (const auto& [name, address] :
+       {std::pair("--listen", flags.listen), std::pair("--metrics-listen", flags.metrics_listen),
+        std::pair("--health-listen", flags.health_listen),
+        std::pair("--page-listen", flags.page_listen)}) {
+    if (!address.empty() && !absl::StartsWith(address, "unix:") && !spec::IsHostAndPort(address)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": expected an address HOST:PORT such as 127.0.0.1:7447, got \"", address, "\""));
+    }
+  }
   for (const auto& [flag, option] : given) {
     if (!flag.empty()) {
       option = flag;
