@@ -236,7 +236,7 @@ absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
     return WrongField(path, "model_info.id", "the name of a model", Field(model, "id"));
   }
   std::string family = Text(Field(model, "developer"));
-  if (family.empty()) {
+  if (family.empty() || family == "unknown") {
     family = FamilyInName(common.model);
   }
   AddTag(common.model_tags, "family", family);

@@ -228,6 +228,25 @@ TEST_F(FormatsTest, EveryEvalEverNamesTheSchemasThatAreKnown) {
                              HasSubstr("got \"7\""))));
 }
 
+TEST_F(FormatsTest, AnUnknownDeveloperIsNoFamily) {
+  const auto evaluation = [](const char* id) {
+    return absl::StrCat(
+        R"({"schema_version": "0.2.0", "retrieved_timestamp": "1", "model_info": {"id": ")", id,
+        R"(", "developer": "unknown"}, "evaluation_results": [
+                        {"evaluation_name": "E", "score_details": {"score": 1}}]})");
+  };
+  const auto results = ImportAs("every-eval-ever", {Write("a.json", evaluation("plain")),
+                                                    Write("b.json", evaluation("org/m"))});
+  ASSERT_TRUE(results.ok()) << results.status();
+  std::map<std::string, std::string> families;
+  for (const auto& model : results->models) {
+    const auto family = model.tags.find("family");
+    families[model.name] = family == model.tags.end() ? "" : family->second;
+  }
+  EXPECT_EQ(families["plain"], "");
+  EXPECT_EQ(families["org/m"], "org");
+}
+
 TEST_F(FormatsTest, CostsAreKeptAsFarAsTheFormatStatesThem) {
   const auto log = [](const char* usage) {
     return absl::StrCat(R"({"version": 2, "status": "success", "stats": {"model_usage": )", usage,
