@@ -327,10 +327,9 @@ TEST_F(SweepTest, SecondCoordinatorOnTheSameDataIsRefused) {
 
 TEST_F(SweepTest, APortThatIsNoneIsRefused) {
   for (const char* option : {"--listen", "--metrics-listen", "--page-listen"}) {
-    const Output refused =
-        Cluster::Run({Cluster::Binary("concur-coordinator"), "--data-dir", cluster_.File("data"),
-                      option, "127.0.0.1:99999"},
-                     cluster_.File("refused"));
+    const Output refused = Cluster::Run({Cluster::Binary("concur-coordinator"), "--data-dir",
+                                         cluster_.File("data"), option, "127.0.0.1:99999"},
+                                        cluster_.File("refused"));
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(option, ": expected an address HOST:PORT")));
   }
