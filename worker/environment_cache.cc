@@ -89,7 +89,7 @@ absl::Status EnvironmentCache::BuildLocked(const std::string& path, const Build&
   unlink(log.c_str());
   CONCUR_RETURN_IF_ERROR(MakeDirectories(path, 0700));
   const absl::Time start = absl::Now();
-  if (const absl::Status status = build(path, log); !status.ok()) {
+  if (absl::Status status = build(path, log); !status.ok()) {
     if (const absl::Status removed = RemoveTree(path); !removed.ok()) {
       LogWarning("a failed environment cannot be removed", {{"error", removed.ToString()}});
     }
