@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -57,7 +59,7 @@ constexpr absl::Duration kStopTimeout = absl::Seconds(15);
 // A program that ends this many times within a minute of its start is not restarted.
 constexpr int kQuickEndsMax = 5;
 constexpr absl::Duration kQuickEnd = absl::Minutes(1);
-constexpr int64_t kLogTailBytes = 2000;
+constexpr size_t kLogTailBytes = 2000;
 constexpr int kWorkersMax = 1000;
 constexpr char kPageDefault[] = "127.0.0.1:7449";
 
@@ -67,13 +69,21 @@ std::string HostAndPortOf(absl::string_view link) {
   return std::string(link.substr(0, link.find('/')));
 }
 
-std::string LogTail(const std::string& path) {
+uintmax_t SizeOf(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+// What an error says of a program's log: the last lines, of those after the first `start` bytes.
+std::string LogTail(const std::string& path, uintmax_t start) {
   const absl::StatusOr<std::string> log = ReadFile(path);
-  if (!log.ok() || log->empty()) {
-    return "";
+  if (!log.ok() || log->size() <= start) {
+    return absl::StrCat("; it wrote nothing to its log, ", path);
   }
-  const size_t begin = log->size() > kLogTailBytes ? log->size() - kLogTailBytes : 0;
-  return absl::StrCat("\n", LogText(absl::string_view(*log).substr(begin)));
+  const absl::string_view lines = absl::string_view(*log).substr(start);
+  const size_t begin = lines.size() > kLogTailBytes ? lines.size() - kLogTailBytes : 0;
+  return absl::StrCat("; its log, ", path, ", ends:\n", LogText(lines.substr(begin)));
 }
 
 // Starts the coordinator and the workers, restarts those that end, and stops all. Everything runs
@@ -109,6 +119,7 @@ class Local {
     std::string name;
     std::vector<std::string> argv;
     std::string log;
+    uintmax_t log_start = 0;  // the log's size when the process was started
     std::unique_ptr<ChildProcess> process;
     absl::Time started;
     absl::Time start_at = absl::InfinitePast();
@@ -271,6 +282,7 @@ absl::Status Local::AwaitWorkers() {
 }
 
 absl::Status Local::Launch(Program* program) {
+  program->log_start = SizeOf(program->log);
   CONCUR_ASSIGN_OR_RETURN(ChildProcess process,
                           ChildProcess::Start(program->argv, program->log, programs_));
   program->process = std::make_unique<ChildProcess>(std::move(process));
@@ -287,9 +299,9 @@ absl::Status Local::AwaitAddress() {
       return absl::OkStatus();
     }
     if (const auto ended = coordinator_.process->Ended()) {
-      return absl::FailedPreconditionError(absl::StrCat("the coordinator did not start: ", *ended,
-                                                        "; its log, ", coordinator_.log,
-                                                        ", ends:", LogTail(coordinator_.log)));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the coordinator did not start: ", *ended,
+                       LogTail(coordinator_.log, coordinator_.log_start)));
     }
     absl::SleepFor(kPoll);
   }
@@ -310,8 +322,8 @@ absl::Status Local::Check(Program* program) {
     program->quick_ends = quick ? program->quick_ends + 1 : 1;
     if (program->quick_ends > kQuickEndsMax) {
       return absl::InternalError(absl::StrCat(program->name, " ended ", program->quick_ends,
-                                              " times in a row, last with ", *ended, "; its log, ",
-                                              program->log, ", ends:", LogTail(program->log)));
+                                              " times in a row, last with ", *ended,
+                                              LogTail(program->log, program->log_start)));
     }
     PrintWarning(context_, absl::StrCat(program->name, " ended with ", *ended,
                                         "; it is started again (log: ", program->log, ")"));

@@ -24,6 +24,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Two jobs; `exit_code` is that of training.
 std::string SweepUp(int exit_code) {
@@ -167,6 +168,19 @@ TEST_F(UpTest, KilledProgramsAreStartedAgain) {
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   up.Signal(SIGINT);
   EXPECT_EQ(up.Wait(), 0) << ReadFile(cluster_.File("up.err")).value_or("");
+}
+
+// The log's end was shown with lines of earlier starts, whose errors were mended.
+TEST_F(UpTest, ACoordinatorThatDoesNotStartShowsOnlyLinesOfThisStart) {
+  std::filesystem::create_directories(cluster_.File("up/logs"));
+  std::filesystem::permissions(cluster_.File("up"), std::filesystem::perms::owner_all);
+  cluster_.Write("up/logs/coordinator.log", "a line of an earlier start\n");
+  cluster_.Write("options.yaml", "no_such_option: 1\n");
+  const Output up =
+      Cluster::Run(Up({"--options", cluster_.File("options.yaml")}), cluster_.File("run"));
+  EXPECT_NE(up.exit_code, 0);
+  EXPECT_THAT(up.err, AllOf(HasSubstr("the coordinator did not start"), HasSubstr("options.yaml:1"),
+                            Not(HasSubstr("earlier start"))));
 }
 
 TEST_F(UpTest, SecondOnTheSameDirectoryIsRefused) {
