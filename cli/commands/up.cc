@@ -256,20 +256,21 @@ absl::Status Local::Start() {
   return AwaitWorkers();
 }
 
-// Waits until the coordinator knows the workers, so that a sweep submitted at once is not warned
-// that nobody can run it. A worker that takes too long is no error: it may come yet.
+// Waits until the workers have joined, so that a sweep submitted at once is not warned that nobody
+// can run it. Those of an earlier run are listed as live, too, but without CPUs until they call. A
+// worker that takes too long is no error: it may come yet.
 absl::Status Local::AwaitWorkers() {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                           Client::Connect(address_, credentials()));
   const absl::Time end = absl::Now() + kWorkersTimeout;
   while (absl::Now() < end && stop_ == 0) {
     const absl::StatusOr<std::vector<v1::Worker>> known = client->ListWorkers();
-    const auto is_live = [&known](const Program& program) {
+    const auto has_joined = [&known](const Program& program) {
       return std::any_of(known->begin(), known->end(), [&program](const v1::Worker& worker) {
-        return worker.name() == program.name && worker.state() == v1::Worker::STATE_LIVE;
+        return worker.name() == program.name && worker.capacity().cpu_millis() > 0;
       });
     };
-    if (known.ok() && std::all_of(workers_.begin(), workers_.end(), is_live)) {
+    if (known.ok() && std::all_of(workers_.begin(), workers_.end(), has_joined)) {
       return absl::OkStatus();
     }
     CONCUR_RETURN_IF_ERROR(Check(&coordinator_));
