@@ -55,11 +55,14 @@ namespace {
 constexpr absl::Duration kStartTimeout = absl::Seconds(30);
 constexpr absl::Duration kWorkersTimeout = absl::Seconds(10);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
+// How often the coordinator is asked whether a worker that left may come back, and for how long.
+constexpr absl::Duration kDrainPoll = absl::Seconds(1);
 constexpr absl::Duration kStopTimeout = absl::Seconds(15);
 // A program that ends this many times within a minute of its start is not restarted.
 constexpr int kQuickEndsMax = 5;
 constexpr absl::Duration kQuickEnd = absl::Minutes(1);
 constexpr size_t kLogTailBytes = 2000;
+constexpr char kLeft[] = "exit code 0";
 constexpr int kWorkersMax = 1000;
 constexpr char kPageDefault[] = "127.0.0.1:7449";
 
@@ -124,6 +127,9 @@ class Local {
     absl::Time started;
     absl::Time start_at = absl::InfinitePast();
     int quick_ends = 0;
+    bool left = false;     // a worker that ended with exit code 0 and may be drained
+    bool drained = false;  // it is: it stays down
+    absl::Time ask_at;     // when to ask next
   };
 
   absl::Status Prepare();
@@ -132,6 +138,9 @@ class Local {
   absl::Status AwaitAddress();
   absl::Status AwaitWorkers();
   absl::Status Check(Program* program);
+  absl::Status CheckLeft(Program* worker);
+  absl::Status PlanRestart(Program* program, const std::string& ended);
+  absl::StatusOr<bool> IsDrained(const Program& worker);
   void KillAll();
   std::string CpusOfEach() const;
   std::string PageListen() const;
@@ -141,6 +150,7 @@ class Local {
   std::string programs_;  // the directory where they lie
   std::string address_;
   FileDescriptor lock_;
+  std::unique_ptr<Client> client_;  // its calls end soon
   Program coordinator_;
   std::vector<Program> workers_;
   std::atomic<int> stop_ = 0;
@@ -232,6 +242,9 @@ absl::Status Local::Start() {
   if (const std::string page = PageLink(); !page.empty()) {
     coordinator_.argv[6] = HostAndPortOf(page);
   }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                          Client::Connect(address_, credentials()));
+  client_ = client->ForAsides(kDrainPoll);
   for (int i = 1; i <= flags_.workers; ++i) {
     Program worker;
     worker.name = absl::StrCat("local-", i);
@@ -260,11 +273,9 @@ absl::Status Local::Start() {
 // can run it. Those of an earlier run are listed as live, too, but without CPUs until they call. A
 // worker that takes too long is no error: it may come yet.
 absl::Status Local::AwaitWorkers() {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
-                          Client::Connect(address_, credentials()));
   const absl::Time end = absl::Now() + kWorkersTimeout;
   while (absl::Now() < end && stop_ == 0) {
-    const absl::StatusOr<std::vector<v1::Worker>> known = client->ListWorkers();
+    const absl::StatusOr<std::vector<v1::Worker>> known = client_->ListWorkers();
     const auto has_joined = [&known](const Program& program) {
       return std::any_of(known->begin(), known->end(), [&program](const v1::Worker& worker) {
         return worker.name() == program.name && worker.capacity().cpu_millis() > 0;
@@ -312,26 +323,82 @@ absl::Status Local::AwaitAddress() {
                                       SpanText(kStartTimeout), "; see ", coordinator_.log));
 }
 
-// Restarts a program that has ended, with a longer delay after each end.
+// Restarts a program that has ended, unless it is a drained worker.
 absl::Status Local::Check(Program* program) {
   if (program->process != nullptr) {
     const std::optional<std::string> ended = program->process->Ended();
     if (!ended) {
       return absl::OkStatus();
     }
-    const bool quick = absl::Now() - program->started < kQuickEnd;
-    program->quick_ends = quick ? program->quick_ends + 1 : 1;
-    if (program->quick_ends > kQuickEndsMax) {
-      return absl::InternalError(absl::StrCat(program->name, " ended ", program->quick_ends,
-                                              " times in a row, last with ", *ended,
-                                              LogTail(program->log, program->log_start)));
-    }
-    PrintWarning(context_, absl::StrCat(program->name, " ended with ", *ended,
-                                        "; it is started again (log: ", program->log, ")"));
     program->process = nullptr;
-    program->start_at = absl::Now() + absl::Milliseconds(100) * (1 << (program->quick_ends - 1));
+    program->left = program != &coordinator_ && *ended == kLeft;
+    program->ask_at = absl::InfinitePast();
+    if (!program->left) {
+      CONCUR_RETURN_IF_ERROR(PlanRestart(program, *ended));
+    }
   }
-  return absl::Now() >= program->start_at ? Launch(program) : absl::OkStatus();
+  if (program->left) {
+    CONCUR_RETURN_IF_ERROR(CheckLeft(program));
+  }
+  return program->left || absl::Now() < program->start_at ? absl::OkStatus() : Launch(program);
+}
+
+// The delay is longer after each end.
+absl::Status Local::PlanRestart(Program* program, const std::string& ended) {
+  const bool quick = absl::Now() - program->started < kQuickEnd;
+  program->quick_ends = quick ? program->quick_ends + 1 : 1;
+  if (program->quick_ends > kQuickEndsMax) {
+    return absl::InternalError(absl::StrCat(program->name, " ended ", program->quick_ends,
+                                            " times in a row, last with ", ended,
+                                            LogTail(program->log, program->log_start)));
+  }
+  PrintWarning(context_, absl::StrCat(program->name, " ended with ", ended,
+                                      "; it is started again (log: ", program->log, ")"));
+  program->start_at = absl::Now() + absl::Milliseconds(100) * (1 << (program->quick_ends - 1));
+  if (program == &coordinator_) {
+    // It no longer knows that drained workers took their leave, and would list them for an hour
+    // after an undo. Started again, they take their leave again.
+    for (Program& worker : workers_) {
+      worker.left = worker.drained = false;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Ends the wait of a worker that is not drained, or no longer.
+absl::Status Local::CheckLeft(Program* worker) {
+  if (absl::Now() < worker->ask_at) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<bool> is_drained = IsDrained(*worker);
+  worker->ask_at = absl::Now() + kDrainPoll;
+  if (!is_drained.ok()) {
+    return absl::OkStatus();  // the coordinator does not answer now
+  }
+  if (*is_drained) {
+    if (!std::exchange(worker->drained, true)) {
+      PrintNote(context_, absl::StrCat(worker->name, " is drained and stays down; \"concur worker ",
+                                       "drain ", worker->name, " --undo\" brings it back"));
+    }
+    return absl::OkStatus();
+  }
+  worker->left = false;
+  if (!std::exchange(worker->drained, false)) {
+    return PlanRestart(worker, kLeft);
+  }
+  worker->quick_ends = 0;
+  worker->start_at = absl::InfinitePast();
+  PrintNote(context_, absl::StrCat(worker->name, " is no longer drained; it is started again"));
+  return absl::OkStatus();
+}
+
+// Of workers that took their leave, the coordinator lists only those that a user drained.
+absl::StatusOr<bool> Local::IsDrained(const Program& worker) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> known, client_->ListWorkers());
+  return std::any_of(known.begin(), known.end(), [&worker](const v1::Worker& each) {
+    return each.name() == worker.name &&
+           (each.state() == v1::Worker::STATE_DRAINING || each.state() == v1::Worker::STATE_LOST);
+  });
 }
 
 absl::Status Local::Supervise(const std::atomic<bool>& done) {
@@ -346,6 +413,7 @@ absl::Status Local::Supervise(const std::atomic<bool>& done) {
 }
 
 void Local::Stop() {
+  client_ = nullptr;  // the coordinator's end waits 2 s for open connections
   const int asked = stop_;
   for (Program& worker : workers_) {
     if (worker.process != nullptr) {

@@ -60,6 +60,14 @@ class UpTest : public ::testing::Test {
     cluster_.Write("sweep.yaml", SweepUp(exit_code));
     return Cluster::Run(Up({"--run", cluster_.File("sweep.yaml")}), cluster_.File("run"));
   }
+  // Waits until what `concur up` wrote to that log has `text`, `times` times.
+  bool Says(const std::string& log, const std::string& text, size_t times = 1) {
+    return Eventually([&] {
+      const std::string err = ReadFile(cluster_.File(log + ".err")).value_or("");
+      const std::vector<std::string> parts = absl::StrSplit(err, text);
+      return parts.size() > times;
+    });
+  }
   // The process of that program among the children of `parent`; 0 when there is none.
   static pid_t Child(pid_t parent, absl::string_view program, absl::string_view argument) {
     std::ifstream children(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
@@ -169,6 +177,54 @@ TEST_F(UpTest, KilledProgramsAreStartedAgain) {
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   up.Signal(SIGINT);
   EXPECT_EQ(up.Wait(), 0) << ReadFile(cluster_.File("up.err")).value_or("");
+}
+
+// It was taken for a crash: after six starts of the worker `up` ended, and so did each later one.
+TEST_F(UpTest, ADrainedWorkerStaysDownUntilTheDrainIsUndone) {
+  const auto is_running = [](const Process& up, absl::string_view worker) {
+    return Child(up.pid(), "concur-worker", worker) > 0;
+  };
+  {
+    Process up(Up({}), cluster_.File("up"));
+    ASSERT_TRUE(Says("up", "ready"));
+    ASSERT_EQ(cluster_.Concur({"worker", "drain", "local-2"}).exit_code, 0);
+    ASSERT_TRUE(Says("up", "local-2 is drained and stays down"));
+    EXPECT_FALSE(is_running(up, "local-2"));
+    EXPECT_TRUE(is_running(up, "local-1"));
+    ASSERT_EQ(cluster_.Concur({"worker", "drain", "local-2", "--undo"}).exit_code, 0);
+    ASSERT_TRUE(Eventually([&] { return is_running(up, "local-2"); }));
+    ASSERT_EQ(cluster_.Concur({"worker", "drain", "local-2"}).exit_code, 0);
+    ASSERT_TRUE(Says("up", "local-2 is drained and stays down", 2));
+    up.Signal(SIGINT);
+    EXPECT_EQ(up.Wait(), 0);
+  }
+  Process up(Up({}), cluster_.File("again"));
+  ASSERT_TRUE(Says("again", "ready"));
+  ASSERT_TRUE(Says("again", "local-2 is drained and stays down"));
+  const pid_t coordinator = Child(up.pid(), "concur-coordinator", "--listen");
+  ASSERT_GT(coordinator, 0);
+  kill(coordinator, SIGKILL);
+  ASSERT_TRUE(Says("again", "local-2 is drained and stays down", 2));
+  cluster_.Write("sweep.yaml", SweepUp(0));
+  const Output run = cluster_.RunSweep("sweep.yaml");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  ASSERT_EQ(cluster_.Concur({"worker", "drain", "local-2", "--undo"}).exit_code, 0);
+  ASSERT_TRUE(Eventually([&] { return is_running(up, "local-2"); }));
+  up.Signal(SIGINT);
+  EXPECT_EQ(up.Wait(), 0) << ReadFile(cluster_.File("again.err")).value_or("");
+}
+
+TEST_F(UpTest, AWorkerThatSomebodyElseStopsIsStartedAgain) {
+  Process up(Up({}), cluster_.File("up"));
+  ASSERT_TRUE(Says("up", "ready"));
+  const pid_t worker = Child(up.pid(), "concur-worker", "local-1");
+  ASSERT_GT(worker, 0);
+  kill(worker, SIGTERM);
+  ASSERT_TRUE(Says("up", "local-1 ended with exit code 0; it is started again"));
+  ASSERT_TRUE(Eventually([&] {
+    const pid_t now = Child(up.pid(), "concur-worker", "local-1");
+    return now > 0 && now != worker;
+  }));
 }
 
 // The log's end was shown with lines of earlier starts, whose errors were mended.
