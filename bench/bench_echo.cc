@@ -4,9 +4,8 @@
 // answered once a row of its own is on the disk: the floor under everything that SQLite keeps.
 // Calls that wait at the same time share a commit.
 //
-//   bench_echo DIRECTORY [SECONDS]     prints one JSON object: for "empty" and "committed", calls
-//   in
-//                                      flight → calls a second
+//   bench_echo DIRECTORY [SECONDS]     prints one JSON object: "empty" and "committed", each with
+//                                      calls a second by calls in flight
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sqlite3.h>
