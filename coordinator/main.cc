@@ -27,6 +27,7 @@
 #include "coordinator/admin_commands.h"
 #include "coordinator/server.h"
 #include "provision/provider.h"
+#include "rpc/channel.h"
 #include "spec/options.h"
 #include "spec/options_yaml.h"
 
@@ -228,9 +229,10 @@ absl::StatusOr<spec::CoordinatorOptions> OptionsOf(const Flags& flags) {
        {std::pair("--listen", flags.listen), std::pair("--metrics-listen", flags.metrics_listen),
         std::pair("--health-listen", flags.health_listen),
         std::pair("--page-listen", flags.page_listen)}) {
-    if (!address.empty() && !absl::StartsWith(address, "unix:") && !spec::IsHostAndPort(address)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, ": expected an address HOST:PORT such as 127.0.0.1:7447, got \"", address, "\""));
+    if (!address.empty() && !absl::StartsWith(address, "unix:")) {
+      if (const absl::Status valid = rpc::ParseAddress(address).status(); !valid.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat(name, ": ", valid.message()));
+      }
     }
   }
   for (const auto& [flag, option] : given) {

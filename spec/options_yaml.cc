@@ -28,6 +28,7 @@ namespace {
 constexpr std::array<absl::string_view, 3> kContainmentNames = {"auto", "cgroup", "processes"};
 constexpr int64_t kAnyMax = std::numeric_limits<int64_t>::max();
 
+// HOST:PORT; the host may be an IPv6 address in brackets.
 void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
   const std::optional<Value> value = fields.Get(key);
   if (!value) {
@@ -37,7 +38,13 @@ void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
   if (!text) {
     return;
   }
-  if (!IsHostAndPort(*text)) {
+  const size_t colon = text->rfind(':');
+  int port = -1;
+  const absl::string_view host = absl::string_view(*text).substr(0, colon);
+  if (colon == std::string::npos || host.empty() ||
+      (host.find(':') != host.npos && (host.front() != '[' || host.back() != ']')) ||
+      host.find('/') != host.npos || !absl::SimpleAtoi(text->substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
     value->Expected("an address HOST:PORT such as 127.0.0.1:7447");
     return;
   }
@@ -389,19 +396,6 @@ absl::StatusOr<Options> Load(const std::string& path,
 }
 
 }  // namespace
-
-bool IsHostAndPort(absl::string_view text) {
-  const size_t colon = text.rfind(':');
-  if (colon == text.npos) {
-    return false;
-  }
-  int port = -1;
-  const absl::string_view host = text.substr(0, colon);
-  return !host.empty() &&
-         (host.find(':') == host.npos || (host.front() == '[' && host.back() == ']')) &&
-         host.find('/') == host.npos && absl::SimpleAtoi(text.substr(colon + 1), &port) &&
-         port >= 0 && port <= 65535;
-}
 
 absl::Status CheckEnvironmentKinds(const std::vector<std::string>& names) {
   const std::vector<std::string> known = WorkerOptions().environments;

@@ -24,9 +24,6 @@ WorkerOptions ReadWorkerFile(const YamlFile& file, ErrorList& errors);
 absl::StatusOr<CoordinatorOptions> LoadCoordinatorOptions(const std::string& path);
 absl::StatusOr<WorkerOptions> LoadWorkerOptions(const std::string& path);
 
-// Whether it is HOST:PORT with a port of 0 to 65535; the host may be an IPv6 address in brackets.
-bool IsHostAndPort(absl::string_view text);
-
 // "auto", "cgroup" or "processes"; InvalidArgument, naming these, for anything else.
 absl::StatusOr<Containment> ContainmentFromName(absl::string_view name);
 

@@ -331,7 +331,8 @@ TEST_F(SweepTest, APortThatIsNoneIsRefused) {
                                          cluster_.File("data"), option, "127.0.0.1:99999"},
                                         cluster_.File("refused"));
     EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(option, ": expected an address HOST:PORT")));
+    EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(
+                                 option, ": address \"127.0.0.1:99999\": expected a port from")));
   }
 }
 
