@@ -393,7 +393,8 @@ absl::StatusOr<Table> CrossTable(const ScoreTable& table) {
                        "\" has no tag \"train\", which says what it was trained "
                        "on; expected a column of that name"));
     }
-    std::vector<TableCell> cells = {TextCell(ApproachOfRow(entry)), TextCell(train->second)};
+    std::vector<TableCell> cells = {TextCell(ApproachOfRow(entry)),
+                                    train->second.empty() ? TableCell() : TextCell(train->second)};
     for (size_t b = 0; b < table.benchmarks().size(); ++b) {
       const ScoreCell& cell = table.cell(row, b);
       cells.push_back(AsTableCell(table, row, b));

@@ -80,7 +80,8 @@ absl::StatusOr<ScoreTable> JoinTables(absl::Span<const ScoreTable> tables);
 // A train × test table: one row for each approach and train set (the tag "train" of rows, as
 // BuildScoreTable makes them with Layout::kTrainInRows), one column for each test benchmark, mean ±
 // sd over seeds. The best train set of each approach is marked in each column; equal best ones are
-// all marked. InvalidArgument when rows carry no tag "train".
+// all marked. A row with an empty tag needed no training. InvalidArgument when rows carry no tag
+// "train".
 absl::StatusOr<Table> CrossTable(const ScoreTable& table);
 
 // For each row of such a table and each column, whether it is the best of its approach.

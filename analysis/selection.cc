@@ -124,20 +124,21 @@ class Builder {
  public:
   Builder(const SelectionOptions& options, const Systems& systems)
       : options_(options), systems_(systems) {
-    std::set<size_t> trains;
     for (const auto& [key, evaluations] : systems_) {
-      trains.insert(key.train);
+      if (IsTrained(key.approach)) {
+        trains_.insert(key.train);
+      }
+    }
+    for (const auto& [key, evaluations] : systems_) {
       for (const auto& [test, observations] : evaluations) {
-        const bool in_rows = options_.layout == Layout::kTrainInRows;
         if (IsShown(test)) {
-          columns_.emplace(std::make_pair(in_rows ? 0 : key.train, test), 0);
+          columns_.emplace(PlaceOf(key, test), 0);
         }
         for (const Observation& observation : observations) {
           settings_[key.approach].insert(observation.setting);
         }
       }
     }
-    one_train_ = trains.size() <= 1;
   }
 
   absl::StatusOr<ScoreTable> Build() {
@@ -155,7 +156,7 @@ class Builder {
     CONCUR_RETURN_IF_ERROR(table.Minimize(options_.minimize));
     for (const auto& [row, position] : rows_) {
       const auto& [approach, train, setting] = row;
-      if (options_.layout == Layout::kTrainInRows) {
+      if (InRows() && IsTrained(approach)) {
         CONCUR_RETURN_IF_ERROR(Fill({approach, train}, setting, position, table));
         continue;
       }
@@ -177,12 +178,25 @@ class Builder {
   }
 
  private:
+  bool InRows() const { return options_.layout == Layout::kTrainInRows; }
+  bool IsTrained(size_t approach) const { return options_.untrained.count(approach) == 0; }
+  bool OneTrain() const { return trains_.size() <= 1; }
+
+  // Under which train benchmark (0: whatever it is) and test benchmark a column stands.
+  std::pair<size_t, size_t> PlaceOf(const SystemKey& key, size_t test) const {
+    if (InRows()) {
+      return {0, test};
+    }
+    const bool is_everywhere = !IsTrained(key.approach) && trains_.size() == 1;
+    return {is_everywhere ? *trains_.begin() : key.train, test};
+  }
+
   AxisEntry ColumnEntry(size_t train, size_t test) const {
     AxisEntry entry = options_.benchmarks[test];
     const auto owner = options_.validation_of.find(test);
     const bool is_own =
         train == test || (owner != options_.validation_of.end() && owner->second == train);
-    if (options_.layout == Layout::kTrainInColumns && !one_train_ && !is_own) {
+    if (!InRows() && !OneTrain() && !is_own) {
       entry.name = absl::StrCat(options_.benchmarks[train].name, " → ", entry.name);
     }
     return entry;
@@ -191,7 +205,7 @@ class Builder {
   // The rows of one approach: by train benchmark and by setting where the options ask for that.
   void AddRows(size_t approach, std::vector<AxisEntry>& entries) {
     std::vector<size_t> trains = {0};
-    if (options_.layout == Layout::kTrainInRows) {
+    if (InRows() && IsTrained(approach)) {
       trains.clear();
       for (auto system = systems_.lower_bound({approach, 0});
            system != systems_.end() && system->first.approach == approach; ++system) {
@@ -209,10 +223,10 @@ class Builder {
           absl::StrAppend(&entry.name, " #", setting);
           entry.tags["setting"] = absl::StrCat(setting);
         }
-        if (options_.layout == Layout::kTrainInRows) {
-          const std::string& name = options_.benchmarks[train].name;
+        if (InRows()) {
+          const std::string name = IsTrained(approach) ? options_.benchmarks[train].name : "";
           entry.tags["train"] = name;
-          if (!one_train_) {
+          if (!name.empty() && !OneTrain()) {
             absl::StrAppend(&entry.name, " ← ", name);
           }
         }
@@ -245,7 +259,7 @@ class Builder {
     const bool chooses = options_.select == Select::kBest ||
                          options_.select == Select::kBestOnTest ||
                          options_.select == Select::kBestOnOtherSeeds;
-    const Chosen chosen = chooses ? ChooseFor(evaluations, key.train, table) : Chosen();
+    const Chosen chosen = chooses ? ChooseFor(key, evaluations, table) : Chosen();
     if (NeedsOtherSeeds(chosen) && chosen.by_seed.empty() &&
         SummarizeSelection(evaluations.at(*chosen.test)).pending == 0) {
       return absl::InvalidArgumentError(
@@ -258,7 +272,7 @@ class Builder {
       if (!IsShown(test)) {
         continue;
       }
-      const size_t column = ColumnOf(key.train, test);
+      const size_t column = columns_.at(PlaceOf(key, test));
       ScoreCell& cell = table.cell(row, column);
       if (!chooses) {
         cell = SummarizeUnchosen(observations, setting);
@@ -266,7 +280,7 @@ class Builder {
       }
       cell = SummarizeChosen(observations, chosen, test);
       if (!chosen.on.empty()) {
-        NoteChoice(chosen, test, key.train, column, observations, table);
+        NoteChoice(chosen, key, test, column, observations, table);
       }
     }
     return absl::OkStatus();
@@ -278,17 +292,11 @@ class Builder {
            chosen.setting.has_value();
   }
 
-  size_t ColumnOf(size_t train, size_t test) const {
-    const bool in_rows = options_.layout == Layout::kTrainInRows;
-    return columns_.at(std::make_pair(in_rows ? 0 : train, test));
-  }
-
   // Of a validation set that has no column: as its benchmark's, which may have one.
-  Goal GoalOf(size_t train, size_t test, const ScoreTable& table) const {
+  Goal GoalOf(const SystemKey& key, size_t test, const ScoreTable& table) const {
     const auto owner = options_.validation_of.find(test);
     const size_t shown = owner == options_.validation_of.end() ? test : owner->second;
-    const bool in_rows = options_.layout == Layout::kTrainInRows;
-    const auto column = columns_.find(std::make_pair(in_rows ? 0 : train, shown));
+    const auto column = columns_.find(PlaceOf(key, shown));
     return column == columns_.end() ? options_.benchmarks[shown].metric.goal
                                     : table.benchmarks()[column->second].metric.goal;
   }
@@ -308,7 +316,8 @@ class Builder {
     return sets;
   }
 
-  Chosen ChooseFor(const Evaluations& evaluations, size_t train, const ScoreTable& table) const {
+  Chosen ChooseFor(const SystemKey& key, const Evaluations& evaluations,
+                   const ScoreTable& table) const {
     std::set<int64_t> settings;
     for (const auto& [test, observations] : evaluations) {
       for (const Observation& observation : observations) {
@@ -321,22 +330,22 @@ class Builder {
       return only;
     }
     if (options_.select == Select::kBest) {
-      const std::vector<size_t> validation = ValidationSetsOf(evaluations, train);
+      const std::vector<size_t> validation = ValidationSetsOf(evaluations, key.train);
       if (!validation.empty()) {
-        return ChooseByValidation(evaluations, validation, train, table);
+        return ChooseByValidation(key, evaluations, validation, table);
       }
     }
-    return ChooseByTest(evaluations, train, table);
+    return ChooseByTest(key, evaluations, table);
   }
 
-  Chosen ChooseByValidation(const Evaluations& evaluations, const std::vector<size_t>& validation,
-                            size_t train, const ScoreTable& table) const {
+  Chosen ChooseByValidation(const SystemKey& key, const Evaluations& evaluations,
+                            const std::vector<size_t>& validation, const ScoreTable& table) const {
     std::map<int64_t, std::vector<double>> means;  // by setting, oriented
     Chosen chosen;
     chosen.on = "validation";
     for (const size_t test : validation) {
       const Observations& observations = evaluations.at(test);
-      const double sign = GoalOf(train, test, table) == Goal::kMinimize ? -1 : 1;
+      const double sign = GoalOf(key, test, table) == Goal::kMinimize ? -1 : 1;
       for (const auto& [setting, mean] : MeansBySetting(observations)) {
         means[setting].push_back(sign * mean);
       }
@@ -356,18 +365,20 @@ class Builder {
     return chosen;
   }
 
-  Chosen ChooseByTest(const Evaluations& evaluations, size_t train, const ScoreTable& table) const {
+  Chosen ChooseByTest(const SystemKey& key, const Evaluations& evaluations,
+                      const ScoreTable& table) const {
     Chosen chosen;
     const auto try_test = [&](size_t test, const Observations& observations) {
-      const Goal goal = GoalOf(train, test, table);
+      const Goal goal = GoalOf(key, test, table);
       chosen.setting = BestSetting(observations, goal);
       chosen.by_seed = BestOnOtherSeeds(observations, goal);
       chosen.test = test;
-      chosen.on = test == train ? "test" : absl::StrCat("test of ", options_.benchmarks[test].name);
+      chosen.on =
+          test == key.train ? "test" : absl::StrCat("test of ", options_.benchmarks[test].name);
     };
-    const auto own = evaluations.find(train);
+    const auto own = evaluations.find(key.train);
     if (own != evaluations.end()) {
-      try_test(train, own->second);
+      try_test(key.train, own->second);
     }
     for (auto it = evaluations.begin(); !chosen.setting.has_value() && it != evaluations.end();
          ++it) {
@@ -436,7 +447,7 @@ class Builder {
   }
 
   // What a column is to say of a choice, and what choosing on its test set adds.
-  void NoteChoice(const Chosen& chosen, size_t test, size_t train, size_t column,
+  void NoteChoice(const Chosen& chosen, const SystemKey& key, size_t test, size_t column,
                   const Observations& observations, const ScoreTable& table) {
     ChoiceSummary& summary = choices_[column];
     const bool on_this = chosen.test == test;
@@ -450,7 +461,7 @@ class Builder {
         SummarizeSelection(observations).stopped > 0) {
       return;
     }
-    const Goal goal = GoalOf(train, test, table);
+    const Goal goal = GoalOf(key, test, table);
     const std::map<int64_t, double> means = MeansBySetting(observations);
     const std::optional<int64_t> best = BestSetting(observations, goal);
     std::optional<double> honest;
@@ -474,7 +485,7 @@ class Builder {
 
   const SelectionOptions& options_;
   const Systems& systems_;
-  bool one_train_ = true;
+  std::set<size_t> trains_;                              // what something was trained on
   std::map<size_t, std::set<int64_t>> settings_;         // by approach
   std::map<std::pair<size_t, size_t>, size_t> columns_;  // (train or 0, test) -> position
   std::map<std::tuple<size_t, size_t, int64_t>, size_t> rows_;

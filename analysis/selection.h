@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ namespace concur::analysis {
 // One score of one system, or the fact that it is not there.
 struct ScoreRecord {
   std::string approach;
-  std::string train;  // the benchmark (or mixture) whose train set made the system
+  // The benchmark (or mixture) whose train set made the system. Of what needs no training: that on
+  // which a setting is chosen.
+  std::string train;
   int64_t setting = 0;
   int64_t seed = 0;
   std::string test;    // the benchmark whose test set was scored
@@ -58,15 +61,19 @@ absl::string_view SelectName(Select select);
 // What rows and columns are.
 //   kTrainInColumns: rows are approaches. A column is a pair of train and test benchmark, named by
 //     the test benchmark when it is the train benchmark's own (a concurrence study) or when the
-//     whole sweep trained on one benchmark (a shift study); otherwise "TRAIN → TEST".
+//     whole sweep trained on one benchmark (a shift study); otherwise "TRAIN → TEST". What needs no
+//     training stands in the columns of the whole sweep's one train benchmark, or as trained on
+//     what it is tested on.
 //   kTrainInRows: rows are approaches and what they were trained on, "APPROACH ← TRAIN" (with the
 //     tag train=TRAIN), columns are test benchmarks: a train × test matrix. Rows are named by the
-//     approach alone when the whole sweep trained on one benchmark.
+//     approach alone when the whole sweep trained on one benchmark. What needs no training has one
+//     row, with an empty tag.
 enum class Layout { kTrainInColumns, kTrainInRows };
 
 struct SelectionOptions {
   std::vector<AxisEntry> approaches;  // the order of rows
   std::vector<AxisEntry> benchmarks;  // the order of columns; every train and test name
+  std::set<size_t> untrained = {};    // those of `approaches` that need no training; positions
   Select select = Select::kBest;
   Layout layout = Layout::kTrainInColumns;
   // Those of `benchmarks` that are validation sets, with the benchmark that each is for; positions.

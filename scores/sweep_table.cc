@@ -132,8 +132,17 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
   CONCUR_RETURN_IF_ERROR(CheckMetric(spec, scores));
   // The scores may be of another metric than the benchmark's own.
   std::map<std::string, std::string> metrics;
+  std::set<std::string> untrained;
   for (const JobScore& score : scores) {
     metrics[score.test_benchmark] = score.metric;
+    if (score.train_set.empty()) {
+      untrained.insert(score.approach);
+    }
+  }
+  for (size_t a = 0; a < options.approaches.size(); ++a) {
+    if (untrained.count(options.approaches[a].name) > 0) {
+      options.untrained.insert(a);
+    }
   }
   for (size_t b = 0; b < spec.benchmarks.size(); ++b) {
     if (const auto metric = metrics.find(spec.benchmarks[b].name); metric != metrics.end()) {

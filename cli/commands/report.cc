@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -75,10 +74,9 @@ absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const Re
 bool HasTransfer(const analysis::ScoreTable& cross) {
   for (size_t b = 0; b < cross.benchmarks().size(); ++b) {
     for (size_t row = 0; row < cross.approaches().size(); ++row) {
-      const std::map<std::string, std::string>& tags = cross.approaches()[row].tags;
-      const auto train = tags.find("train");
-      if (cross.cell(row, b).state == analysis::CellState::kValue && train != tags.end() &&
-          train->second != cross.benchmarks()[b].name) {
+      const std::string train = analysis::TagValue(cross.approaches()[row], "train");
+      if (cross.cell(row, b).state == analysis::CellState::kValue && !train.empty() &&
+          train != cross.benchmarks()[b].name) {
         return true;
       }
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "analysis/generalization.h"
 #include "analysis/writers.h"
 #include "core/job_score.h"
 #include "core/sweep.h"
@@ -184,6 +185,38 @@ TEST(SweepTableTest, WhatNeedsNoTrainingStandsInTheColumnOfItsTestSet) {
   EXPECT_EQ(table.cell(1, 0).value, 10);
   EXPECT_EQ(table.cell(1, 1).value, 20);
   EXPECT_EQ(table.cell(1, 2).state, analysis::CellState::kMissing);
+}
+
+TEST(SweepTableTest, WhatNeedsNoTrainingStandsBesideTheOneTrainSetOfAStudy) {
+  // Made columns of its own: "x → y" had the trained approach alone, and "y" the other one.
+  ASSERT_OK_AND_ASSIGN(
+      const analysis::ScoreTable table,
+      SweepTable(TwoApproaches(),
+                 {ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "x", "y", 0, 1, 50),
+                  ScoreOf("rule", "", "x", 0, 1, 10), ScoreOf("rule", "", "y", 0, 1, 20)},
+                 {.minimize = {"y"}}));
+  EXPECT_EQ(analysis::NamesOf(table.benchmarks()), (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(table.cell(0, 1).value, 50);
+  EXPECT_EQ(table.cell(1, 0).value, 10);
+  EXPECT_EQ(table.cell(1, 1).value, 20);
+}
+
+TEST(SweepTableTest, WhatNeedsNoTrainingHasOneRowOfACrossTable) {
+  // Had a row for each test set, as if it had been trained on that.
+  ASSERT_OK_AND_ASSIGN(
+      const analysis::ScoreTable table,
+      SweepTable(TwoApproaches(),
+                 {ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "x", "y", 0, 1, 50),
+                  ScoreOf("tuned", "y", "x", 0, 1, 60), ScoreOf("tuned", "y", "y", 0, 1, 70),
+                  ScoreOf("rule", "", "x", 0, 1, 10), ScoreOf("rule", "", "y", 0, 1, 20)},
+                 {.layout = analysis::Layout::kTrainInRows}));
+  EXPECT_EQ(analysis::WriteScores(table, analysis::TableFormat::kCsv),
+            "approach,train,trained,x,y\ntuned ← x,x,yes,40,50\ntuned ← y,y,yes,60,70\nrule,,,10,"
+            "20\n");
+  ASSERT_OK_AND_ASSIGN(const analysis::Table cross, analysis::CrossTable(table));
+  EXPECT_EQ(analysis::WriteTable(cross, analysis::TableFormat::kCsv),
+            "approach,train,x,x sd,y,y sd\ntuned,x,40,,50,\ntuned,y,60,,70,\nrule,,10,,20,\n");
+  EXPECT_FALSE(cross.rows[2][2].is_marked) << "there was nothing to choose from";
 }
 
 // Three settings of "tuned" on x, of which the second is best by validation and the third by test.
