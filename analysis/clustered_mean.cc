@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/clustered_mean.h"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
@@ -65,6 +66,21 @@ absl::StatusOr<Interval> ClusteredMeanInterval(absl::Span<const double> values,
   const double half =
       boost::math::quantile(boost::math::complement(t, (1 - level) / 2)) * mean.standard_error;
   return Interval{mean.mean - half, mean.mean + half};
+}
+
+absl::StatusOr<Interval> ShareInterval(absl::Span<const double> values,
+                                       const ExampleClusters& clusters, double level) {
+  const auto ones = static_cast<size_t>(std::count(values.begin(), values.end(), 1.0));
+  const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0));
+  if (clusters.of.empty() && ones + zeros == values.size()) {
+    return ClopperPearson(static_cast<int64_t>(ones), static_cast<int64_t>(values.size()), level);
+  }
+  if (ones == values.size() || zeros == values.size()) {
+    const auto count = static_cast<int64_t>(clusters.count);
+    return ClopperPearson(ones > 0 ? count : 0, count, level);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Interval interval, ClusteredMeanInterval(values, clusters, level));
+  return Interval{std::max(0.0, interval.low), std::min(1.0, interval.high)};
 }
 
 }  // namespace concur::analysis

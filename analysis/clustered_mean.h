@@ -34,6 +34,14 @@ absl::StatusOr<ClusteredMean> ComputeClusteredMean(absl::Span<const double> valu
 absl::StatusOr<Interval> ClusteredMeanInterval(absl::Span<const double> values,
                                                const ExampleClusters& clusters, double level);
 
+// The interval of a mean of values from 0 to 1, such as exact match and F1 of questions; it lies
+// in [0, 1]. Clopper and Pearson's where no example shares its cluster and each value is 0 or 1;
+// the same of as many examples as there are clusters where all values are 0, or all 1, which
+// leaves no spread to go by; else ClusteredMeanInterval's, cut off at 0 and 1. InvalidArgument as
+// that, where it is needed. REQUIRES: values in [0, 1], at least one.
+absl::StatusOr<Interval> ShareInterval(absl::Span<const double> values,
+                                       const ExampleClusters& clusters, double level);
+
 }  // namespace concur::analysis
 
 #endif  // CONCUR_ANALYSIS_CLUSTERED_MEAN_H_

@@ -362,19 +362,8 @@ absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleT
     const absl::Span<const double> scores =
         table.row(static_cast<size_t>(found - table.approaches.begin()));
     const ExampleClusters clusters = ClustersOf(table.places, table.examples, unit);
-    if (!clusters.of.empty()) {
-      absl::StatusOr<Interval> interval = ClusteredMeanInterval(scores, clusters, level);
-      CONCUR_RETURN_IF_ERROR(interval.status());
-      return std::optional(Interval{full_score * interval->low, full_score * interval->high});
-    }
-    const bool shares = std::all_of(scores.begin(), scores.end(),
-                                    [](double score) { return score == 0 || score == 1; });
-    absl::StatusOr<Interval> interval =
-        shares ? ClopperPearson(std::count(scores.begin(), scores.end(), 1.0),
-                                static_cast<int64_t>(scores.size()), level)
-               : MeanInterval(scores, level);
-    CONCUR_RETURN_IF_ERROR(interval.status());
-    return std::optional(Interval{full_score * interval->low, full_score * interval->high});
+    CONCUR_ASSIGN_OR_RETURN(const Interval interval, ShareInterval(scores, clusters, level));
+    return std::optional(Interval{full_score * interval.low, full_score * interval.high});
   }
   return std::optional<Interval>();
 }

@@ -119,9 +119,8 @@ absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const st
                                                const FitOptions& options);
 
 // Sets from_interval and to_interval from per-example scores (of share 0 to 1) where there are any:
-// ClusteredMeanInterval where examples come in clusters (by `unit`, as ClustersOf takes it), else
-// Clopper and Pearson's when every score of the list is 0 or 1, else Student's t; in the table's
-// unit, `full_score` being a perfect score. InvalidArgument for a bad level.
+// ShareInterval, of clusters by `unit` as ClustersOf takes it, in the table's unit, `full_score`
+// being a perfect score. InvalidArgument for a bad level.
 absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
                                double level, std::optional<ExampleUnit> unit,
                                std::vector<ShiftFit>& fits);

@@ -45,15 +45,9 @@ ExampleIntervals IntervalsOf(const qa::ScoreReport& report,
   ExampleIntervals intervals;
   intervals.clusters =
       analysis::ClustersOf(PlacesOf(report.examples), report.examples.size(), unit);
-  if (intervals.clusters.unit == analysis::ExampleUnit::kExample) {
-    intervals.exact_match =
-        InPercent(analysis::ClopperPearson(report.exact_matches, report.n, level));
-    intervals.f1 = InPercent(analysis::MeanInterval(f1, level));
-  } else {
-    intervals.exact_match =
-        InPercent(analysis::ClusteredMeanInterval(exact_match, intervals.clusters, level));
-    intervals.f1 = InPercent(analysis::ClusteredMeanInterval(f1, intervals.clusters, level));
-  }
+  intervals.exact_match =
+      InPercent(analysis::ShareInterval(exact_match, intervals.clusters, level));
+  intervals.f1 = InPercent(analysis::ShareInterval(f1, intervals.clusters, level));
   return intervals;
 }
 

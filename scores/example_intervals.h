@@ -20,14 +20,13 @@ analysis::ExamplePlaces PlacesOf(const std::vector<qa::ExampleScore>& examples);
 
 struct ExampleIntervals {
   analysis::ExampleClusters clusters;
-  // Unset where they are not defined: F1 of one question, fewer than two clusters.
+  // Unset where they are not defined: F1 between 0 and 1 of a single question or cluster.
   std::optional<analysis::Interval> exact_match;
   std::optional<analysis::Interval> f1;
 };
 
-// With the questions in clusters by `unit`, by default the one that analysis::ClustersOf chooses.
-// Alone (kExample), exact match has Clopper and Pearson's interval and F1 Student's t; clusters
-// have the cluster-robust one. REQUIRES: 0 < level < 1.
+// analysis::ShareInterval, with the questions in clusters by `unit`, by default the one that
+// analysis::ClustersOf chooses. REQUIRES: 0 < level < 1.
 ExampleIntervals IntervalsOf(const qa::ScoreReport& report,
                              std::optional<analysis::ExampleUnit> unit, double level);
 

@@ -46,6 +46,31 @@ TEST(ClusteredMeanTest, SingleExamplesHaveStudentsInterval) {
   EXPECT_NEAR(interval.high, student.high, 1e-12);
 }
 
+TEST(ClusteredMeanTest, TheIntervalOfASharedScoreStaysWithinItsRangeAndHasAWidth) {
+  // Clusters of 2 questions: with one wrong of 24, mean ± t se went beyond 1; with none, it had no
+  // width, as if 24 right answers were proof.
+  ExampleClusters pairs;
+  pairs.count = 12;
+  std::vector<double> values(24, 1.0);
+  for (uint32_t i = 0; i < 24; ++i) {
+    pairs.of.push_back(i / 2);
+  }
+  ASSERT_OK_AND_ASSIGN(const Interval all_right, ShareInterval(values, pairs, 0.95));
+  ASSERT_OK_AND_ASSIGN(const Interval twelve_right, ClopperPearson(12, 12, 0.95));
+  EXPECT_EQ(all_right.low, twelve_right.low) << "as many as there are clusters";
+  EXPECT_EQ(all_right.high, 1);
+  values[5] = 0;
+  ASSERT_OK_AND_ASSIGN(const Interval cut, ShareInterval(values, pairs, 0.95));
+  ASSERT_OK_AND_ASSIGN(const Interval whole, ClusteredMeanInterval(values, pairs, 0.95));
+  EXPECT_GT(whole.high, 1);
+  EXPECT_EQ(cut.high, 1);
+  EXPECT_EQ(cut.low, whole.low);
+  ASSERT_OK_AND_ASSIGN(const Interval none_right,
+                       ShareInterval(std::vector<double>(24, 0.0), pairs, 0.95));
+  EXPECT_EQ(none_right.low, 0);
+  EXPECT_NEAR(none_right.high, 1 - twelve_right.low, 1e-12);
+}
+
 TEST(ClusteredMeanTest, OneClusterHasNoInterval) {
   ExampleClusters one;
   one.of = {0, 0, 0};
