@@ -37,41 +37,32 @@ std::optional<double> IfFinite(double value) {
   return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
 }
 
-double FullScore(const ScoreTable& table) {
-  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    for (const ScoreCell& cell : table.column(b)) {
-      if (cell.state == CellState::kValue && cell.value > 1) {
-        return 100;
-      }
-    }
-  }
-  return 1;
-}
-
 // What a share of 1 is on both benchmarks.
 absl::StatusOr<double> FullScoreOfPair(const ScoreTable& table, size_t from, size_t to,
                                        FitScale scale) {
   double full = 0;
+  double guess = 0;
   for (const size_t benchmark : {from, to}) {
     const Scale& stated = table.benchmarks()[benchmark].metric.scale;
-    const std::optional<ScoreRange> range = table.range(benchmark);
+    const std::optional<double> own = table.full_score(benchmark);
+    guess = std::max(guess, own.value_or(1));
     if (stated.kind == Scale::Kind::kUnstated || scale == FitScale::kLinear) {
       continue;
     }
-    if (!range.has_value() || range->low != 0) {
+    if (!own.has_value()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "\"", table.benchmarks()[benchmark].name, "\": a score in ", FitScaleName(scale),
           " scale must be a share, from 0 to a greatest score; its scale is ", ScaleText(stated)));
     }
-    if (full != 0 && full != range->high) {
+    if (full != 0 && full != *own) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", table.benchmarks()[from].name, "\" and \"",
                        table.benchmarks()[to].name, "\": expected one scale in ",
-                       FitScaleName(scale), " scale, got 0..", full, " and 0..", range->high));
+                       FitScaleName(scale), " scale, got 0..", full, " and 0..", *own));
     }
-    full = range->high;
+    full = *own;
   }
-  return full != 0 ? full : FullScore(table);
+  return full != 0 ? full : guess;
 }
 
 // Ranks from 1 for the largest; ties share the best rank.
@@ -349,11 +340,30 @@ class Fitter {
   double full_score_;
 };
 
+// What a share of 1 is on a benchmark: `asked` unless that is 0. Nothing where scores are no
+// shares.
+std::optional<double> FullScoreOf(const ScoreTable& table, const std::string& benchmark,
+                                  double asked) {
+  if (asked > 0) {
+    return asked;
+  }
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    if (table.benchmarks()[b].name == benchmark) {
+      return table.full_score(b);
+    }
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleTable>& examples,
                                                       const std::string& benchmark,
                                                       const std::string& approach,
-                                                      double full_score, double level,
+                                                      std::optional<double> full_score,
+                                                      double level,
                                                       std::optional<ExampleUnit> unit) {
+  if (!full_score.has_value()) {
+    return std::optional<Interval>();
+  }
   for (const ExampleTable& table : examples) {
     const auto found = std::find(table.approaches.begin(), table.approaches.end(), approach);
     if (table.benchmark != benchmark || found == table.approaches.end() || table.examples < 2) {
@@ -363,36 +373,36 @@ absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleT
         table.row(static_cast<size_t>(found - table.approaches.begin()));
     const ExampleClusters clusters = ClustersOf(table.places, table.examples, unit);
     CONCUR_ASSIGN_OR_RETURN(const Interval interval, ShareInterval(scores, clusters, level));
-    return std::optional(Interval{full_score * interval.low, full_score * interval.high});
+    return std::optional(Interval{*full_score * interval.low, *full_score * interval.high});
   }
   return std::optional<Interval>();
 }
 
 }  // namespace
 
-absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
-                               double level, std::optional<ExampleUnit> unit,
-                               std::vector<ShiftFit>& fits) {
+absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, const ScoreTable& table,
+                               const ScoreIntervalOptions& options, std::vector<ShiftFit>& fits) {
   for (ShiftFit& fit : fits) {
-    fit.level = level;
-    for (const ExampleTable& table : examples) {
-      const ExampleUnit used = ClustersOf(table.places, table.examples, unit).unit;
-      if ((table.benchmark == fit.from || table.benchmark == fit.to) &&
+    fit.score_level = options.level;
+    for (const ExampleTable& scores : examples) {
+      const ExampleUnit used = ClustersOf(scores.places, scores.examples, options.unit).unit;
+      if ((scores.benchmark == fit.from || scores.benchmark == fit.to) &&
           used != ExampleUnit::kExample) {
         fit.clustered = true;
       }
     }
     for (FittedSystem& system : fit.systems) {
-      CONCUR_ASSIGN_OR_RETURN(system.from_interval, ScoreInterval(examples, fit.from, system.name,
-                                                                  full_score, level, unit));
-      CONCUR_ASSIGN_OR_RETURN(system.to_interval, ScoreInterval(examples, fit.to, system.name,
-                                                                full_score, level, unit));
-      CONCUR_ASSIGN_OR_RETURN(
-          system.from_interval_by_question,
-          ScoreInterval(examples, fit.from, system.name, full_score, level, ExampleUnit::kExample));
-      CONCUR_ASSIGN_OR_RETURN(
-          system.to_interval_by_question,
-          ScoreInterval(examples, fit.to, system.name, full_score, level, ExampleUnit::kExample));
+      const auto interval = [&](const std::string& benchmark, std::optional<ExampleUnit> unit) {
+        return ScoreInterval(examples, benchmark, system.name,
+                             FullScoreOf(table, benchmark, options.full_score), options.level,
+                             unit);
+      };
+      CONCUR_ASSIGN_OR_RETURN(system.from_interval, interval(fit.from, options.unit));
+      CONCUR_ASSIGN_OR_RETURN(system.to_interval, interval(fit.to, options.unit));
+      CONCUR_ASSIGN_OR_RETURN(system.from_interval_by_question,
+                              interval(fit.from, ExampleUnit::kExample));
+      CONCUR_ASSIGN_OR_RETURN(system.to_interval_by_question,
+                              interval(fit.to, ExampleUnit::kExample));
     }
   }
   return absl::OkStatus();
@@ -400,19 +410,20 @@ absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double
 
 std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& examples,
                                                const ScoreTable& table,
-                                               const std::string& benchmark, double full_score,
-                                               std::optional<ExampleUnit> unit) {
+                                               const std::string& benchmark,
+                                               const ScoreIntervalOptions& options) {
   std::vector<std::optional<double>> errors(table.approaches().size());
+  const std::optional<double> full_score = FullScoreOf(table, benchmark, options.full_score);
   for (const ExampleTable& scores : examples) {
-    if (scores.benchmark != benchmark) {
+    if (scores.benchmark != benchmark || !full_score.has_value()) {
       continue;
     }
-    const ExampleClusters clusters = ClustersOf(scores.places, scores.examples, unit);
+    const ExampleClusters clusters = ClustersOf(scores.places, scores.examples, options.unit);
     for (size_t a = 0; a < scores.approaches.size(); ++a) {
       const absl::StatusOr<ClusteredMean> mean = ComputeClusteredMean(scores.row(a), clusters);
       for (size_t row = 0; row < errors.size() && mean.ok(); ++row) {
         if (table.approaches()[row].name == scores.approaches[a]) {
-          errors[row] = full_score * mean->standard_error;
+          errors[row] = *full_score * mean->standard_error;
         }
       }
     }

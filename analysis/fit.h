@@ -85,6 +85,7 @@ struct ShiftFit {
   std::optional<double> mean_gap;  // over the systems behind the line, in the table's unit
   // Intervals by `method`, where asked for.
   double level = 0;
+  double score_level = 0;  // of from_interval and to_interval, where AddScoreIntervals has put them
   LineMethod method = LineMethod::kPercentile;
   std::optional<Interval> slope_interval;
   std::optional<Interval> intercept_interval;
@@ -102,7 +103,7 @@ struct FitOptions {
   FitScale scale = FitScale::kLinear;
   std::vector<std::string> exclude;  // approaches to list but not to fit, e.g. human scores
   // What a share of 1 is: 100 for percent, 1 for fractions. 0: by the scale of the two benchmarks;
-  // where neither is stated, 100 if any score of the table is above 1, else 1.
+  // where neither is stated, 100 if any of their scores is above 1, else 1.
   double full_score = 0;
   std::optional<BootstrapOptions> bootstrap;  // for intervals: level, replicates and seed count
   LineMethod method = LineMethod::kAuto;
@@ -118,18 +119,23 @@ absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const st
                                                absl::Span<const std::string> to,
                                                const FitOptions& options);
 
-// Sets from_interval and to_interval from per-example scores (of share 0 to 1) where there are any:
-// ShareInterval, of clusters by `unit` as ClustersOf takes it, in the table's unit, `full_score`
-// being a perfect score. InvalidArgument for a bad level.
-absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
-                               double level, std::optional<ExampleUnit> unit,
-                               std::vector<ShiftFit>& fits);
+struct ScoreIntervalOptions {
+  double level = 0.95;
+  double full_score = 0;  // what a share of 1 is; 0: ScoreTable::full_score of each benchmark
+  std::optional<ExampleUnit> unit = {};  // of clusters, as ClustersOf takes it
+};
+
+// Sets from_interval and to_interval from per-example scores, shares from 0 to 1, where there are
+// any and the benchmark's scores are shares: ShareInterval, in the table's unit. InvalidArgument
+// for a bad level.
+absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, const ScoreTable& table,
+                               const ScoreIntervalOptions& options, std::vector<ShiftFit>& fits);
 
 // Standard errors of the scores on `benchmark` by row of `table`, from the same examples.
 std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& examples,
                                                const ScoreTable& table,
-                                               const std::string& benchmark, double full_score,
-                                               std::optional<ExampleUnit> unit);
+                                               const std::string& benchmark,
+                                               const ScoreIntervalOptions& options);
 
 // One row for each system. Text is a table for each fit. CSV has a line, and the other forms a
 // note, for each approach that lacks a score. JSON: {"fits":[{"from","to","scale","n","slope",

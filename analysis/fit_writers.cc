@@ -48,8 +48,8 @@ Json FitJson(const ShiftFit& fit) {
   if (!fit.choices.empty()) {
     json["choices"] = fit.choices;
   }
-  if (fit.level > 0) {
-    json["level"] = fit.level;
+  if (fit.level > 0 || fit.score_level > 0) {
+    json["level"] = std::max(fit.level, fit.score_level);
     json["slope_interval"] = EndsJson(fit.slope_interval);
     json["intercept_interval"] = EndsJson(fit.intercept_interval);
     json["r_squared_interval"] = EndsJson(fit.r_squared_interval);
@@ -119,17 +119,20 @@ std::string CorrectionText(const ShiftFit& fit) {
 }
 
 std::string FitTitle(const ShiftFit& fit) {
-  return absl::StrCat(fit.from, " → ", fit.to, ", ", FitScaleName(fit.scale), " scale, ", fit.n,
-                      " systems: slope ", Figure(fit.slope, fit.slope_interval, 3), ", intercept ",
-                      Figure(fit.intercept, fit.intercept_interval, 3), ", R² ",
-                      Figure(fit.r_squared, fit.r_squared_interval, 3), ", mean gap ",
-                      Figure(fit.mean_gap, fit.mean_gap_interval, 2),
-                      fit.level > 0
-                          ? absl::StrCat(" (", ShortestDecimal(fit.level * 100), " % intervals, ",
-                                         fit.method == LineMethod::kHc3 ? "HC3 and Student's t)"
-                                                                        : "bootstrap over systems)")
-                          : "",
-                      CorrectionText(fit));
+  return absl::StrCat(
+      fit.from, " → ", fit.to, ", ", FitScaleName(fit.scale), " scale, ", fit.n, " systems: slope ",
+      Figure(fit.slope, fit.slope_interval, 3), ", intercept ",
+      Figure(fit.intercept, fit.intercept_interval, 3), ", R² ",
+      Figure(fit.r_squared, fit.r_squared_interval, 3), ", mean gap ",
+      Figure(fit.mean_gap, fit.mean_gap_interval, 2),
+      fit.level > 0 ? absl::StrCat(" (", ShortestDecimal(fit.level * 100), " % intervals, ",
+                                   fit.method == LineMethod::kHc3 ? "HC3 and Student's t)"
+                                                                  : "bootstrap over systems)")
+                    : "",
+      CorrectionText(fit),
+      fit.score_level > 0 ? absl::StrCat("; scores with ", ShortestDecimal(fit.score_level * 100),
+                                         " % intervals from their examples")
+                          : "");
 }
 
 // What every row of a fit starts with.

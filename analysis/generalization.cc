@@ -2,8 +2,12 @@
 #include "analysis/generalization.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -62,25 +66,30 @@ Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup
 
 // Below those with a rank stand approaches without an average, and references at the end.
 void AssignRanks(const ScoreTable& table, bool minimized, std::vector<RankedApproach>& approaches) {
-  const auto part_of = [&table](const RankedApproach& one) {
-    return table.approaches()[one.approach].is_reference ? 2
-           : one.averages[0].value.has_value()           ? 0
-                                                         : 1;
-  };
-  std::stable_sort(approaches.begin(), approaches.end(),
-                   [&](const RankedApproach& x, const RankedApproach& y) {
-                     const std::optional<double>& a = x.averages[0].value;
-                     const std::optional<double>& b = y.averages[0].value;
-                     if (part_of(x) != part_of(y) || part_of(x) > 0) {
-                       return part_of(x) < part_of(y);
-                     }
-                     return minimized ? *a < *b : *a > *b;
-                   });
-  for (size_t i = 0; i < approaches.size() && part_of(approaches[i]) == 0; ++i) {
-    const bool ties =
-        i > 0 && *approaches[i].averages[0].value == *approaches[i - 1].averages[0].value;
-    approaches[i].rank = ties ? approaches[i - 1].rank : static_cast<int64_t>(i) + 1;
+  std::vector<RankedApproach> ranked;
+  std::vector<RankedApproach> without;
+  std::vector<RankedApproach> references;
+  std::vector<double> values;
+  for (RankedApproach& one : approaches) {
+    if (table.approaches()[one.approach].is_reference) {
+      references.push_back(std::move(one));
+    } else if (const std::optional<double>& value = one.averages[0].value; value.has_value()) {
+      values.push_back(minimized ? -*value : *value);
+      ranked.push_back(std::move(one));
+    } else {
+      without.push_back(std::move(one));
+    }
   }
+  approaches.clear();
+  for (const std::vector<size_t>& tied : TiedGroups(values)) {
+    const auto rank = static_cast<int64_t>(approaches.size()) + 1;
+    for (const size_t i : tied) {
+      ranked[i].rank = rank;
+      approaches.push_back(std::move(ranked[i]));
+    }
+  }
+  approaches.insert(approaches.end(), without.begin(), without.end());
+  approaches.insert(approaches.end(), references.begin(), references.end());
 }
 
 // Copies the rows of `from` into `into`, whose columns from `first_column` on are those of `from`.
@@ -180,6 +189,28 @@ std::vector<BenchmarkGroup> GroupsByGoal(const ScoreTable& table) {
   return groups;
 }
 
+std::vector<std::vector<size_t>> TiedGroups(absl::Span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t x, size_t y) { return values[x] > values[y]; });
+  double largest = 0;
+  for (const double value : values) {
+    largest = std::max(largest, std::abs(value));
+  }
+  std::vector<std::vector<size_t>> groups;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || values[order[i - 1]] - values[order[i]] > kSumError * largest) {
+      groups.emplace_back();
+    }
+    groups.back().push_back(order[i]);
+  }
+  for (std::vector<size_t>& tied : groups) {
+    std::sort(tied.begin(), tied.end());
+  }
+  return groups;
+}
+
 absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
                                              absl::Span<const BenchmarkGroup> groups,
                                              const std::optional<std::string>& baseline) {
@@ -198,6 +229,11 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
     ranked.approach = approach;
     for (const BenchmarkGroup& group : groups) {
       ranked.averages.push_back(AverageOf(table, approach, group));
+      if (!std::isfinite(ranked.averages.back().value.value_or(0))) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "group ", group.name, ": the average of \"", table.approaches()[approach].name,
+            "\" is too large; expected scores with a finite sum"));
+      }
     }
     result.approaches.push_back(std::move(ranked));
   }
@@ -276,9 +312,14 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
   for (const BenchmarkGroup& group : generalization.groups) {
     std::set<std::string> scales;
     for (const size_t benchmark : group.benchmarks) {
-      scales.insert(ScaleText(table.benchmarks()[benchmark].metric.scale));
+      const Scale& stated = table.benchmarks()[benchmark].metric.scale;
+      if (stated.kind != Scale::Kind::kUnstated) {
+        scales.insert(ScaleText(stated));
+      } else if (const std::optional<ScoreRange> guess = table.range(benchmark)) {
+        scales.insert(
+            ScaleText({guess->high > 1 ? Scale::Kind::kPercent : Scale::Kind::kFraction}));
+      }
     }
-    scales.erase("");
     if (scales.size() > 1) {
       result.notes.push_back(
           absl::StrCat("The averages of ", group.name,

@@ -60,11 +60,17 @@ struct Generalization {
   std::optional<size_t> baseline;
 };
 
+// Sums of the same scores in another order differ by less, in relation to the largest one.
+inline constexpr double kSumError = 1e-12;
+// The positions of finite values, the largest first, those that differ by no more than kSumError
+// together and in order.
+std::vector<std::vector<size_t>> TiedGroups(absl::Span<const double> values);
+
 // Ranks by the first group, the least average first where its benchmarks are minimized. An approach
 // that lacks a score of a group has no average of that group: averages over different benchmarks
 // are not comparable. InvalidArgument when there is no group, for a group of benchmarks with
-// different goals, and for a baseline that the table lacks or that has no average of the first
-// group.
+// different goals, for a baseline that the table lacks or that has no average of the first group,
+// and for an average that is too large for a number.
 absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
                                              absl::Span<const BenchmarkGroup> groups,
                                              const std::optional<std::string>& baseline);

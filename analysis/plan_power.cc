@@ -16,6 +16,7 @@
 #include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/table.h"
+#include "base/decimal.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
@@ -148,9 +149,8 @@ absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
   add_noise("seeds", options.seed_spread * options.seed_spread);
   add_noise("examples", options.accuracy * (100 - options.accuracy));
   table.notes = {
-      absl::StrFormat("Approaches as a sample of more, without ties; half-widths of %.0f %% "
-                      "intervals.",
-                      100 * options.level),
+      absl::StrCat("Approaches as a sample of more, without ties; half-widths of ",
+                   ShortestDecimal(100 * options.level), " % intervals."),
       absl::StrFormat(
           "Seeds and examples, each alone, so that noise shifts one of %g by at most a quarter "
           "of ± %g: true scores with a standard deviation of %g points, seeds of %g, and %g %% of "

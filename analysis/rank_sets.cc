@@ -26,6 +26,11 @@ namespace {
 
 constexpr size_t kSampleMin = 3;  // benchmarks
 
+using StudentsT = boost::math::students_t_distribution<
+    double, boost::math::policies::policy<
+                boost::math::policies::domain_error<boost::math::policies::ignore_error>,
+                boost::math::policies::overflow_error<boost::math::policies::ignore_error>>>;
+
 std::vector<double> AveragesOf(const ScoreTable& table, const BenchmarkGroup& group,
                                const std::vector<size_t>& approaches) {
   std::vector<double> averages;
@@ -50,7 +55,15 @@ struct OrderedPair {
 class RankTest {
  public:
   RankTest(const RankEstimate& estimate, const RankSetOptions& options)
-      : values_(estimate.values), count_(estimate.values.size()), level_(options.level) {
+      : values_(estimate.values),
+        count_(estimate.values.size()),
+        level_(options.level),
+        degrees_(estimate.degrees) {
+    double largest = 0;
+    for (const double value : values_) {
+      largest = std::max(largest, std::abs(value));
+    }
+    nothing_ = kSumError * largest;
     errors_.resize(count_ * count_);
     for (size_t j = 0; j < count_; ++j) {
       for (size_t k = 0; k < count_; ++k) {
@@ -58,48 +71,40 @@ class RankTest {
         for (const std::vector<double>& factor : estimate.factors) {
           variance += (factor[j] - factor[k]) * (factor[j] - factor[k]);
         }
-        errors_[j * count_ + k] = std::sqrt(variance);
+        const double error = std::sqrt(variance);
+        errors_[j * count_ + k] = error > nothing_ ? error : 0;
       }
     }
-    const auto draws = static_cast<size_t>(options.draws);
-    noise_.resize(draws * count_);
-    Random random(options.seed, "rank-sets");
-    for (size_t r = 0; r < draws; ++r) {
-      double* row = noise_.data() + r * count_;
-      for (const std::vector<double>& factor : estimate.factors) {
-        const double g = random.Normal();
-        for (size_t j = 0; j < count_; ++j) {
-          row[j] += g * factor[j];
-        }
-      }
-      // Errors estimated from few units: Student's t, the same divisor for all (Dunnett, 1955).
-      double squares = 0;
-      for (size_t d = 0; d < static_cast<size_t>(estimate.degrees); ++d) {
-        const double g = random.Normal();
-        squares += g * g;
-      }
-      const double scale = estimate.degrees > 0 ? std::sqrt(estimate.degrees / squares) : 1;
-      for (size_t j = 0; j < count_; ++j) {
-        row[j] *= scale;
-      }
+    if (degrees_ == 0) {
+      Draw(estimate, options);
     }
   }
 
   double error(size_t j, size_t k) const { return errors_[j * count_ + k]; }
+  // The difference of two values; 0 where only the order of a sum may have made it.
+  double difference(size_t j, size_t k) const {
+    const double difference = values_[j] - values_[k];
+    return std::abs(difference) > nothing_ ? difference : 0;
+  }
 
   // Which of all ordered pairs that hold one of `about` (nothing: any) are shown to be in order, by
   // better * count + worse.
   std::vector<bool> Shown(std::optional<size_t> about) const {
     std::vector<OrderedPair> open;
+    std::vector<bool> shown(count_ * count_, false);
     for (size_t j = 0; j < count_; ++j) {
       for (size_t k = 0; k < count_; ++k) {
+        if (j == k || (about.has_value() && *about != j && *about != k)) {
+          continue;
+        }
         const double se = error(j, k);
-        if (j != k && se > 0 && (!about.has_value() || *about == j || *about == k)) {
-          open.push_back({j, k, (values_[j] - values_[k]) / se, se});
+        if (se > 0) {
+          open.push_back({j, k, difference(j, k) / se, se});
+        } else {
+          shown[j * count_ + k] = difference(j, k) > 0;
         }
       }
     }
-    std::vector<bool> shown(count_ * count_, false);
     while (!open.empty()) {
       const double critical = CriticalValue(open);
       const auto rejected = std::stable_partition(
@@ -116,8 +121,29 @@ class RankTest {
   }
 
  private:
-  // The quantile at the level of the largest difference of noise over the pairs.
+  void Draw(const RankEstimate& estimate, const RankSetOptions& options) {
+    const auto draws = static_cast<size_t>(options.draws);
+    noise_.resize(draws * count_);
+    Random random(options.seed, "rank-sets");
+    for (size_t r = 0; r < draws; ++r) {
+      double* row = noise_.data() + r * count_;
+      for (const std::vector<double>& factor : estimate.factors) {
+        const double g = random.Normal();
+        for (size_t j = 0; j < count_; ++j) {
+          row[j] += g * factor[j];
+        }
+      }
+    }
+  }
+
+  // With errors that are known, the quantile at the level of the largest difference of noise over
+  // the pairs. Errors estimated from few units are each pair's own, with its own luck, which draws
+  // with the estimated errors do not have: Student's t, by Bonferroni and Holm.
   double CriticalValue(const std::vector<OrderedPair>& pairs) const {
+    if (degrees_ > 0) {
+      return boost::math::quantile(boost::math::complement(
+          StudentsT(degrees_), (1 - level_) / static_cast<double>(pairs.size())));
+    }
     std::vector<double> largest(noise_.size() / count_);
     for (size_t r = 0; r < largest.size(); ++r) {
       const double* row = noise_.data() + r * count_;
@@ -139,6 +165,8 @@ class RankTest {
   const std::vector<double>& values_;
   size_t count_;
   double level_;
+  double degrees_;
+  double nothing_ = 0;  // differences and errors up to this are none
   std::vector<double> errors_;
   std::vector<double> noise_;  // draw by draw
 };
@@ -154,25 +182,23 @@ RankSet SetOf(const std::vector<bool>& shown, size_t approach, size_t count) {
 
 double TwoSided(double t, double degrees) {
   if (degrees > 0) {
-    return 2 * boost::math::cdf(boost::math::complement(
-                   boost::math::students_t_distribution<double>(degrees), std::abs(t)));
+    return 2 * boost::math::cdf(boost::math::complement(StudentsT(degrees), std::abs(t)));
   }
   return std::erfc(std::abs(t) / std::sqrt(2.0));
 }
 
 void AddNeighbours(const RankEstimate& estimate, const RankTest& test, RankSets& sets) {
-  sets.order.resize(estimate.values.size());
-  std::iota(sets.order.begin(), sets.order.end(), size_t{0});
-  std::stable_sort(sets.order.begin(), sets.order.end(),
-                   [&](size_t x, size_t y) { return estimate.values[x] > estimate.values[y]; });
+  for (const std::vector<size_t>& tied : TiedGroups(estimate.values)) {
+    sets.order.insert(sets.order.end(), tied.begin(), tied.end());
+  }
   for (size_t i = 0; i + 1 < sets.order.size(); ++i) {
     const size_t above = sets.order[i];
     const size_t below = sets.order[i + 1];
     const double error = test.error(above, below);
-    sets.neighbour_p.push_back(
-        error > 0
-            ? TwoSided((estimate.values[above] - estimate.values[below]) / error, estimate.degrees)
-            : 1);
+    const double difference = test.difference(above, below);
+    sets.neighbour_p.push_back(error > 0         ? TwoSided(difference / error, estimate.degrees)
+                               : difference != 0 ? 0
+                                                 : 1);
   }
   sets.neighbour_p_holm = HolmAdjusted(sets.neighbour_p);
 }
@@ -237,7 +263,7 @@ absl::StatusOr<RankEstimate> EstimateOverExamples(const ScoreTable& table,
                                                   const std::vector<ExampleTable>& examples,
                                                   std::optional<ExampleUnit> unit) {
   RankEstimate estimate;
-  estimate.values = AveragesOf(table, group, approaches);
+  estimate.values = AveragesOf(table.Oriented(), group, approaches);
   estimate.unit = "test examples";
   const auto benchmarks = static_cast<double>(group.benchmarks.size());
   for (const size_t benchmark : group.benchmarks) {
@@ -252,9 +278,14 @@ absl::StatusOr<RankEstimate> EstimateOverExamples(const ScoreTable& table,
     const ExampleClusters clusters = ClustersOf(scores->places, scores->examples, unit);
     const auto groups = static_cast<double>(clusters.count);
     const auto count = static_cast<double>(scores->examples);
-    // Scores are shares; the table's are percent.
+    const std::optional<double> full_score = table.full_score(benchmark);
+    if (!full_score.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "resolve: per-example scores are shares, and the scale of \"", name,
+          "\" does not begin at 0: ", ScaleText(table.benchmarks()[benchmark].metric.scale)));
+    }
     const double weight =
-        100 / (benchmarks * count) * std::sqrt(groups / std::max(1.0, groups - 1));
+        *full_score / (benchmarks * count) * std::sqrt(groups / std::max(1.0, groups - 1));
     const size_t first = estimate.factors.size();
     estimate.factors.resize(first + clusters.count, std::vector<double>(approaches.size(), 0.0));
     for (size_t i = 0; i < approaches.size(); ++i) {

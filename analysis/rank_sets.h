@@ -45,8 +45,9 @@ absl::StatusOr<RankEstimate> EstimateFromErrors(const ScoreTable& table,
                                                 const std::vector<size_t>& approaches,
                                                 const ScoreTable& errors);
 // Averages over these very benchmarks, whose test examples are a sample, drawn in clusters (by
-// `unit`, as ClustersOf takes it) and paired over approaches. `examples` has a table for each
-// benchmark. InvalidArgument names what is missing.
+// `unit`, as ClustersOf takes it) and paired over approaches. `table` is not oriented, and its
+// scores are shares (ScoreTable::full_score); `examples` has a table for each benchmark.
+// InvalidArgument names what is missing.
 absl::StatusOr<RankEstimate> EstimateOverExamples(const ScoreTable& table,
                                                   const BenchmarkGroup& group,
                                                   const std::vector<size_t>& approaches,
@@ -81,8 +82,9 @@ inline constexpr size_t kRankedMax = 1000;
 
 // Step-down confidence sets for ranks by pairwise differences in units of their standard errors
 // (Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 2024; two-sided, as the R
-// package csranks). InvalidArgument for a level not in (0, 1), draws not in [100, 1'000'000], and
-// more than kRankedMax approaches.
+// package csranks). Critical values come from draws where the errors are known, and from Student's
+// t with Holm's correction where each pair's error is estimated from few units. InvalidArgument for
+// a level not in (0, 1), draws not in [100, 1'000'000], and more than kRankedMax approaches.
 absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
                                          const RankSetOptions& options);
 

@@ -328,11 +328,24 @@ std::optional<ScoreRange> ScoreTable::range(size_t benchmark) const {
   if (sign(benchmark) < 0) {
     return std::nullopt;
   }
+  const double full = *full_score(benchmark);
+  const absl::Span<const ScoreCell> cells = column(benchmark);
+  const bool is_share = std::none_of(cells.begin(), cells.end(), [full](const ScoreCell& cell) {
+    return cell.state == CellState::kValue && (cell.value < 0 || cell.value > full);
+  });
+  return is_share ? std::optional(ScoreRange{0, full}) : std::nullopt;
+}
+
+std::optional<double> ScoreTable::full_score(size_t benchmark) const {
+  if (benchmarks_[benchmark].metric.scale.kind != Scale::Kind::kUnstated) {
+    const std::optional<ScoreRange> limits = range(benchmark);
+    return limits.has_value() && limits->low == 0 ? std::optional(limits->high) : std::nullopt;
+  }
   const absl::Span<const ScoreCell> cells = column(benchmark);
   const bool is_percent = std::any_of(cells.begin(), cells.end(), [](const ScoreCell& cell) {
     return cell.state == CellState::kValue && cell.value > 1;
   });
-  return ScoreRange{0, is_percent ? 100.0 : 1.0};
+  return is_percent ? 100 : 1;
 }
 
 int ScoreTable::decimals(size_t benchmark) const {

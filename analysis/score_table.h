@@ -143,9 +143,12 @@ class ScoreTable {
   }
   void SetReference(size_t approach) { approaches_[approach].is_reference = true; }
   // Between what the scores of a column can lie; nothing for a scale without limits. Where no scale
-  // is stated: nothing where less is better, since errors and losses have no worst score; else 0 to
-  // 100 if any score of the column is above 1, and 0 to 1 if none is.
+  // is stated: nothing where less is better, since errors and losses have no worst score, and where
+  // a score lies beyond them; else from 0 to full_score.
   std::optional<ScoreRange> range(size_t benchmark) const;
+  // What a share of 1 is on a benchmark: the upper end of a stated scale from 0 on, nothing on
+  // others. Where none is stated: 100 if any score of the column is above 1, else 1.
+  std::optional<double> full_score(size_t benchmark) const;
   // The digits after the point that tell a column's scores apart: four where none is beyond 1, two
   // on any other scale.
   int decimals(size_t benchmark) const;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/notes.h"
+#include "analysis/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -158,7 +159,12 @@ TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after)
                          " before, ", CellText(y, after.decimals(b_after)), " after"));
       }
     }
+    const size_t begin = difference.flips.size();
     AddFlips(benchmark, moves, sign, difference);
+    const int decimals = std::max(before.decimals(b), after.decimals(b_after));
+    for (size_t i = begin; i < difference.flips.size(); ++i) {
+      difference.flips[i].decimals = decimals;
+    }
   }
   return difference;
 }
@@ -175,10 +181,12 @@ Table DifferenceTable(const TableDifference& difference, const std::string& befo
                    {"second", "ahead after"},           {"second_before", "its score before", true},
                    {"second_after", "after", true},     {"cause", "moved by"}};
   for (const Flip& flip : difference.flips) {
-    table.rows.push_back({TextCell(flip.benchmark), TextCell(flip.first),
-                          NumberCell(flip.first_before), NumberCell(flip.first_after),
-                          TextCell(flip.second), NumberCell(flip.second_before),
-                          NumberCell(flip.second_after), TextCell(CauseText(flip))});
+    const auto score = [&flip](double value) {
+      return NumberCell(value, Fixed(value, flip.decimals));
+    };
+    table.rows.push_back({TextCell(flip.benchmark), TextCell(flip.first), score(flip.first_before),
+                          score(flip.first_after), TextCell(flip.second), score(flip.second_before),
+                          score(flip.second_after), TextCell(CauseText(flip))});
   }
   if (difference.flips.empty()) {
     table.notes.emplace_back("No two approaches changed order on any benchmark.");

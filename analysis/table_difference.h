@@ -25,6 +25,7 @@ struct Flip {
   double second_before = 0;
   double first_after = 0;
   double second_after = 0;
+  int decimals = 2;  // that tell the scores of the benchmark apart
   Cause cause = Cause::kBothTogether;
 };
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/notes.h"
 #include "analysis/score_table.h"
+#include "base/decimal.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client/client.h"
@@ -142,7 +143,14 @@ absl::StatusOr<analysis::Table> BySize(const CurveFlags& flags, const analysis::
 absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
   CONCUR_ASSIGN_OR_RETURN(flags.options.coefficient, analysis::ParseCoefficient(flags.coefficient));
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> interval,
+                          BootstrapOf(flags.interval));
   flags.options.seed = flags.interval.seed;
+  if (interval.has_value()) {
+    flags.options.level = interval->level;
+  }
+  const std::string central =
+      absl::StrCat("the range of the central ", ShortestDecimal(flags.options.level * 100), " %");
   if (flags.by != "approaches" && flags.by != "size" && flags.by != "budget" &&
       flags.by != "best") {
     return absl::InvalidArgumentError(
@@ -160,12 +168,13 @@ absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
   if (flags.by == "approaches") {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CurvePoint> points,
                             analysis::ApproachCurve(table, flags.options));
-    return PrintTable(analysis::CurveTable(
-                          points, names, flags.options, "approaches",
-                          "Concurrence by number of approaches: mean over subsets, and the range "
-                          "of the central 95 %",
-                          analysis::ChoiceNotes(table.benchmarks())),
-                      flags.format, context);
+    return PrintTable(
+        analysis::CurveTable(points, names, flags.options, "approaches",
+                             absl::StrCat("Concurrence by number of approaches: mean over subsets, "
+                                          "and ",
+                                          central),
+                             analysis::ChoiceNotes(table.benchmarks())),
+        flags.format, context);
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::SettingScores scores, analysis::GroupSettings(table));
   if (flags.by == "best") {
@@ -176,8 +185,9 @@ absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
                           analysis::BudgetCurve(scores, flags.options));
   return PrintTable(
       analysis::CurveTable(points, names, flags.options, "settings",
-                           "Concurrence by tuning budget: mean over draws of so many settings, "
-                           "and the range of the central 95 %",
+                           absl::StrCat("Concurrence by tuning budget: mean over draws of so many "
+                                        "settings, and ",
+                                        central),
                            {analysis::kBestOnTestNote}),
       flags.format, context);
 }

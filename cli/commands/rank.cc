@@ -127,7 +127,7 @@ absl::StatusOr<std::optional<analysis::RankEstimate>> RankEstimateOf(
       return absl::InvalidArgumentError(
           "--resolve examples: needs a sweep, or --examples DIR with --scores");
     }
-    estimate = analysis::EstimateOverExamples(table.Oriented(), group, approaches,
+    estimate = analysis::EstimateOverExamples(table, group, approaches,
                                               analysis::MeansOverRuns(runs), unit);
   } else {
     return absl::InvalidArgumentError(

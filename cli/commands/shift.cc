@@ -136,15 +136,17 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(
       const std::vector<analysis::ExampleTable> examples,
       LoadExampleTables(flags, opened.has_value() ? &opened->study : nullptr, to, context));
-  const double full_score = flags.unit == "share" ? 1 : 100;
+  const analysis::ScoreIntervalOptions of_scores = {
+      .level = flags.interval.level.value_or(0) > 0 ? *flags.interval.level : 0.95,
+      .full_score = options.full_score,
+      .unit = unit};
   if (!examples.empty()) {
-    options.from_errors = analysis::ScoreErrors(examples, table, flags.from, full_score, unit);
+    options.from_errors = analysis::ScoreErrors(examples, table, flags.from, of_scores);
   }
   CONCUR_ASSIGN_OR_RETURN(std::vector<analysis::ShiftFit> fits,
                           analysis::FitShift(table, flags.from, to, options));
   if (!examples.empty()) {
-    const double level = flags.interval.level.value_or(0) > 0 ? *flags.interval.level : 0.95;
-    CONCUR_RETURN_IF_ERROR(analysis::AddScoreIntervals(examples, full_score, level, unit, fits));
+    CONCUR_RETURN_IF_ERROR(analysis::AddScoreIntervals(examples, table, of_scores, fits));
   }
   if (flags.format == "svg") {
     context.out << analysis::ShiftSvg(fits);
@@ -177,8 +179,10 @@ void AddShiftCommand(Command& app, CommandContext& context) {
   command->AddOption("--scale", flags->scale, "Of the line: linear, probit or logit")
       ->ShowDefault();
   command
-      ->AddOption("--unit", flags->unit,
-                  "Of the scores: percent or share (default: percent if any is above 1)")
+      ->AddOption(
+          "--unit", flags->unit,
+          "Of the scores: percent or share (default: their stated scale; without one percent if "
+          "any of a column is above 1)")
       ->TypeName("UNIT");
   command
       ->AddOption("--exclude", flags->exclude,

@@ -23,6 +23,7 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ScoreTable ParseFit(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
@@ -43,6 +44,32 @@ TEST(FitTest, ALineIsRecovered) {
   EXPECT_NEAR(*fit.r_squared, 1, 1e-14);
   EXPECT_NEAR(*fit.mean_gap, -25, 1e-12);
   EXPECT_EQ(fit.n, 3);
+}
+
+TEST(FitTest, OtherColumnsDoNotChangeTheUnit) {
+  // A column of perplexities made shares from 0 to 1 percents.
+  FitOptions options;
+  options.scale = FitScale::kProbit;
+  const ShiftFit alone = FitOf("system,X,Y\na,.5,.4\nb,.6,.7\nc,.9,.8\n", options);
+  const ShiftFit beside = FitOf("system,X,Y,PPL\na,.5,.4,30\nb,.6,.7,20\nc,.9,.8,48\n", options);
+  EXPECT_EQ(*beside.slope, *alone.slope);
+  EXPECT_EQ(beside.full_score, 1);
+}
+
+TEST(FitTest, IntervalsOfScoresAreInTheirUnit) {
+  const std::string csv = "system,X,Y\na,.5,.4\nb,.6,.7\n";
+  std::vector<ShiftFit> fits = {FitOf(csv)};
+  ExampleTable x;
+  x.benchmark = "X";
+  x.approaches = {"a"};
+  x.examples = 10;
+  x.values = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0};
+  ASSERT_OK(AddScoreIntervals({x}, ParseFit(csv), {}, fits));
+  EXPECT_NEAR(fits[0].systems[1].from_interval->low, ClopperPearson(5, 10, 0.95)->low, 1e-12);
+  EXPECT_NEAR(*ScoreErrors({x}, ParseFit(csv), "X", {})[0], std::sqrt(.25 / 9), 1e-12);
+  const std::string text = WriteShift(fits, TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr("scores with 95 % intervals from their examples"));
+  EXPECT_THAT(text, Not(HasSubstr("bootstrap"))) << "no line was drawn";
 }
 
 TEST(FitTest, RanksAreSharedByTiesAndDeltaIsTheRise) {
@@ -184,6 +211,7 @@ TEST(FitTest, BandsAreNarrowestInTheMiddleAndHoldTheLine) {
 }
 
 TEST(FitTest, ScoreIntervalsAreClopperPearsonOrStudentsT) {
+  const ScoreTable table = ParseFit("system,X,Y\na,50,40\nb,60,70\n");
   std::vector<ShiftFit> fits = {FitOf("system,X,Y\na,50,40\nb,60,70\n")};
   ExampleTable x;
   x.benchmark = "X";
@@ -193,7 +221,7 @@ TEST(FitTest, ScoreIntervalsAreClopperPearsonOrStudentsT) {
   ExampleTable y = x;
   y.benchmark = "Y";
   y.values[0] = 0.5;
-  ASSERT_OK(AddScoreIntervals({x, y}, 100, 0.95, std::nullopt, fits));
+  ASSERT_OK(AddScoreIntervals({x, y}, table, {}, fits));
   const FittedSystem& a = fits[0].systems[1];
   ASSERT_EQ(a.name, "a");
   EXPECT_NEAR(a.from_interval->low, 100 * ClopperPearson(5, 10, 0.95)->low, 1e-12);
@@ -204,7 +232,7 @@ TEST(FitTest, ScoreIntervalsAreClopperPearsonOrStudentsT) {
   for (const TableFormat format : {TableFormat::kText, TableFormat::kLatex}) {
     EXPECT_THAT(WriteShift(fits, format), HasSubstr("50.00 " + IntervalText(*a.from_interval, 2)));
   }
-  EXPECT_THAT(AddScoreIntervals({x}, 100, 2, std::nullopt, fits),
+  EXPECT_THAT(AddScoreIntervals({x}, table, {.level = 2}, fits),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("level")));
 }
 

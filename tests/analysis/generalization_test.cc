@@ -17,6 +17,7 @@ namespace concur::analysis {
 namespace {
 
 using ::concur::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -101,6 +102,31 @@ TEST(GeneralizationTest, RanksShareTiesAndLeaveOutTheIncomplete) {
   EXPECT_THAT(order, ElementsAre("1twin", "1high", "3low", "0hole"));
   EXPECT_EQ(*ranking.approaches[0].gain, 15);
   EXPECT_FALSE(ranking.approaches[3].gain.has_value());
+}
+
+TEST(GeneralizationTest, SumsInAnotherOrderTie) {
+  const ScoreTable table = ParseGeneralization("a,x,y,z\nm,.1,.2,.3\nn,.3,.2,.1\no,.2,.3,.1\n");
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking,
+                       RankByAverage(table, GroupsByGoal(table), std::nullopt));
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(ranking.approaches[i].rank, 1);
+    EXPECT_EQ(ranking.approaches[i].approach, i);
+  }
+}
+
+TEST(GeneralizationTest, AnAverageThatIsTooLargeIsRefused) {
+  const ScoreTable table = ParseGeneralization("a,x,y,z\nm,1e308,1e308,1\nn,1,2,3\n");
+  EXPECT_THAT(RankByAverage(table, GroupsByGoal(table), std::nullopt),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("group all: the average of \"m\" is too large")));
+}
+
+TEST(GeneralizationTest, AveragesThatMixScalesSaySo) {
+  const ScoreTable table = ParseGeneralization("a,x,y\n#scale,percent,\nm,71,.7\nn,60,.5\n");
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking,
+                       RankByAverage(table, GroupsByGoal(table), std::nullopt));
+  EXPECT_THAT(GeneralizationTable(table, ranking).notes,
+              Contains(HasSubstr("mix scores of several scales: fraction, percent")));
 }
 
 TEST(GeneralizationTest, GroupsAreNamesPatternsAndTags) {

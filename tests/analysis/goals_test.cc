@@ -66,6 +66,14 @@ TEST(GoalsTest, ErrorsWithoutAStatedScaleHaveNoCeiling) {
   EXPECT_THAT(FlagBenchmarks(table.Oriented()), IsEmpty());
 }
 
+TEST(GoalsTest, AScoreBeyondAGuessedScaleLeavesNone) {
+  // A missing Elo rating was given 0 to 100, and its bounds passed for exact.
+  const ScoreTable table = ParseGoals("approach,elo,loss,acc\na,1000,-5,70\nb,1300,-2,90\n");
+  EXPECT_FALSE(table.range(0).has_value());
+  EXPECT_FALSE(table.range(1).has_value());
+  EXPECT_EQ(table.range(2)->high, 100);
+}
+
 TEST(GoalsTest, ScoresUpToOneHaveFourDecimals) {
   // Ranks 1 and 2 had "0.93" both.
   const ScoreTable table = ParseGoals(
