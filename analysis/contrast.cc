@@ -194,10 +194,13 @@ Table ContrastTable(const ScoreTable& table, const GroupContrast& contrast,
                     ForPrograms("high"),
                     {"p_value", "p", true, 4},
                     {"p_value_holm", "p (Holm)", true, 4}};
+  bool is_flat = false;
   for (const PairContrast& pair : contrast.pairs) {
     TableCell difference = SignedCell(pair.difference);
     if (pair.interval.has_value()) {
-      absl::StrAppend(&difference.text, " ", IntervalText(*pair.interval, 2));
+      absl::StrAppend(&difference.text, " ", IntervalText(*pair.interval, 2),
+                      DaggerOf(pair.interval));
+      is_flat = is_flat || !DaggerOf(pair.interval).empty();
     }
     result.rows.push_back(
         {TextCell(table.benchmarks()[pair.a].name), TextCell(table.benchmarks()[pair.b].name),
@@ -205,7 +208,18 @@ Table ContrastTable(const ScoreTable& table, const GroupContrast& contrast,
          std::move(difference), LowCell(pair.interval), HighCell(pair.interval),
          NumberCell(pair.p_value), NumberCell(pair.p_value_holm)});
   }
-  result.notes = ChoiceNotes(table.benchmarks());
+  if (is_flat) {
+    result.notes.emplace_back(
+        "† all replicates agree: resampling cannot show the uncertainty, and p says nothing");
+  }
+  if (const std::string few =
+          FewApproachesWarning(std::min(contrast.first_count, contrast.second_count));
+      !few.empty()) {
+    result.notes.push_back(absl::StrCat("intervals: a group has ", few));
+  }
+  for (std::string& choice : ChoiceNotes(table.benchmarks())) {
+    result.notes.push_back(std::move(choice));
+  }
   return result;
 }
 

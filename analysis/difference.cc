@@ -143,6 +143,11 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
     differences[q].interval = interval.interval;
     differences[q].p_value = SignPValue(of_query);
     differences[q].warning = interval.warning;
+    if (const std::string few =
+            FewApproachesWarning(std::min(differences[q].n_first, differences[q].n_second));
+        interval.interval.has_value() && !few.empty()) {
+      absl::StrAppend(&differences[q].warning, interval.warning.empty() ? "" : "; ", few);
+    }
   }
   return differences;
 }

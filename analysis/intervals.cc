@@ -34,6 +34,13 @@ absl::Status CheckLevel(double level) {
 
 }  // namespace
 
+std::string FewApproachesWarning(int64_t approaches) {
+  return approaches < kIntervalApproachesMin
+             ? absl::StrCat("fewer than ", kIntervalApproachesMin,
+                            " approaches: may be too short, see docs/statistics.md")
+             : "";
+}
+
 Moments ComputeMoments(absl::Span<const double> values) {
   Moments moments;
   moments.n = static_cast<int64_t>(values.size());

@@ -27,6 +27,11 @@ inline std::string DaggerOf(const std::optional<Interval>& interval) {
   return interval.has_value() && interval->low == interval->high ? "†" : "";
 }
 
+// Below so many approaches, intervals over approaches are too short (docs/coverage.md).
+inline constexpr int64_t kIntervalApproachesMin = 15;
+// Says so; "" for enough of them.
+std::string FewApproachesWarning(int64_t approaches);
+
 // Mean and sample standard deviation (divisor n - 1), summed in the order given.
 struct Moments {
   int64_t n = 0;

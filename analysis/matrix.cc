@@ -29,10 +29,9 @@ void AddFewApproachesWarning(const Families& families, MatrixPair& pair) {
                     "fewer than 5 families of like size: may be too short");
     return;
   }
-  if (pair.interval.has_value() && pair.correlation.n < kIntervalApproachesMin) {
-    absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", "fewer than ",
-                    kIntervalApproachesMin,
-                    " approaches: may be too short, see docs/statistics.md");
+  if (const std::string few = FewApproachesWarning(pair.correlation.n);
+      pair.interval.has_value() && !few.empty()) {
+    absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", few);
   }
 }
 

@@ -96,10 +96,6 @@ struct ConcurrenceMatrix {
 // More benchmarks than this make more pairs than anyone can read or memory should hold.
 inline constexpr size_t kMatrixBenchmarksMax = 2000;
 
-// Pairs with fewer approaches get a warning on their interval: below this, simulated intervals of
-// strongly concurring benchmarks missed the truth too often (docs/statistics.md).
-inline constexpr int64_t kIntervalApproachesMin = 15;
-
 // Computes all pairs, of oriented scores: a positive coefficient means agreement on what is better,
 // whatever the benchmarks' goals. A pair without a defined coefficient says why; it is not an
 // error. InvalidArgument for a families tag that no approach carries, when the table has more than

@@ -111,11 +111,12 @@ absl::StatusOr<StratifiedPrediction> PredictByStrata(
   result.covered = covered / static_cast<double>(new_examples.size());
   if (covered > 0) {
     result.predicted = 100 * sum / covered;
-    if (has_spread) {
+    if (has_spread && variance > 0) {
       const double half = 100 * std::sqrt(variance) / covered *
                           boost::math::quantile(boost::math::complement(
                               boost::math::normal_distribution<double>(), (1 - level) / 2));
-      result.interval = Interval{*result.predicted - half, *result.predicted + half};
+      result.interval = Interval{std::max(0.0, *result.predicted - half),
+                                 std::min(100.0, *result.predicted + half)};
     }
   }
   return result;

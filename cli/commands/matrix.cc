@@ -203,9 +203,16 @@ absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags
     }
     options.differences.push_back({names[0], names[1], names[2], names[3]});
   }
-  if (!options.differences.empty() && context.output == OutputMode::kCsv) {
+  if ((!options.differences.empty() || options.influences > 0 || options.swaps) &&
+      (context.output == OutputMode::kCsv || !flags.format.empty())) {
     return absl::InvalidArgumentError(
-        "--difference: CSV has no place for differences; use -o json or -o jsonl");
+        "--difference, --influences and --swaps: expected text, -o json or -o jsonl; CSV and "
+        "--format "
+        "have no place for them");
+  }
+  if (options.bounds && !flags.format.empty()) {
+    return absl::InvalidArgumentError(
+        "--bounds: expected text or -o; --format has no place for bounds");
   }
   return options;
 }
