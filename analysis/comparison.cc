@@ -240,6 +240,21 @@ double AllSignsPValue(const std::vector<double>& sums) {
   return static_cast<double>(as_far) / static_cast<double>(choices);
 }
 
+// At least the share of all choices of signs whose sum is as far from 0 as that of all plus: less
+// than c times that of a normal variable of the same variance, c = 1 / (4 P(Z >= sqrt 2)), for
+// either end (Bentkus and Dzindzalieta, Bernoulli 2015). Tells how small a share is that no draw
+// has met, which otherwise would depend on their number.
+double SignsBound(const std::vector<double>& sums) {
+  const double observed = std::abs(std::accumulate(sums.begin(), sums.end(), 0.0));
+  double squares = 0;
+  for (const double sum : sums) {
+    squares += sum * sum;
+  }
+  const auto normal_above = [](double z) { return std::erfc(z / std::sqrt(2.0)) / 2; };
+  const double factor = 1 / (4 * normal_above(std::sqrt(2.0)));
+  return 2 * factor * normal_above(std::max(0.0, observed - kEqualPercent) / std::sqrt(squares));
+}
+
 // What one way to cluster the examples says about every pair.
 class PairTests {
  public:
@@ -271,7 +286,8 @@ class PairTests {
         differences.begin(), differences.end(),
         [&](double difference) { return std::abs(difference) >= observed - kEqualPercent; });
     // The observation counts as a permutation (Davison and Hinkley, 1997, § 4.2).
-    return static_cast<double>(as_far + 1) / static_cast<double>(differences.size() + 1);
+    const double p = static_cast<double>(as_far + 1) / static_cast<double>(differences.size() + 1);
+    return as_far == 0 ? std::min(p, SignsBound(sums)) : p;
   }
 
  private:

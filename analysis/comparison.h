@@ -44,7 +44,7 @@ struct PairedComparison {
   double difference = 0;             // mean_a - mean_b
   std::optional<Interval> interval;  // of the difference, percentile bootstrap over clusters
   // Two-sided, of the paired permutation test: the share of ways to swap the two approaches,
-  // cluster by cluster, that differ by at least as much.
+  // cluster by cluster, that differ by at least as much; where no draw does, a bound of that share.
   double p_value = 1;
   // The same as if examples were independent; differs where clusters are not single examples.
   std::optional<Interval> question_interval;

@@ -20,6 +20,18 @@
 namespace concur {
 namespace {
 
+// That workers were drained, and how they work again; "" for none.
+std::string DrainedText(const std::vector<std::string>& names) {
+  if (names.empty()) {
+    return "";
+  }
+  return absl::StrCat("; ", *std::min_element(names.begin(), names.end()),
+                      names.size() == 1
+                          ? " is drained"
+                          : absl::StrCat(" and ", names.size() - 1, " more are drained"),
+                      ", also after a restart, until `concur worker drain NAME --undo`");
+}
+
 // What to install on a worker that lacks this label of an environment.
 std::string EnvironmentRemedy(absl::string_view label) {
   absl::ConsumePrefix(&label, kEnvironmentLabelPrefix);
@@ -238,10 +250,14 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
   uint32_t reserved = 0;  // for jobs with more GPUs
   uint32_t draining = 0;
   uint32_t quarantined = 0;
+  std::vector<std::string> drained;  // by a user; they stay so over restarts
   uint32_t fits_free = 0;
   uint32_t fits_empty = 0;
   uint32_t has_time = 0;
   for (const auto& [name, worker] : workers_) {
+    if (worker->drain_asked) {
+      drained.push_back(name);
+    }
     if (worker->lost) {
       continue;
     }
@@ -276,7 +292,7 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
   if (live == 0) {
     return absl::StrCat("waits for a worker: none is live",
                         draining > 0 ? absl::StrCat(" (", draining, " draining)") : "",
-                        "; it needs ", needs, aside);
+                        "; it needs ", needs, aside, DrainedText(drained));
   }
   if (labeled == 0) {
     return absl::StrCat(ExplainLabels(workers_, now_, labels), aside);

@@ -429,7 +429,10 @@ MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
   const auto owner =
       std::find_if(sweep.benchmarks.begin(), sweep.benchmarks.end(),
                    [&](const BenchmarkSpec& other) { return other.metric == metric; });
-  return owner == sweep.benchmarks.end() ? MetricMeaning() : owner->meaning;
+  if (owner != sweep.benchmarks.end()) {
+    return owner->meaning;
+  }
+  return {UsuallyMinimized(metric) ? Goal::kMinimize : Goal::kMaximize, Scale()};
 }
 
 std::string ValidationName(absl::string_view benchmark) {

@@ -220,7 +220,8 @@ void AddWorkerCommands(Command& app, CommandContext& context) {
   AddWorker(group, context, "get", "One worker", std::make_shared<WorkerFlags>(), GetWorker);
   const auto flags = std::make_shared<WorkerFlags>();
   Command* drain = AddWorker(group, context, "drain",
-                             "Let it finish what runs, and take nothing new", flags, Drain);
+                             "Let it finish what runs, and take nothing new, also after a restart",
+                             flags, Drain);
   drain->Footer("Examples:\n  concur worker drain node-7\n  concur worker drain node-7 --undo");
   drain->AddFlag("--undo", flags->undo, "Take work again; also ends a quarantine");
 }

@@ -164,6 +164,23 @@ TEST(SweepTableTest, AMetricHasTheGoalOfTheBenchmarkWhoseOwnItIs) {
   EXPECT_EQ(table.Minimized(), (std::vector<std::string>{"x", "y"}));
 }
 
+TEST(SweepTableTest, AMetricThatNoBenchmarkStatesIsMinimizedIfItsNameSaysSo) {
+  // --metric mae showed the worst setting of each approach, without a word.
+  SweepSpec spec = TwoApproaches();
+  spec.benchmarks[0].format = DataFormat::kFile;
+  spec.benchmarks[0].metric = "mse";
+  spec.benchmarks[0].meaning.goal = Goal::kMinimize;
+  std::vector<JobScore> scores = {ScoreOf("tuned", "x", "x", 0, 1, 0.9),
+                                  ScoreOf("tuned", "x", "x", 1, 1, 0.2)};
+  for (JobScore& score : scores) {
+    score.metric = "mae";
+  }
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
+                       SweepTable(spec, scores, {.select = "best"}));
+  EXPECT_EQ(table.cell(0, 0).value, 0.2);
+  EXPECT_EQ(table.Minimized(), std::vector<std::string>{"x"});
+}
+
 TEST(SweepTableTest, MetricsThatWorkersComputeArePercents) {
   SweepSpec spec = TwoApproaches();
   ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
