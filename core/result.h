@@ -69,6 +69,9 @@ struct Metric {
   friend bool operator==(const Metric&, const Metric&) = default;
 };
 
+// Beside exact_match and f1: how many questions have no prediction, where some have none.
+inline constexpr char kUnansweredMetric[] = "unanswered";
+
 // Why an attempt did not succeed. Names are stable: they stand in the database and in JSON.
 enum class FailureClass : uint8_t {
   kNone = 0,

@@ -20,6 +20,19 @@
 namespace concur {
 namespace {
 
+// That a system left questions out; "" when it answered all.
+std::string UnansweredText(const JobResult* result) {
+  if (result != nullptr) {
+    for (const Metric& metric : result->metrics) {
+      if (metric.name == kUnansweredMetric) {
+        return absl::StrCat("; ", metric.value, " of ", metric.examples,
+                            " questions have no prediction, and count as wrong");
+      }
+    }
+  }
+  return "";
+}
+
 // That workers were drained, and how they work again; "" for none.
 std::string DrainedText(const std::vector<std::string>& names) {
   if (names.empty()) {
@@ -393,7 +406,7 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("imported, not run here: ", view.result->message);
       }
       return absl::StrCat("succeeded in attempt ", record.attempt, " on worker ", view.worker,
-                          ExplainNoReuse(id));
+                          UnansweredText(view.result), ExplainNoReuse(id));
     case JobState::kFailed:
       return absl::StrCat("given up after attempt ", record.attempt, ", which ended as ",
                           FailureClassName(record.failure), " (", tally(),

@@ -128,6 +128,10 @@ absl::StatusOr<Scores> Scorer::Score(const Gold& gold, DataFormat format, const 
   scores.metrics = {
       {"exact_match", report.exact_match, report.n, interval_of(intervals.exact_match)},
       {"f1", report.f1, report.n, interval_of(intervals.f1)}};
+  if (report.missing > 0) {
+    scores.metrics.push_back(
+        {kUnansweredMetric, static_cast<double>(report.missing), report.n, std::nullopt});
+  }
   scores.examples = qa::PerExampleJsonLines(report);
   return scores;
 }

@@ -165,6 +165,15 @@ TEST_F(SubprocessExecutorTest, AnEvalJobReadsTheSystemAndIsScored) {
   EXPECT_THAT(ReadArtifact(result, ArtifactKind::kPredictions), HasSubstr("the France"));
 }
 
+TEST_F(SubprocessExecutorTest, QuestionsWithoutAPredictionAreCounted) {
+  JobOrder eval = Eval("echo '{\"q1\": \"the France\"}' > $2");
+  eval.system = transfer_.Add("weights\n");
+  const JobResult result = Run(eval);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  EXPECT_THAT(result.metrics, ElementsAre(IsMetric("exact_match", 50, 2), IsMetric("f1", 50, 2),
+                                          IsMetric("unanswered", 1, 2)));
+}
+
 TEST_F(SubprocessExecutorTest, AProgramWithItsOwnMetricsMayWriteExamples) {
   const std::string line = R"({"id": "a", "exact_match": 0, "f1": 0.25})";
   JobOrder eval = Eval(absl::StrCat("echo '{\"bleu\": 25}' > $3; echo '", line, "' > $5"));
@@ -217,7 +226,7 @@ TEST_F(SubprocessExecutorTest, TheWorstOfAQuestionsVariantsCounts) {
   const JobResult worst = Run(eval);
   ASSERT_TRUE(worst.succeeded) << worst.message;
   EXPECT_THAT(worst.metrics, ElementsAre(IsMetric("exact_match", 0, 1), IsMetric("f1", 0, 1)));
-  EXPECT_FALSE(worst.metrics[1].interval.has_value()) << "one question has no deviation";
+  EXPECT_EQ(worst.metrics[1].interval, worst.metrics[0].interval) << "of one wrong answer";
 }
 
 TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
