@@ -56,6 +56,7 @@ class OciImage {
 
   absl::Status Unpack() {
     CONCUR_ASSIGN_OR_RETURN(const TarReader reader, OpenTar(archive_));
+    CONCUR_ASSIGN_OR_RETURN(allowed_, BytesAllowed(limits_, archive_));
     archive_entry* entry = nullptr;
     size_t blobs = 0;
     for (;;) {
@@ -131,8 +132,8 @@ class OciImage {
         break;
       }
       bytes_ += got;
-      if (bytes_ > limits_.bytes_max) {
-        return BadImage(archive_, absl::StrCat("holds more than ", limits_.bytes_max, " bytes"));
+      if (bytes_ > allowed_) {
+        return BadImage(archive_, absl::StrCat("unpacks to more than ", allowed_, " bytes"));
       }
       if (limits_.is_canceled && limits_.is_canceled()) {
         return absl::CancelledError("stopped");
@@ -197,6 +198,7 @@ class OciImage {
   const std::string scratch_;
   const RootLimits limits_;
   int64_t bytes_ = 0;
+  int64_t allowed_ = 0;  // of bytes_
 };
 
 }  // namespace

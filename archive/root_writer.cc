@@ -25,8 +25,6 @@ namespace concur {
 namespace {
 
 constexpr size_t kReadBytes = size_t{256} * 1024;
-constexpr int64_t kFreeBytes = int64_t{64} << 20;
-constexpr int64_t kRatioMax = 100;
 constexpr int kFlags = ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_UNLINK |
                        ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT;
 constexpr char kWhiteout[] = ".wh.";
@@ -45,25 +43,22 @@ std::string QuotedName(absl::string_view name) {
   return absl::StrCat("entry \"", absl::Utf8SafeCEscape(name.substr(0, 200)), "\"");
 }
 
-// The name below the root, without "./" before and "/" behind; "" is the root itself.
+// The name below the root as the kernel reads it, without empty parts and "."; "" is the root
+// itself.
 absl::StatusOr<std::string> NameBelow(const char* raw, const std::string& tar) {
-  absl::string_view name = raw == nullptr ? "" : raw;
-  const absl::string_view whole = name;
+  const absl::string_view name = raw == nullptr ? "" : raw;
   bool safe = raw != nullptr && !absl::StartsWith(name, "/");
-  while (absl::ConsumePrefix(&name, "./")) {
-  }
-  while (absl::ConsumeSuffix(&name, "/")) {
-  }
-  if (name == ".") {
-    name = "";
-  }
+  std::string below;
   for (const absl::string_view part : absl::StrSplit(name, '/', absl::SkipEmpty())) {
     safe = safe && part != "..";
+    if (part != ".") {
+      absl::StrAppend(&below, below.empty() ? "" : "/", part);
+    }
   }
   if (!safe) {
-    return Malformed(tar, absl::StrCat(QuotedName(whole), " would lie outside the root"));
+    return Malformed(tar, absl::StrCat(QuotedName(name), " would lie outside the root"));
   }
-  return std::string(name);
+  return below;
 }
 
 bool IsSpecial(mode_t type) { return type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK; }
@@ -90,6 +85,17 @@ bool LeadsThroughLink(const std::string& directory, const std::string& name) {
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> BytesAllowed(const RootLimits& limits, const std::string& file) {
+  constexpr int64_t kFreeBytes = int64_t{64} << 20;
+  constexpr int64_t kRatioMax = 100;
+  std::error_code error;
+  const auto packed = static_cast<int64_t>(std::filesystem::file_size(file, error));
+  if (error) {
+    return ErrnoStatus(error.value(), file, "stat");
+  }
+  return std::min(limits.bytes_max, kFreeBytes + kRatioMax * packed);
+}
 
 absl::StatusOr<TarReader> OpenTar(const std::string& path) {
   TarReader reader(archive_read_new());
@@ -189,12 +195,8 @@ absl::Status RootWriter::Whiteout(const std::string& name) {
 }
 
 absl::Status RootWriter::Allow(const std::string& tar) {
-  std::error_code error;
-  const auto packed = static_cast<int64_t>(std::filesystem::file_size(tar, error));
-  if (error) {
-    return ErrnoStatus(error.value(), tar, "stat");
-  }
-  allowed_ = std::min(limits_.bytes_max, bytes_ + kFreeBytes + kRatioMax * packed);
+  CONCUR_ASSIGN_OR_RETURN(const int64_t of_file, BytesAllowed(limits_, tar));
+  allowed_ = std::min(limits_.bytes_max, bytes_ + of_file);
   return absl::OkStatus();
 }
 
@@ -229,6 +231,9 @@ absl::Status RootWriter::AddEntry(const std::string& tar, const std::string& nam
   archive_entry_set_perm(entry, rights | (type == AE_IFDIR ? 0700 : 0400));
   if (archive_write_header(disk_.get(), entry) < ARCHIVE_WARN) {
     return WriteError(tar, name);
+  }
+  if (is_hard_link || type == AE_IFLNK) {
+    checked_folder_.clear();
   }
   if (!is_hard_link && type == AE_IFREG) {
     CONCUR_RETURN_IF_ERROR(CopyData(tar, name, reader));

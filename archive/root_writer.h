@@ -24,6 +24,9 @@ struct TarReaderCloser {
 };
 using TarReader = std::unique_ptr<archive, TarReaderCloser>;
 
+// How many bytes a file may unpack to: RootLimits::bytes_max, and what it says of packed files.
+absl::StatusOr<int64_t> BytesAllowed(const RootLimits& limits, const std::string& file);
+
 // A tar, plain or packed by gzip, xz or zstd. InvalidArgument when it cannot be read.
 absl::StatusOr<TarReader> OpenTar(const std::string& path);
 

@@ -149,6 +149,24 @@ TEST_F(RootTarTest, HostileEntriesAreRefusedAndTouchNothingOutside) {
   }
 }
 
+// With ".", which the kernel skips, links passed for folders that had been looked at, and what lay
+// below their targets was removed.
+TEST_F(RootTarTest, NamesWithDotsLeadNowhereElse) {
+  for (const std::string link : {"b/.", "b//", "b/./", "./b/.", "b"}) {
+    for (const std::string below : {"b/evil", "b/./evil", "b//evil", "./b/.//evil"}) {
+      std::filesystem::create_directories(File("outside/evil/deep"));
+      ASSERT_OK(WriteFileAtomically(File("outside/evil/deep/thesis"), "years"));
+      EXPECT_THAT(
+          Extract({{link, AE_IFLNK, "", File("outside")}, {below, AE_IFREG, "x"}}),
+          StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("leads through a link or file")))
+          << link << " " << below;
+      EXPECT_EQ(Read("outside/evil/deep/thesis"), "years") << link << " " << below;
+      ASSERT_OK(Extract({{"b/", AE_IFDIR, "", "", 0755}, {below, AE_IFREG, "x"}}));
+      EXPECT_EQ(Read("root/b/evil"), "x");
+    }
+  }
+}
+
 TEST_F(RootTarTest, BombsEndAtTheirLimit) {
   RootLimits few;
   few.entries_max = 3;
@@ -242,6 +260,16 @@ TEST_F(OciArchiveTest, WhiteoutsRemoveNothingOutsideTheRoot) {
                      Layer({{"link/.wh.victim"}, {"link/.wh..wh..opq"}, {".wh..."}, {".wh.."}})));
   ExtractImage().IgnoreError();
   EXPECT_EQ(Read("victim"), "untouched");
+}
+
+TEST_F(OciArchiveTest, ABlobOfZerosEndsAtTheLimitOfThePackedArchive) {
+  // 80 MB of zeros are some 80 kB of gzip.
+  AddBlob(std::string(80'000'000, '\0'));
+  std::vector<RootEntry> entries = blobs_;
+  Pack(File("image.tar"), entries, Packing::kGzip);
+  EXPECT_THAT(ExtractImage(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unpacks to more than")));
+  EXPECT_FALSE(std::filesystem::exists(File("scratch")));
 }
 
 TEST_F(OciArchiveTest, DamagedAndStrangeImagesAreRefused) {
