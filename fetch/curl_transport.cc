@@ -4,6 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -41,17 +43,32 @@ absl::Status StatusOfCode(int code, absl::string_view url) {
   }
 }
 
+// What an answer says that names the version of its file (RFC 9110, 13.1.5: weak ETags do not).
+std::string VersionOf(const http::Exchange& exchange) {
+  const std::string etag = exchange.Header("ETag");
+  return !etag.empty() && !absl::StartsWith(etag, "W/") ? etag : exchange.Header("Last-Modified");
+}
+
 class CurlTransport : public Transport {
  public:
   CurlTransport(Clock& clock, absl::Duration stall) : client_(clock, {.stall = stall}) {}
 
-  absl::Status Get(const std::string& url, int64_t offset, const OnReply& on_reply,
-                   const OnBytes& on_bytes) override {
-    CONCUR_ASSIGN_OR_RETURN(
-        const auto exchange,
-        client_.Send({.url = url, .offset = offset, .redirects_max = kRedirectsMax}));
+  absl::Status Get(const std::string& url, int64_t offset, const std::string& version,
+                   const OnReply& on_reply, const OnBytes& on_bytes) override {
+    http::Request request{.url = url, .offset = offset, .redirects_max = kRedirectsMax};
+    if (offset > 0 && !version.empty()) {
+      request.headers.push_back(absl::StrCat("If-Range: ", version));
+    }
+    CONCUR_ASSIGN_OR_RETURN(const auto exchange, client_.Send(request));
     CONCUR_RETURN_IF_ERROR(StatusOfCode(exchange->code(), url));
-    CONCUR_RETURN_IF_ERROR(on_reply({exchange->code() == 206, exchange->bytes()}));
+    const bool from_offset = exchange->code() == 206;
+    const std::string range = exchange->Header("Content-Range");
+    if (from_offset && !absl::StartsWith(range, absl::StrCat("bytes ", offset, "-"))) {
+      return absl::OutOfRangeError(absl::StrCat(url, ": expected bytes from ", offset,
+                                                " on, got Content-Range \"",
+                                                absl::Utf8SafeCEscape(range.substr(0, 100)), "\""));
+    }
+    CONCUR_RETURN_IF_ERROR(on_reply({from_offset, exchange->bytes(), VersionOf(*exchange)}));
     std::string piece;
     for (;;) {
       piece.clear();

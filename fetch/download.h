@@ -44,7 +44,9 @@ struct Download {
 };
 
 // Downloads a file to `path`, creating its directory if needed. Partial contents are kept in
-// "PATH.part" between attempts and calls; they are removed on success and when the digest is wrong.
+// "PATH.part" between attempts and calls, with what names their version ("PATH.part.version"); they
+// are removed on success and when the digest is wrong. Only a file of the same version is resumed;
+// without versions and digest it is fetched anew.
 // An existing file at `path` is kept if it has the expected digest or if none is given.
 // DataLoss: two complete downloads had another digest. FailedPrecondition: another process
 // downloads the file. Otherwise the transport's last error; transient errors are retried.

@@ -21,6 +21,9 @@ namespace concur::fetch {
 struct Reply {
   bool from_offset = false;  // false: the server sends the file from its start
   int64_t bytes = -1;        // of the body; -1 when the server does not say
+  // Names the version of the file: its strong ETag, else Last-Modified; "" when the server has
+  // none.
+  std::string version = {};
 };
 
 class Transport {
@@ -30,10 +33,11 @@ class Transport {
 
   virtual ~Transport() = default;
   // Calls `on_reply` once and then `on_bytes` for each block; an error of either ends the call.
-  // Unavailable is transient. NotFound, PermissionDenied, OutOfRange (the offset),
-  // FailedPrecondition and InvalidArgument (the URL) are permanent.
-  virtual absl::Status Get(const std::string& url, int64_t offset, const OnReply& on_reply,
-                           const OnBytes& on_bytes) = 0;
+  // With a `version` the server sends from `offset` only if the file is still that one.
+  // Unavailable is transient. NotFound, PermissionDenied, OutOfRange (the offset, or bytes from
+  // another one), FailedPrecondition and InvalidArgument (the URL) are permanent.
+  virtual absl::Status Get(const std::string& url, int64_t offset, const std::string& version,
+                           const OnReply& on_reply, const OnBytes& on_bytes) = 0;
 };
 
 // HTTP and HTTPS by libcurl: follows redirects, checks certificates, and honours http_proxy,

@@ -120,6 +120,51 @@ TEST_F(DownloadTest, APartOfAnotherFileIsFetchedAgainFromTheFront) {
   ExpectWhole();
 }
 
+// Joined the halves of two versions and recorded the digest of that.
+TEST_F(DownloadTest, APartOfAnotherVersionIsNotGoneOnWith) {
+  const std::string older(body_.size(), 'x');
+  ASSERT_OK(Fetch({{.body = older, .cut_at = 5000, .headers = "ETag: \"v1\"\r\n"},
+                   {.body = body_, .headers = "ETag: \"v2\"\r\n"}},
+                  /*pinned=*/false)
+                .status());
+  EXPECT_THAT(server_.requests()[1], HasSubstr("If-Range: \"v1\""));
+  ExpectWhole();
+}
+
+TEST_F(DownloadTest, APartOfTheSameVersionIsResumedByALaterCall) {
+  options_.silent_attempts_max = 1;
+  const std::string date = "Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
+  EXPECT_FALSE(Fetch({{.body = body_, .cut_at = 5000, .headers = "ETag: W/\"weak\"\r\n" + date},
+                      {.drop = true}},
+                     /*pinned=*/false)
+                   .ok());
+  ASSERT_OK_AND_ASSIGN(const Download download,
+                       Fetch({{.body = body_, .headers = date}}, /*pinned=*/false));
+  EXPECT_EQ(download.outcome, DownloadOutcome::kResumed);
+  EXPECT_THAT(server_.requests().back(),
+              AllOf(HasSubstr("Range: bytes=5000-"), HasSubstr("If-Range: Wed, 21 Oct 2015")));
+  ExpectWhole();
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".part.version"));
+}
+
+TEST_F(DownloadTest, WithoutAVersionOrADigestAPartIsFetchedAnew) {
+  ASSERT_OK(Fetch({{.body = std::string(body_.size(), 'x'), .cut_at = 5000}, {.body = body_}},
+                  /*pinned=*/false)
+                .status());
+  EXPECT_THAT(server_.requests()[1], Not(HasSubstr("Range:")));
+  ExpectWhole();
+}
+
+TEST_F(DownloadTest, BytesFromAnotherOffsetAreNotTaken) {
+  ASSERT_OK(Fetch({{.body = body_, .cut_at = 5000},
+                   {.status = 206,
+                    .body = body_.substr(0, 100),
+                    .headers = "Content-Range: bytes 0-99/100\r\n"},
+                   {.body = body_}})
+                .status());
+  ExpectWhole();
+}
+
 TEST_F(DownloadTest, APartLongerThanTheFileIsDropped) {
   ASSERT_OK(MakeDirectories(dir_.File("sub")));
   ASSERT_OK(WriteFileAtomically(path_ + ".part", body_ + "more"));

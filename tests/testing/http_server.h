@@ -139,6 +139,11 @@ class HttpServer {
       CONCUR_CHECK(absl::SimpleAtoi(text, &value));
       from = answer.honours_range && answer.status == 200 ? static_cast<size_t>(value) : 0;
     }
+    if (const size_t at = request.find("If-Range: "); at != std::string::npos) {
+      const std::string version = request.substr(at + 10, request.find('\r', at) - at - 10);
+      from =
+          answer.headers.find(absl::StrCat(": ", version, "\r\n")) == std::string::npos ? 0 : from;
+    }
     Send(client, Head(answer, from));
     if (request.rfind("HEAD ", 0) != 0 && from < answer.body.size()) {
       const size_t end = std::min(answer.cut_at, answer.body.size());
