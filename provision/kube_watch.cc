@@ -129,7 +129,13 @@ void KubeWatch::Run() {
     if (status.ok()) {
       const absl::Time begin = absl::Now();
       while (status.ok()) {
+        const std::string before = version;
+        const absl::Time start = absl::Now();
         status = WatchFrom(&version);
+        // A server or proxy that ends every watch at once would be asked without a pause.
+        if (status.ok() && version == before && absl::Now() - start < options_.backoff_min) {
+          status = absl::OutOfRangeError("kubernetes: a watch ended at once, without an event");
+        }
       }
       // A watch that held for a while shows that all is well; one that breaks at once does not.
       if (absl::Now() - begin > options_.backoff_max) {

@@ -282,6 +282,18 @@ TEST_F(KubernetesProviderTest, AWatchThatIsTooOldBeginsAnew) {
   EXPECT_TRUE(Eventually([&] { return server_.count("list jobs") > lists; }));
 }
 
+TEST_F(KubernetesProviderTest, WatchesThatEndAtOnceAreNotBegunAgainWithoutAPause) {
+  // 9,000 a second, of one version for ever; nothing new was seen.
+  ASSERT_OK(Start({"cpu-1"}));
+  ASSERT_OK(Observe());
+  server_.EndWatchesAtOnce();
+  const int lists = server_.count("list jobs");
+  EXPECT_TRUE(Eventually([&] { return server_.count("list jobs") > lists + 3; }));
+  server_.PutPod("concur-ab12-cpu-1", {{"phase", "Running"}});
+  EXPECT_TRUE(Seen(
+      [](const auto& seen) { return seen.at("cpu-1").state == PilotReport::State::kRunning; }));
+}
+
 TEST_F(KubernetesProviderTest, MalformedEventsAreReadOver) {
   ASSERT_OK(Start({"cpu-1"}));
   for (const char* line :

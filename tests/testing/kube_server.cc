@@ -132,6 +132,7 @@ struct KubeServer::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool closing = false;
+  bool ends_watches = false;
   bool away = false;
   int listener = -1;
   uint16_t port = 0;
@@ -225,7 +226,7 @@ struct KubeServer::State {
     ++watching[request.resource];
     changed.notify_all();
     size_t next = 0;
-    while (!closing && generation == mine) {
+    while (!closing && !ends_watches && generation == mine) {
       std::string lines;
       for (; next < history.size(); ++next) {
         if (history[next].resource == request.resource && history[next].version > from) {
@@ -382,6 +383,12 @@ void KubeServer::ForgetHistory() {
   ++state_->generation;
   state_->oldest = ++state_->version;
   state_->history.clear();
+  state_->changed.notify_all();
+}
+
+void KubeServer::EndWatchesAtOnce() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->ends_watches = true;
   state_->changed.notify_all();
 }
 

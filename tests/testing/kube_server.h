@@ -40,6 +40,8 @@ class KubeServer {
   void SendLine(const std::string& resource, const std::string& line);
   // Ends all watches; those resumed from an older version get 410 Gone.
   void ForgetHistory();
+  // Ends every watch as soon as it begins, without an event, as a proxy may.
+  void EndWatchesAtOnce();
   // Refuses connections until ComeBack.
   void GoAway();
   void ComeBack();
