@@ -265,9 +265,10 @@ bool HasBarePlaceholder(absl::string_view line) {
   return false;
 }
 
-// The first line, from 1, whose indentation has a tab; 0: none.
-size_t LineWithTab(const std::vector<absl::string_view>& lines) {
-  for (size_t i = 0; i < lines.size(); ++i) {
+// Which of the lines before and at `line`, from 0, is indented with a tab, counted from 1; 0: none.
+// Elsewhere tabs may be legal, as in block text.
+size_t LineWithTab(const std::vector<absl::string_view>& lines, size_t line) {
+  for (size_t i = line - std::min<size_t>(line, 1); i <= line && i < lines.size(); ++i) {
     const absl::string_view indentation = lines[i].substr(0, lines[i].find_first_not_of(" \t"));
     if (absl::StrContains(indentation, '\t') && indentation.size() < lines[i].size()) {
       return i + 1;
@@ -282,7 +283,8 @@ std::string SyntaxMessage(const YAML::Exception& exception, absl::string_view co
   const auto line = static_cast<size_t>(exception.mark.line);
   const bool bare =
       !exception.mark.is_null() && line < lines.size() && HasBarePlaceholder(lines[line]);
-  if (const size_t tab = LineWithTab(lines); tab != 0) {
+  const size_t tab = exception.mark.is_null() ? 0 : LineWithTab(lines, line);
+  if (tab != 0) {
     return absl::StrCat("expected YAML, got text that is not: line ", tab,
                         " is indented with a tab; YAML takes blanks only");
   }
@@ -309,8 +311,9 @@ std::vector<std::string> NamesOf(const Variables& variables) {
   return names;
 }
 
-// Expands `node`; returns the error message, or "".
-std::string Expand(const Variables& variables, YamlNode* node) {
+// Expands `node`; returns the error message, or "". Takes what the value has more than before from
+// `bytes_left`, which the values of a file share.
+std::string Expand(const Variables& variables, int64_t* bytes_left, YamlNode* node) {
   std::string expanded;
   const absl::string_view text = node->text;
   size_t i = 0;
@@ -345,11 +348,34 @@ std::string Expand(const Variables& variables, YamlNode* node) {
       node->path_base = variable->second.path_base;
       node->variable = name;
     }
+    *bytes_left -= static_cast<int64_t>(variable->second.value.size());
+    if (*bytes_left < 0) {
+      return absl::StrCat("expected variables that add at most ", kYamlBytesMax,
+                          " bytes to the file, got more from ${", name, "} on");
+    }
     absl::StrAppend(&expanded, variable->second.value);
     i = end + 1;
   }
   node->text = std::move(expanded);
   return "";
+}
+
+void Substitute(const Variables& variables, const std::string& file_path, const std::string& field,
+                int64_t* bytes_left, YamlNode* node, ErrorList* errors) {
+  if (node->kind == YamlNode::Kind::kScalar && absl::StrContains(node->text, "${")) {
+    const std::string complaint = Expand(variables, bytes_left, node);
+    if (!complaint.empty()) {
+      errors->Add(file_path, node->at, field, complaint);
+      // Nor is it reported as an unknown placeholder.
+      std::erase_if(node->text, [](char c) { return c == '{' || c == '}'; });
+    }
+  }
+  for (size_t i = 0; i < node->items.size(); ++i) {
+    Substitute(variables, file_path, FieldPath(field, i), bytes_left, &node->items[i], errors);
+  }
+  for (YamlNode::Entry& entry : node->entries) {
+    Substitute(variables, file_path, FieldPath(field, entry.key), bytes_left, &entry.value, errors);
+  }
 }
 
 }  // namespace
@@ -431,20 +457,8 @@ absl::StatusOr<std::string> OpenYamlFile(const std::string& path, YamlFile* file
 
 void SubstituteVariables(const Variables& variables, const std::string& file_path,
                          const std::string& field, YamlNode* node, ErrorList* errors) {
-  if (node->kind == YamlNode::Kind::kScalar && absl::StrContains(node->text, "${")) {
-    const std::string complaint = Expand(variables, node);
-    if (!complaint.empty()) {
-      errors->Add(file_path, node->at, field, complaint);
-      // Nor is it reported as an unknown placeholder.
-      std::erase_if(node->text, [](char c) { return c == '{' || c == '}'; });
-    }
-  }
-  for (size_t i = 0; i < node->items.size(); ++i) {
-    SubstituteVariables(variables, file_path, FieldPath(field, i), &node->items[i], errors);
-  }
-  for (YamlNode::Entry& entry : node->entries) {
-    SubstituteVariables(variables, file_path, FieldPath(field, entry.key), &entry.value, errors);
-  }
+  int64_t bytes_left = kYamlBytesMax;
+  Substitute(variables, file_path, field, &bytes_left, node, errors);
 }
 
 }  // namespace concur::spec

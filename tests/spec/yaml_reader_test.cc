@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/yaml_reader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,9 @@ namespace concur::spec {
 namespace {
 
 using ::concur::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ErrorOf(absl::string_view text) {
   ErrorList errors;
@@ -69,6 +73,11 @@ TEST(YamlReaderTest, WhatTwoReadersMayUnderstandDifferentlyIsRefused) {
                    4),
        "expected UTF-8"},
       {"tab indentation", "a:\n\tb: 1\n", "line 2 is indented with a tab"},
+      {"a tab in block text far from the error",
+       "a: |\n  all:\n  \tmake\nc: 1\nb: [--data={test}]\n",
+       "f.yaml:5:12: expected YAML, got text that is not: end of sequence"},
+      {"the same, its hint", "a: |\n  all:\n  \tmake\nc: 1\nb: [--data={test}]\n",
+       "put values that hold { or } in quotes"},
       {"open quote", "a: \"b\n", "expected YAML"},
       {"open quote without newline", "a: 'b", "expected YAML"},
       {"open list", "a: [1, 2\n", "expected YAML"},
@@ -92,6 +101,25 @@ TEST(YamlReaderTest, DeepNestingIsRefusedInEveryStyle) {
     blocks += std::string(static_cast<size_t>(i), ' ') + "a:\n";
   }
   EXPECT_THAT(ErrorOf(blocks), HasSubstr("expected at most 32 levels"));
+}
+
+TEST(YamlReaderTest, VariablesAddABoundedNumberOfBytes) {
+  // A file of 3 MB asked for 300 GB.
+  Variables variables;
+  variables["a"].value = std::string(1 << 20, 'x');
+  std::string uses;
+  for (int i = 0; i < 100'000; ++i) {
+    uses += "${a}";
+  }
+  YamlFile file;
+  file.path = "f.yaml";
+  ErrorList errors;
+  ASSERT_TRUE(ParseYaml("few: ${a}\nmany: " + uses + "\n", &file, &errors));
+  SubstituteVariables(variables, file.path, "", &file.root, &errors);
+  EXPECT_THAT(errors.ToStatus().ToString(),
+              AllOf(HasSubstr("f.yaml:2:7: many: expected variables that add at "
+                              "most 8388608 bytes"),
+                    Not(HasSubstr("few"))));
 }
 
 TEST(YamlReaderTest, HugeFilesAndHugeListsAreRefused) {
