@@ -69,19 +69,28 @@ absl::Status RemoveBelow(const std::string& path) {
   return error ? ErrnoStatus(error.value(), path, "remove") : absl::OkStatus();
 }
 
-// Whether something on the way to `name` is there and no folder: a link would be followed.
+// Whether something on the way to `name` is there and no folder, as a link would be followed, or
+// cannot be looked at. Asked anew for each entry: any of those before may have made a link.
 bool LeadsThroughLink(const std::string& directory, const std::string& name) {
   for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
     struct stat info {};
     const std::string folder = absl::StrCat(directory, "/", name.substr(0, slash));
     if (lstat(folder.c_str(), &info) != 0) {
-      return false;  // nor is there anything below
+      return errno != ENOENT;  // nor is there anything below
     }
     if (!S_ISDIR(info.st_mode)) {
       return true;
     }
   }
   return false;
+}
+
+absl::Status CheckWay(const std::string& directory, const std::string& tar,
+                      const std::string& name) {
+  return LeadsThroughLink(directory, name)
+             ? Malformed(tar, absl::StrCat(QuotedName(name),
+                                           " leads through a link or file, or is too long"))
+             : absl::OkStatus();
 }
 
 }  // namespace
@@ -207,7 +216,7 @@ absl::Status RootWriter::AddEntry(const std::string& tar, const std::string& nam
   if (name.empty()) {
     return absl::OkStatus();  // the root itself
   }
-  CONCUR_RETURN_IF_ERROR(CheckWay(tar, name));
+  CONCUR_RETURN_IF_ERROR(CheckWay(directory_, tar, name));
   if (!is_hard_link && IsSpecial(type)) {
     return absl::StartsWith(name, "dev/") || absl::StartsWith(name, "run/")
                ? absl::OkStatus()
@@ -219,7 +228,7 @@ absl::Status RootWriter::AddEntry(const std::string& tar, const std::string& nam
   if (is_hard_link) {
     CONCUR_ASSIGN_OR_RETURN(const std::string target,
                             NameBelow(archive_entry_hardlink(entry), tar));
-    CONCUR_RETURN_IF_ERROR(CheckWay(tar, target));
+    CONCUR_RETURN_IF_ERROR(CheckWay(directory_, tar, target));
     archive_entry_copy_hardlink(entry, absl::StrCat(directory_, "/", target).c_str());
   }
   struct stat info {};
@@ -232,26 +241,11 @@ absl::Status RootWriter::AddEntry(const std::string& tar, const std::string& nam
   if (archive_write_header(disk_.get(), entry) < ARCHIVE_WARN) {
     return WriteError(tar, name);
   }
-  if (is_hard_link || type == AE_IFLNK) {
-    checked_folder_.clear();
-  }
   if (!is_hard_link && type == AE_IFREG) {
     CONCUR_RETURN_IF_ERROR(CopyData(tar, name, reader));
   }
   return archive_write_finish_entry(disk_.get()) < ARCHIVE_WARN ? WriteError(tar, name)
                                                                 : absl::OkStatus();
-}
-
-absl::Status RootWriter::CheckWay(const std::string& tar, const std::string& name) {
-  const std::string folder = name.substr(0, name.rfind('/') + 1);  // "" without a slash
-  if (folder == checked_folder_) {
-    return absl::OkStatus();
-  }
-  if (LeadsThroughLink(directory_, name)) {
-    return Malformed(tar, absl::StrCat(QuotedName(name), " leads through a link or file"));
-  }
-  checked_folder_ = folder;
-  return absl::OkStatus();
 }
 
 absl::Status RootWriter::CopyData(const std::string& tar, const std::string& name,

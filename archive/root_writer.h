@@ -54,15 +54,12 @@ class RootWriter {
   absl::Status Whiteout(const std::string& name);
   absl::Status AddEntry(const std::string& tar, const std::string& name, archive* reader,
                         archive_entry* entry);
-  // InvalidArgument when what leads to an entry is no folder.
-  absl::Status CheckWay(const std::string& tar, const std::string& name);
   absl::Status CopyData(const std::string& tar, const std::string& name, archive* reader);
   absl::Status WriteError(const std::string& tar, const std::string& name) const;
 
   std::string directory_;
   const RootLimits limits_;
   const std::unique_ptr<archive, DiskCloser> disk_;
-  std::string checked_folder_;  // the last one to which only folders lead, with "/" behind
   int64_t entries_ = 0;
   int64_t bytes_ = 0;
   int64_t allowed_ = 0;  // of bytes_

@@ -36,12 +36,17 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::filesystem::remove_all(folder);
   CONCUR_CHECK_OK(concur::MakeDirectories(folder));
   CONCUR_CHECK_OK(concur::WriteFileAtomically(victim, "untouched"));
+  // A folder, too: an entry in the place of one removes it with all that is in it.
+  const std::string kept = absl::StrCat(folder, "/kept");
+  CONCUR_CHECK_OK(concur::MakeDirectories(kept));
+  CONCUR_CHECK_OK(concur::WriteFileAtomically(kept + "/victim", "untouched"));
   concur::RootLimits limits;
   limits.entries_max = kEntriesMax;
   limits.bytes_max = kBytesMax;
   const auto check = [&](const absl::Status& status, const std::string& root) {
     CONCUR_CHECK(status.ok() || !status.message().empty());
     CONCUR_CHECK(*concur::ReadFile(victim) == "untouched");
+    CONCUR_CHECK(*concur::ReadFile(kept + "/victim") == "untouched");
     CheckKinds(root);
   };
   const std::string of_tar = absl::StrCat(folder, "/tar");
@@ -55,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)entry;
     ++entries;
   }
-  CONCUR_CHECK(entries <= 3);  // the victim and the two roots
+  CONCUR_CHECK(entries <= 4);  // the victim, the folder and the two roots
   // Folders may have no rights.
   for (std::filesystem::recursive_directory_iterator it(folder), end; it != end; ++it) {
     if (it->is_directory() && !it->is_symlink()) {
