@@ -211,33 +211,39 @@ absl::Status Assembly::ChooseMetrics() {
     }
   }
   CONCUR_RETURN_IF_ERROR(CheckWanted(request_.metrics, names));
-  std::map<std::string, std::string> chosen;
   for (const auto& [task, counts] : firsts) {
+    std::string& chosen = task_metrics_[task].name;
     for (const std::string& wanted : request_.metrics) {
-      if (chosen[task].empty() && names[task].count(wanted) > 0) {
-        chosen[task] = wanted;
+      if (chosen.empty() && names[task].count(wanted) > 0) {
+        chosen = wanted;
       }
     }
-    if (chosen[task].empty()) {
-      chosen[task] =
-          std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-            return a.second < b.second;
-          })->first;
+    if (chosen.empty()) {
+      chosen = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
     }
   }
+  std::set<std::string> with_meaning;  // tasks
   for (Stored& stored : runs_) {
+    TaskMetric& chosen = task_metrics_[stored.run.task];
     std::vector<Metric>& metrics = stored.run.metrics;
     const auto main = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& metric) {
-      return metric.name == chosen[stored.run.task];
+      return metric.name == chosen.name;
     });
-    if (main == metrics.end()) {
-      Skip("a run without the metric by which its task is compared",
-           absl::StrCat(results_.files[stored.file].path, ": ", stored.run.task, ": ",
-                        chosen[stored.run.task]));
-    } else if (main != metrics.begin()) {
-      std::rotate(metrics.begin(), main, main + 1);
+    if (main != metrics.begin()) {
       stored.run.examples.clear();  // they are of another metric
     }
+    if (main == metrics.end()) {
+      Skip(
+          "a run without the metric by which its task is compared",
+          absl::StrCat(results_.files[stored.file].path, ": ", stored.run.task, ": ", chosen.name));
+      continue;
+    }
+    if (with_meaning.insert(stored.run.task).second) {
+      chosen.meaning = main->meaning;
+    }
+    std::rotate(metrics.begin(), main, main + 1);
   }
   return absl::OkStatus();
 }
@@ -306,15 +312,15 @@ absl::Status Assembly::NumberCells() {
     cell.seed = seeds[{cell.model, cell.task}]++;
     cell.run = results_.runs.size();
     results_.seeds = std::max(results_.seeds, cell.seed + 1);
-    ImportedAxis& task = results_.tasks[cell.task];
-    if (task.metric.empty()) {
-      task.metric = stored.run.metrics[0].name;
-      task.meaning = stored.run.metrics[0].meaning;
-    }
     results_.cells.push_back(cell);
     stored.run.model_tags.clear();
     stored.run.task_tags.clear();
     results_.runs.push_back({std::move(stored.run), stored.file});
+  }
+  for (ImportedAxis& task : results_.tasks) {
+    // Not of its first run, which may lack the metric.
+    task.metric = task_metrics_[task.name].name;
+    task.meaning = task_metrics_[task.name].meaning;
   }
   if (results_.models.size() > kModelsMax || results_.tasks.size() > kTasksMax) {
     return absl::InvalidArgumentError(absl::StrCat(

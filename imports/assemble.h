@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/digest.h"
+#include "base/metric_meaning.h"
 #include "imports/imported.h"
 #include "imports/results.h"
 
@@ -34,10 +35,16 @@ class Assembly {
     size_t file = 0;
     size_t order = 0;  // as they came
   };
+  // What a task is compared by. Not every run of the task has it.
+  struct TaskMetric {
+    std::string name;
+    MetricMeaning meaning;  // as the first run with it says
+  };
 
   // Tasks that differ in version or number of examples shown are different ones.
   void NameVariants();
   void ChooseRevisions();
+  // Fills task_metrics_, and puts each run's metric of its task first.
   absl::Status ChooseMetrics();
   void AlignExamples();
   absl::Status NumberCells();
@@ -47,7 +54,8 @@ class Assembly {
   const ImportRequest& request_;
   ImportedResults results_;
   std::vector<Stored> runs_;
-  std::set<Digest> files_;  // by bytes and first run
+  std::set<Digest> files_;                          // by bytes and first run
+  std::map<std::string, TaskMetric> task_metrics_;  // by task; after ChooseMetrics of every task
 };
 
 }  // namespace concur::imports

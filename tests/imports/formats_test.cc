@@ -23,6 +23,7 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -134,6 +135,38 @@ TEST_F(FormatsTest, TheHarnessKeepsMetricsFiltersErrorsAndDirections) {
 std::string OneTask(const char* extra, double score) {
   return absl::StrCat(R"({"results": {"t": {"acc": )", score, R"(, "acc_stderr": 0.01}}, )", extra,
                       R"("config": {"model_args": "pretrained=m"}})");
+}
+
+TEST_F(FormatsTest, ARunWithoutTheMetricOfItsTaskDoesNotChangeIt) {
+  // The first model alone had a score, by its own metric, and --metric acc changed nothing.
+  const auto write = [&](const std::string& model, const std::string& metrics) {
+    Write(absl::StrCat("r/results_", model, ".json"),
+          absl::StrCat(R"({"results": {"t": {)", metrics,
+                       R"(}}, "higher_is_better": {"t": {"perplexity": false}},)",
+                       R"("n-samples": {"t": {"effective": 2}},)",
+                       R"("config": {"model_args": "pretrained=)", model, R"("}})"));
+  };
+  write("a", R"("perplexity": 0.5)");
+  Write("r/samples_t_a.jsonl",
+        "{\"doc_id\": 0, \"perplexity\": 1.0}\n{\"doc_id\": 1, \"perplexity\": 0.0}\n");
+  write("b", R"("perplexity": 7, "acc": 0.5)");
+  write("c", R"("acc": 0.6)");
+  write("d", R"("acc": 0.7)");
+  write("e", R"("acc": 0.8)");
+  for (const std::vector<std::string>& metrics : {std::vector<std::string>{"acc"}, {}}) {
+    request_.metrics = metrics;
+    const auto results = ImportAs("lm-eval", {dir_.File("r")});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(results->tasks[0].metric, "acc");
+    EXPECT_EQ(results->tasks[0].meaning.goal, Goal::kMaximize);
+    EXPECT_EQ(RunOf(*results, "a", "t")->metrics[0].name, "perplexity") << "kept, and no score";
+    EXPECT_THAT(RunOf(*results, "a", "t")->examples, IsEmpty()) << "they are not of acc";
+    EXPECT_EQ(Score(*results, "b", "t"), 0.5);
+    const SkippedCount& without =
+        results->skipped.at("a run without the metric by which its task is compared");
+    EXPECT_EQ(without.count, 1);
+    EXPECT_THAT(without.first_place, EndsWith("results_a.json: t: acc"));
+  }
 }
 
 TEST_F(FormatsTest, RunsOfOneCellAreSeedsInTheirOrderOfTimeAndCopiesAreLeftOut) {
