@@ -291,23 +291,26 @@ std::set<std::string> AggregateTasks(const LeaderboardTable& table, const LongCo
   return aggregates;
 }
 
-// Makes the last run, which has one metric, a part of an earlier one of its cell that lacks it.
-void JoinMetrics(std::vector<Run>& runs, std::map<std::vector<std::string>, size_t>& by_cell) {
+// The runs of a model on a task, of one repeat, in their order. A metric's rows go to one run after
+// the other, so that those that have it are the first ones.
+struct CellRuns {
+  std::vector<size_t> runs;
+  std::map<std::string, size_t> with_metric;  // how many
+};
+using RunsByCell = std::map<std::vector<std::string>, CellRuns>;
+
+// Makes the last run, which is of one row, a part of the first one of its cell that lacks its
+// metric; where all have it, another run of the cell begins.
+void JoinMetrics(std::vector<Run>& runs, RunsByCell& by_cell) {
   const Run& last = runs.back();
-  const auto [at, is_new] = by_cell.emplace(
-      std::vector<std::string>{last.model, last.task, last.repeat}, runs.size() - 1);
-  if (is_new) {
+  CellRuns& cell = by_cell[{last.model, last.task, last.repeat}];
+  const size_t with_metric = cell.with_metric[last.metrics[0].name]++;
+  if (with_metric == cell.runs.size()) {
+    cell.runs.push_back(runs.size() - 1);
     return;
   }
-  std::vector<Metric>& metrics = runs[at->second].metrics;
-  const bool has_it = std::any_of(metrics.begin(), metrics.end(), [&](const Metric& metric) {
-    return metric.name == last.metrics[0].name;
-  });
-  if (has_it) {
-    at->second = runs.size() - 1;  // another run of the cell begins
-    return;
-  }
-  metrics.push_back(last.metrics[0]);
+  std::vector<Metric>& metrics = runs[cell.runs[with_metric]].metrics;
+  metrics.insert(metrics.end(), last.metrics.begin(), last.metrics.end());
   runs.pop_back();
 }
 
@@ -319,7 +322,7 @@ void TakeLong(const LeaderboardTable& table, const LongColumns& at, const ReadOp
         {"a task that is a mean of others", absl::StrCat(results.path, ": ", task)});
   }
   std::set<std::vector<std::string>> seen;
-  std::map<std::vector<std::string>, size_t> by_cell;
+  RunsByCell by_cell;
   for (const LeaderboardTable::Row& row : table.rows) {
     const std::string& task = row.fields[at.task];
     if (aggregates.count(task) > 0) {

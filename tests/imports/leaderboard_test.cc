@@ -153,6 +153,36 @@ TEST_F(LeaderboardTest, LongTablesHaveRepeatsMetricsAndErrors) {
   EXPECT_EQ(Score(*results, "B", "t"), 0.7);
 }
 
+TEST_F(LeaderboardTest, MetricsJoinTheRunsOfLongTablesInTheirOrder) {
+  // The f1 of the first run went to the second one, and that of the second one made a third.
+  struct Case {
+    const char* name;
+    const char* rows;
+  };
+  for (const Case& order :
+       {Case{"by metric", "A,t,acc,0.9\nA,t,acc,0.8\nA,t,f1,55/57\nA,t,f1,44/46\n"},
+        Case{"by run", "A,t,acc,0.9\nA,t,f1,55/57\nA,t,acc,0.8\nA,t,f1,44/46\n"},
+        Case{"of two models",
+             "A,t,acc,0.9\nB,t,f1,1\nA,t,acc,0.8\nB,t,acc,0.1\n"
+             "A,t,f1,55/57\nB,t,acc,0.2\nA,t,f1,44/46\nB,t,f1,2\n"}}) {
+    const auto results = ImportAs(
+        "leaderboard", {Write("long.csv", absl::StrCat("model,task,metric,value\n", order.rows))});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(results->seeds, 2U) << order.name;
+    for (const uint32_t seed : {0U, 1U}) {
+      const imports::Run* const run = RunOf(*results, "A", "t", seed);
+      ASSERT_NE(run, nullptr) << order.name;
+      ASSERT_THAT(run->metrics, SizeIs(4)) << order.name << ": both parts of f1 are kept, too";
+      EXPECT_EQ(run->metrics[0].name, "acc") << order.name;
+      EXPECT_EQ(run->metrics[0].value, seed == 0 ? 0.9 : 0.8) << order.name;
+      EXPECT_EQ(run->metrics[1].name, "f1") << order.name;
+      EXPECT_EQ(run->metrics[1].value, seed == 0 ? 56 : 45) << order.name;
+      EXPECT_EQ(run->metrics[3].name, "f1/2") << order.name;
+      EXPECT_EQ(run->metrics[3].value, seed == 0 ? 57 : 46) << order.name;
+    }
+  }
+}
+
 TEST_F(LeaderboardTest, WhatIsNoTableIsAnErrorThatNamesTheFile) {
   struct Case {
     const char* name;
