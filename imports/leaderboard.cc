@@ -63,27 +63,37 @@ absl::StatusOr<std::vector<analysis::CsvRecord>> SplitTabs(absl::string_view tex
   return records;
 }
 
-absl::StatusOr<std::vector<analysis::CsvRecord>> ReadRecords(absl::string_view text,
-                                                             absl::string_view path) {
+struct SeparatedRecords {
+  char separator = ',';
+  std::vector<analysis::CsvRecord> records;
+};
+
+absl::StatusOr<SeparatedRecords> ReadRecords(absl::string_view text, absl::string_view path) {
+  SeparatedRecords read;
   absl::string_view body = text;
   absl::ConsumePrefix(&body, "\xef\xbb\xbf");
   absl::string_view head = body.substr(0, body.find('\n'));
   absl::ConsumeSuffix(&head, "\r");
   if (absl::EndsWith(path, ".tsv") || absl::StrContains(head, '\t')) {
-    return SplitTabs(body, path);
+    read.separator = '\t';
+    CONCUR_ASSIGN_OR_RETURN(read.records, SplitTabs(body, path));
+    return read;
   }
   // Spreadsheets write semicolons where the comma is the decimal point.
   const auto columns = [&](char separator) {
     const auto records = analysis::ParseCsv(head, path, separator);
     return records.ok() && !records->empty() ? (*records)[0].fields.size() : 0;
   };
-  return analysis::ParseCsv(text, path, columns(';') > columns(',') ? ';' : ',');
+  read.separator = columns(';') > columns(',') ? ';' : ',';
+  CONCUR_ASSIGN_OR_RETURN(read.records, analysis::ParseCsv(text, path, read.separator));
+  return read;
 }
 
 // The table, its rows as wide as its header. A header that lacks the name of the first column, as
 // pandas writes an index, gets it.
-absl::StatusOr<LeaderboardTable> TableOf(std::vector<analysis::CsvRecord> records,
-                                         absl::string_view path, FileResults& results) {
+absl::StatusOr<LeaderboardTable> TableOf(SeparatedRecords read, absl::string_view path,
+                                         FileResults& results) {
+  std::vector<analysis::CsvRecord>& records = read.records;
   if (records.size() < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": expected a header and a row or more, got ", records.size(),
@@ -124,7 +134,7 @@ absl::StatusOr<LeaderboardTable> TableOf(std::vector<analysis::CsvRecord> record
     fields.resize(table.header.size());  // absent fields at the end are gaps
     table.rows.push_back({std::move(fields), records[r].line});
   }
-  ReadDecimalCommas(table);
+  ReadDecimalCommas(read.separator, table);
   return table;
 }
 
@@ -384,7 +394,7 @@ absl::StatusOr<FileResults> ReadLeaderboard(const std::string& path, const ReadO
   results.path = path;
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTableBytesMax));
   results.digest = Sha256Of(text);
-  CONCUR_ASSIGN_OR_RETURN(std::vector<analysis::CsvRecord> records, ReadRecords(text, path));
+  CONCUR_ASSIGN_OR_RETURN(SeparatedRecords records, ReadRecords(text, path));
   CONCUR_ASSIGN_OR_RETURN(const LeaderboardTable table, TableOf(std::move(records), path, results));
   if (const std::optional<LongColumns> columns = FindLongColumns(table, options)) {
     TakeLong(table, *columns, options, results);

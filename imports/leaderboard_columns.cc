@@ -350,7 +350,7 @@ std::optional<ParsedScore> ParseScore(absl::string_view field) {
   return score;
 }
 
-void ReadDecimalCommas(LeaderboardTable& table) {
+void ReadDecimalCommas(char separator, LeaderboardTable& table) {
   for (size_t c = 0; c < table.header.size(); ++c) {
     const auto has_comma = [c](const LeaderboardTable::Row& row) {
       return absl::StrContains(row.fields[c], ',');
@@ -360,21 +360,25 @@ void ReadDecimalCommas(LeaderboardTable& table) {
     }
     ColumnCounts counts;
     bool has_decimals = false;
+    bool has_thousands = false;
     for (const LeaderboardTable::Row& row : table.rows) {
       const std::string& field = row.fields[c];
       if (IsGap(field)) {
         continue;
       }
+      const bool can_be_decimal = ParseScore(WithPoints(field)).has_value();
       if (ParseScore(field).has_value()) {
         ++counts.scores;
-      } else if (ParseScore(WithPoints(field)).has_value()) {
+        has_thousands = has_thousands || !can_be_decimal;
+      } else if (can_be_decimal) {
         ++counts.scores;
         has_decimals = true;
       } else {
         ++counts.other;
       }
     }
-    if (!has_decimals || !IsNumeric(counts)) {
+    const bool are_decimals = has_decimals || (separator == ';' && !has_thousands);
+    if (!are_decimals || !IsNumeric(counts)) {
       continue;
     }
     for (LeaderboardTable::Row& row : table.rows) {

@@ -40,8 +40,10 @@ struct LeaderboardTable {
 };
 
 // Puts points for the commas of columns of numbers such as "71,2", whose comma is the decimal
-// point. A column of "1,234" stays as it is: these may be thousands.
-void ReadDecimalCommas(LeaderboardTable& table);
+// point. A column of "1,234" alone may be of thousands: these are decimal commas where semicolons
+// separate, as spreadsheets write them for that reason, unless another number of the column can
+// only have thousands apart, as "1,234.5" and "1,234,567".
+void ReadDecimalCommas(char separator, LeaderboardTable& table);
 
 enum class ColumnKind {
   kModel,

@@ -103,8 +103,35 @@ TEST_F(LeaderboardTest, SemicolonsAndDecimalCommasOfSpreadsheetsAreRead) {
   EXPECT_THAT(Names(results->tasks), ElementsAre("x", "y", "z"));
   EXPECT_EQ(Score(*results, "A", "x"), 71.25);
   EXPECT_EQ(Score(*results, "B", "x"), 70);
-  EXPECT_EQ(Score(*results, "A", "y"), 1234) << "three digits may be thousands";
+  EXPECT_EQ(Score(*results, "A", "y"), 1.234) << "the comma of all columns is the decimal one";
   EXPECT_EQ(results->models[0].tags.at("places"), "a;b");
+}
+
+TEST_F(LeaderboardTest, ThreeDecimalsBehindACommaAreDecimalsWhereSemicolonsSeparate) {
+  // 71,234 was 71,234 points.
+  struct Case {
+    const char* name;
+    const char* text;
+    double x;
+    double y;
+  };
+  for (const Case& c :
+       {Case{"semicolons", "model;x;y\nA;71,234;1,234\nB;-1,500 ± 0,125;2,345\n", 71.234, 1.234},
+        Case{"pairs", "model;x;y\nA;71,234/73,234;1,234%\nB;1,500/2,500;2,345%\n", 72.234, 1.234},
+        Case{"thousands", "model;x;y\nA;1,234;1,234\nB;2,345.5;2,345,678\n", 1234, 1234},
+        Case{"both", "model;x;y\nA;1,234;1,234\nB;2,345,678;2\nC;0,5;3\n", 1.234, 1.234},
+        Case{"commas", "model,x,y\nA,\"71,234\",\"1,234\"\nB,\"1,500\",2\n", 71234, 1234},
+        Case{"tabs", "model\tx\ty\nA\t71,234\t1,234\nB\t1,500\t2\n", 71234, 1234}}) {
+    const auto results = ImportAs("leaderboard", {Write("board.csv", c.text)});
+    ASSERT_TRUE(results.ok()) << c.name << results.status();
+    EXPECT_EQ(Score(*results, "A", "x"), c.x) << c.name;
+    EXPECT_EQ(Score(*results, "A", "y"), c.y) << c.name;
+  }
+  EXPECT_EQ(ImportAs("leaderboard", {Write("board.csv", "model;x;by\nA;1;1,234 B\nB;2;a,b\n")})
+                ->models[0]
+                .tags.at("by"),
+            "1,234 B")
+      << "of words";
 }
 
 TEST_F(LeaderboardTest, ThreeDigitsBehindAZeroAreDecimals) {
