@@ -33,6 +33,8 @@ namespace {
 
 constexpr int64_t kTableBytesMax = int64_t{256} << 20;
 constexpr size_t kColumnsMax = 10'000;
+// Counted with the header's width, to which short rows are filled up: a small file may have many.
+constexpr size_t kTableFieldsMax = 10'000'000;
 
 // Fields between tabs. Quotes around a whole field are dropped; others stand for themselves, as
 // tables that were copied from pages have them.
@@ -113,6 +115,11 @@ absl::StatusOr<LeaderboardTable> TableOf(SeparatedRecords read, absl::string_vie
   if (table.header.size() < 2 || table.header.size() > kColumnsMax) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":1: expected 2 to ", kColumnsMax,
                                                    " columns, got ", table.header.size()));
+  }
+  if ((records.size() - 1) * table.header.size() > kTableFieldsMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ":", records[0].line, ": expected at most ", kTableFieldsMax, " fields, got ",
+        records.size() - 1, " rows of ", table.header.size(), " columns; import a part of them"));
   }
   std::set<std::string> names;
   for (const std::string& name : table.header) {

@@ -234,6 +234,25 @@ TEST_F(LeaderboardTest, WhatIsNoTableIsAnErrorThatNamesTheFile) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("leaderboard")));
 }
 
+TEST_F(LeaderboardTest, ShortRowsBelowAWideHeaderAreRefusedBeforeTheyAreFilledUp) {
+  // 188 KB took 4 GB, and ended with bad_alloc.
+  std::string text = "\nmodel";
+  for (int c = 1; c < 10'000; ++c) {
+    absl::StrAppend(&text, ",t", c);
+  }
+  text += "\nA,1,2\n";
+  const auto small = ImportAs("leaderboard", {Write("small.csv", text)});
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_THAT(small->tasks, SizeIs(2));
+  for (int r = 0; r < 1'000; ++r) {
+    absl::StrAppend(&text, "m", r, "\n");
+  }
+  EXPECT_THAT(ImportAs("leaderboard", {Write("wide.csv", text)}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("wide.csv:2: expected at most 10000000 fields, got 1001 rows of "
+                                 "10000 columns; import a part of them")));
+}
+
 TEST_F(LeaderboardTest, RealBoardsHaveTheSizesThatTheyShould) {
   struct Case {
     const char* path;
