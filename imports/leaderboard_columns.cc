@@ -239,33 +239,44 @@ std::vector<std::vector<double>> CompleteScores(const LeaderboardTable& table,
   return complete;
 }
 
-// Whether column `of` is, but for rounding, a mean of some of the others with positive weights: a
-// regression on the others explains it wholly, its weights add to about one, and none is below
-// zero. (A single benchmark is explained by the mean and the others, too, with weights below zero.)
-bool IsMeanOfColumns(const std::vector<std::vector<double>>& rows, size_t of) {
-  const size_t n = rows.empty() ? 0 : rows[0].size();
-  if (n < 4 || rows.size() < n + 5) {
-    return false;
-  }
+// Sums over the rows of products of two columns, each less its mean: columns × columns.
+std::vector<std::vector<double>> CentredProducts(const std::vector<std::vector<double>>& rows) {
+  const size_t n = rows[0].size();
   std::vector<double> means(n, 0.0);
   for (const std::vector<double>& row : rows) {
     for (size_t c = 0; c < n; ++c) {
       means[c] += row[c] / static_cast<double>(rows.size());
     }
   }
+  std::vector<std::vector<double>> products(n, std::vector<double>(n, 0.0));
+  std::vector<double> centred(n, 0.0);
+  for (const std::vector<double>& row : rows) {
+    for (size_t c = 0; c < n; ++c) {
+      centred[c] = row[c] - means[c];
+    }
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) {
+        products[i][j] += centred[i] * centred[j];
+      }
+    }
+  }
+  return products;
+}
+
+// Whether column `of` is, but for rounding, a mean of some of the others with positive weights: a
+// regression on the others explains it wholly, its weights add to about one, and none is below
+// zero. (A single benchmark is explained by the mean and the others, too, with weights below zero.)
+// `products` as of CentredProducts.
+bool IsMeanOfColumns(const std::vector<std::vector<double>>& products, size_t of) {
+  const size_t n = products.size();
   std::vector<std::vector<double>> a(n - 1, std::vector<double>(n - 1, 0.0));
   std::vector<double> b(n - 1, 0.0);
   const auto other = [of](size_t i) { return i < of ? i : i + 1; };
-  double total = 0;
-  for (const std::vector<double>& row : rows) {
-    const double y = row[of] - means[of];
-    total += y * y;
-    for (size_t i = 0; i + 1 < n; ++i) {
-      const double xi = row[other(i)] - means[other(i)];
-      b[i] += xi * y;
-      for (size_t j = 0; j + 1 < n; ++j) {
-        a[i][j] += xi * (row[other(j)] - means[other(j)]);
-      }
+  const double total = products[of][of];
+  for (size_t i = 0; i + 1 < n; ++i) {
+    b[i] = products[other(i)][of];
+    for (size_t j = 0; j + 1 < n; ++j) {
+      a[i][j] = products[other(i)][other(j)];
     }
   }
   std::vector<double> weights = b;
@@ -507,8 +518,13 @@ std::vector<size_t> MeansOfOthers(const LeaderboardTable& table,
     return means;
   }
   const std::vector<std::vector<double>> rows = CompleteScores(table, columns);
+  // With fewer rows a regression explains anything.
+  if (columns.size() < 4 || rows.size() < columns.size() + 5) {
+    return means;
+  }
+  const std::vector<std::vector<double>> products = CentredProducts(rows);
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (IsMeanOfColumns(rows, i)) {
+    if (IsMeanOfColumns(products, i)) {
       means.push_back(columns[i]);
     }
   }
