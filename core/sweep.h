@@ -231,8 +231,8 @@ inline bool IsEvaluated(const ApproachSpec& approach) {
 }
 
 // What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else
-// as the first benchmark does whose own it is, else as its name says (UsuallyMinimized); exact_match
-// and f1 of formats that the worker scores are percents.
+// as the first benchmark does whose own it is, else as its name says (UsuallyMinimized);
+// exact_match and f1 of formats that the worker scores are percents.
 MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
                         absl::string_view metric);
 
