@@ -418,6 +418,7 @@ ParsedApproach ReadApproach(const std::optional<Value>& metadata,
   }
   if (spec) {
     NotePlace("", *spec, &approach.places);
+    approach.folder = spec->file().directory;
     ReadApproachSpec(*spec, &approach);
   }
   return approach;

@@ -44,6 +44,7 @@ struct ParsedApproach {
   // Whether hyperparameters.default could be read: else no name is unknown, which would be a second
   // error of one cause.
   bool defaults_known = true;
+  std::string folder;           // of the file that describes it
   std::optional<CodeUse> code;  // of spec.code, which has no files yet
   Places places;                // paths below the approach: "", ".version", ".train.command", …
   std::vector<std::string> warnings;

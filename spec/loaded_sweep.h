@@ -51,6 +51,9 @@ struct LoadedSweep {
     std::vector<std::string> files = {};  // below use.root; set by ResolveCode
   };
   std::vector<CodeOf> codes;
+
+  // Of each approach, the folder of the file that describes it.
+  std::vector<std::string> approach_folders;
 };
 
 }  // namespace concur::spec

@@ -214,6 +214,7 @@ void SweepReader::AddApproach(const Source& source) {
     sweep_.codes.push_back(
         {static_cast<uint32_t>(sweep_.spec.approaches.size()), *std::move(approach.code)});
   }
+  sweep_.approach_folders.push_back(std::move(approach.folder));
   sweep_.spec.approaches.push_back(std::move(approach.spec));
 }
 

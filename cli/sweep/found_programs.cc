@@ -78,6 +78,15 @@ bool HasFile(const CodePlace& code, absl::string_view relative) {
          (inside != code.files.end() && absl::StartsWith(*inside, folder));
 }
 
+// What is wrong with relative paths of a command, and the remedy.
+std::string EmptyDirectoryText(const std::vector<std::string>& files, bool is_listed) {
+  return absl::StrCat("the job's own directory, which is empty: ",
+                      is_listed           ? ""
+                      : files.size() == 1 ? "list it in the approach's field code, and "
+                                          : "list them in the approaches' field code, and ",
+                      "write {code}/", files[0]);
+}
+
 void Judge(const CodePlace& code, absl::string_view path, FoundProgram* program) {
   absl::string_view relative = program->name;
   if (!code.root.empty() && absl::ConsumePrefix(&relative, absl::StrCat(code.root, "/"))) {
@@ -87,11 +96,9 @@ void Judge(const CodePlace& code, absl::string_view path, FoundProgram* program)
       program->remedy = absl::StrCat(program->name, " is not among the files of the field code");
     }
   } else if (absl::StartsWith(program->name, ".")) {
-    const absl::string_view file = absl::StripPrefix(program->name, "./");
-    program->remedy =
-        absl::StrCat(program->name, " would lie in the job's own directory, which is empty: ",
-                     HasFile(code, file) ? "" : "list it in the approach's field code, and ",
-                     "write {code}/", file);
+    const std::string file(absl::StripPrefix(program->name, "./"));
+    program->remedy = absl::StrCat(program->name, " would lie in ",
+                                   EmptyDirectoryText({file}, HasFile(code, file)));
   } else {
     program->where = FindProgram(program->name, path);
   }
@@ -115,41 +122,100 @@ std::set<std::string> ProgramsOf(const ApproachSpec& approach, const CodePlace& 
   return programs;
 }
 
-// "approach a", "approaches a, b, c and 4 more".
-std::string ApproachesText(const std::vector<std::string>& names) {
-  constexpr size_t kShownMax = 3;
-  return absl::StrCat(names.size() == 1 ? "approach " : "approaches ",
-                      FirstNames(names, ", ", kShownMax));
+// The arguments of a command that are files of a folder, which no job sees: relative scripts, and
+// other arguments that look like a file's path. A name that only happens to be a file's ("squad")
+// may be one of the program's own words.
+std::set<std::string> FilesBeside(const std::vector<std::string>& command, const CodePlace& code,
+                                  const std::string& folder) {
+  std::set<std::string> files;
+  const auto add = [&](absl::string_view argument) {
+    const std::string file =
+        std::filesystem::path(std::string(argument)).lexically_normal().string();
+    std::error_code error;
+    if (!file.empty() && file[0] != '/' && !absl::StrContains(file, "{") &&
+        !absl::StartsWith(file, "../") &&  // code cannot lead out of the folder
+        std::filesystem::is_regular_file(std::filesystem::path(folder) / file, error)) {
+      files.insert(file);
+    }
+  };
+  for (const std::string& program : ProgramsIn(command, code)) {
+    if (program[0] == '.') {
+      add(program);
+    }
+  }
+  for (size_t i = 1; i < command.size(); ++i) {
+    if (absl::StrContains(command[i], ".") || absl::StrContains(command[i], "/")) {
+      add(command[i]);
+    }
+  }
+  return files;
 }
+
+// Files that a warning is about, by name, and the approaches whose commands name them.
+struct UsedFiles {
+  std::string place;  // of the first
+  std::vector<std::string> files;
+  std::vector<std::string> approaches;
+
+  void Add(const std::string& file, const std::string& approach, const std::string& first_place) {
+    if (files.empty()) {
+      place = first_place;
+    }
+    for (auto [list, name] : {std::pair(&files, &file), std::pair(&approaches, &approach)}) {
+      if (std::find(list->begin(), list->end(), *name) == list->end()) {
+        list->push_back(*name);
+      }
+    }
+  }
+  // "a.py, b.py and 2 more, which approaches x, y, z and 4 more VERB, ".
+  std::string Text(absl::string_view verb) const {
+    constexpr size_t kShownMax = 3;
+    const bool is_one = approaches.size() == 1;
+    return absl::StrCat(place, FirstNames(files, ", ", kShownMax), ", which ",
+                        is_one ? "approach " : "approaches ",
+                        FirstNames(approaches, ", ", kShownMax), " ", verb, is_one ? "s, " : ", ");
+  }
+};
 
 }  // namespace
 
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep) {
   const std::vector<CodePlace> codes = CodePlacesOf(sweep);
-  struct Users {
-    std::string place;  // of the first
-    std::vector<std::string> approaches;
-  };
-  std::map<std::string, Users> found;
+  UsedFiles in_no_code;
+  UsedFiles unseen;
+  UsedFiles unseen_but_listed;
   for (size_t i = 0; i < codes.size(); ++i) {
     const ApproachSpec& approach = sweep.spec.approaches[i];
+    const auto found = sweep.places.find(absl::StrCat("approaches[", i, "]"));
+    const std::string place = found == sweep.places.end() ? "" : found->second;
     for (const std::string& name : ProgramsOf(approach, codes[i])) {
       if (IsInNoCode(name, codes[i])) {
-        const auto place = sweep.places.find(absl::StrCat("approaches[", i, "]"));
-        const auto [it, is_new] =
-            found.try_emplace(name, Users{place == sweep.places.end() ? "" : place->second, {}});
-        it->second.approaches.push_back(approach.name);
+        in_no_code.Add(name, approach.name, place);
+      }
+    }
+    if (i >= sweep.approach_folders.size()) {
+      continue;
+    }
+    for (const auto* command : {&approach.train_command, &approach.predict_command}) {
+      for (const std::string& file : FilesBeside(*command, codes[i], sweep.approach_folders[i])) {
+        (HasFile(codes[i], file) ? unseen_but_listed : unseen).Add(file, approach.name, place);
       }
     }
   }
   std::vector<std::string> warnings;
-  warnings.reserve(found.size());
-  for (const auto& [name, users] : found) {
-    warnings.push_back(
-        absl::StrCat(users.place, name, ", which ", ApproachesText(users.approaches),
-                     users.approaches.size() == 1 ? " runs" : " run",
-                     ", is in no code: when it changes, finished results are still reused; list "
-                     "it in the approach's field code"));
+  for (const auto& [used, is_listed] :
+       {std::pair(&unseen, false), std::pair(&unseen_but_listed, true)}) {
+    if (!used->files.empty()) {
+      warnings.push_back(absl::StrCat(used->Text("name"), "would lie in ",
+                                      EmptyDirectoryText(used->files, is_listed)));
+    }
+  }
+  if (!in_no_code.files.empty()) {
+    const bool is_one = in_no_code.files.size() == 1;
+    warnings.push_back(absl::StrCat(in_no_code.Text("run"), is_one ? "is" : "are",
+                                    " in no code: when ", is_one ? "it changes" : "they change",
+                                    ", finished results are still reused; list ",
+                                    is_one ? "it" : "them", " in the approach's field code"));
   }
   return warnings;
 }

@@ -27,8 +27,8 @@ struct FoundProgram {
 // REQUIRES: spec::ResolveCode(&sweep) was OK.
 std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path);
 
-// A warning for each script or program of a user's that is in no code: when it changes, nothing
-// runs anew.
+// A warning of scripts and programs of a user's that are in no code: when they change, nothing runs
+// anew. Another of relative arguments that are files beside the approach's file, which no job sees.
 // REQUIRES: spec::ResolveCode(&sweep) was OK.
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep);
 

@@ -256,7 +256,7 @@ void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::stri
     } else if (!directory->empty()) {
       programs->insert(absl::StrCat(*directory, "/", script));
     } else if (!in_shell) {  // where a script of a shell may have put it
-      programs->insert(absl::StrCat("./", script));
+      programs->insert(script[0] == '.' ? script : absl::StrCat("./", script));
     }
   }
 }

@@ -159,6 +159,29 @@ TEST_F(FoundProgramsTest, AScriptOfTheUsersInNoCodeIsAWarning) {
   EXPECT_THAT(warnings_, IsEmpty()) << "a system's own program";
 }
 
+// Every job failed with "can't open file …/runs/…/train.py", after a validation without a word.
+TEST_F(FoundProgramsTest, AFileBesideTheSweepThatNoJobSeesIsAWarning) {
+  for (const char* named : {"sh, train.py", "sh, ./train.py", "./train.py"}) {
+    Missing(absl::StrCat(R"(version: "1", predict: {command: [)", named, R"(, "{predictions}"]})"));
+    ASSERT_EQ(warnings_.size(), 1u) << named;
+    EXPECT_THAT(warnings_[0],
+                AllOf(HasSubstr("sweep.yaml:7:"),
+                      HasSubstr("train.py, which approach mine names, would lie in the job's own "
+                                "directory, which is empty: list it in the approach's field code, "
+                                "and write {code}/train.py")));
+  }
+  Missing(R"(code: [train.py], predict: {command: [sh, train.py, "{predictions}"]})");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_THAT(warnings_[0], HasSubstr("which is empty: write {code}/train.py")) << "it is listed";
+  Missing(R"(version: "1", predict: {command: [tool, train.py, ./other.py, "{predictions}"]})");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_THAT(warnings_[0], HasSubstr("other.py, train.py, which approach mine names"));
+  Missing(R"(code: [train.py], predict: {command: [./train.py, absent.py, "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "a program of the code, and a file that the job may write";
+  Missing(R"(version: "1", predict: {command: [tool, data, "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "a word that happens to be a file's name";
+}
+
 TEST(CommandProgramsTest, EveryProgramOfTheStudiesApproachesIsFound) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
   ASSERT_OK_AND_ASSIGN(
