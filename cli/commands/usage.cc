@@ -24,6 +24,7 @@
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "cli/study/open_study.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
@@ -201,8 +202,25 @@ Json UsageJson(const std::vector<std::string>& names, const std::vector<std::str
   return json;
 }
 
+// The sweeps that a table is of.
+struct UsageOf {
+  std::vector<std::string> ids;
+  uint64_t reused = 0;  // their jobs that took finished results
+};
+
+// What a person reads when nothing ran.
+std::string NothingRanText(const UsageFlags& flags, const UsageOf& of) {
+  if (of.ids.empty() && !flags.owner.empty()) {
+    return absl::StrCat("No sweep of owner \"", flags.owner, "\".");
+  }
+  return absl::StrCat(
+      "No job ", flags.sweeps.empty() ? "" : absl::StrCat("of ", FirstNames(of.ids), " "),
+      "has run", flags.since.empty() && flags.until.empty() ? "" : " in this time",
+      of.reused == 0 ? "." : absl::StrCat(": ", CountText(of.reused), " took finished results."));
+}
+
 void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
-                const UsageTable& table) {
+                const UsageTable& table, const std::string& nothing) {
   const std::vector<std::string> names = KeyNames(by);
   std::vector<Column> columns;
   columns.reserve(names.size());
@@ -214,8 +232,7 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
     columns.push_back({.name = name, .is_number = true});
   }
   Listing listing(context, columns,
-                  UsageJson(names, std::vector<std::string>(names.size()), Usage()),
-                  "No job has run.");
+                  UsageJson(names, std::vector<std::string>(names.size()), Usage()), nothing);
   for (const auto& [key, usage] : table.rows()) {
     std::vector<std::string> cells = key;
     cells.push_back(absl::StrCat(usage.jobs));
@@ -259,18 +276,23 @@ absl::Status ShowUsage(CommandContext& context, const UsageFlags& flags) {
     }
   }
   UsageTable table(by, since, until);
+  UsageOf of;
   for (const std::string& name : names) {
-    const absl::StatusOr<v1::Sweep> sweep = client->GetSweep(name, /*include_spec=*/true);
+    const absl::StatusOr<v1::Sweep> sweep = FindSweep(context, *client, name);
     if (flags.sweeps.empty() && absl::IsNotFound(sweep.status())) {
       continue;  // deleted meanwhile
     }
     CONCUR_RETURN_IF_ERROR(sweep.status());
-    const bool is_asked_for = flags.owner.empty() || sweep->owner() == flags.owner;
-    if (is_asked_for && sweep->spec().imported().empty()) {
+    if (!flags.owner.empty() && sweep->owner() != flags.owner) {
+      continue;
+    }
+    of.ids.push_back(sweep->id());
+    if (sweep->spec().imported().empty()) {
+      of.reused += sweep->reused();
       CONCUR_RETURN_IF_ERROR(table.AddSweep(*client, *sweep));
     }
   }
-  PrintUsage(context, by, table);
+  PrintUsage(context, by, table, NothingRanText(flags, of));
   return absl::OkStatus();
 }
 

@@ -135,5 +135,22 @@ TEST_F(UsageTest, ImportedSweepsAndUnknownOnes) {
   EXPECT_EQ(Concur({"usage", "nothing"}).code, kExitNotFound);
 }
 
+// It said "No job has run." of a sweep with 160 results, and of an owner whom nobody knows.
+TEST_F(UsageTest, WhyThereIsNothingToShow) {
+  for (v1::Job& job : fake_.jobs) {
+    job.set_reused_from("s1/0");
+  }
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.set_reused(160);
+  }
+  const Output named = Concur({"usage", "demo"});
+  EXPECT_THAT(named.err, HasSubstr("demo is sweep s12 of "));
+  EXPECT_THAT(named.err, HasSubstr("No job of s12 has run: 160 took finished results."));
+  EXPECT_THAT(Concur({"usage", "--owner", "nobody"}).err,
+              HasSubstr("No sweep of owner \"nobody\"."));
+  EXPECT_THAT(Concur({"usage", "s12", "--since", "2030-01-01"}).err,
+              HasSubstr("No job of s12 has run in this time"));
+}
+
 }  // namespace
 }  // namespace concur::cli
