@@ -198,26 +198,25 @@ absl::StatusOr<uint32_t> JobIndex(const std::string& text, const v1::Sweep& swee
 
 absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
   v1::RetryJobsRequest request;
-  request.set_sweep(flags.sweep);
   request.set_rerun_succeeded(flags.rerun);
   if (flags.rerun && flags.jobs.empty()) {
     return absl::InvalidArgumentError("--rerun: expected --job, the jobs to run again");
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  if (!flags.jobs.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                            client->GetSweep(flags.sweep, /*include_spec=*/false));
-    for (const std::string& job : flags.jobs) {
-      CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job, sweep));
-      request.add_jobs(index);
-    }
-    request.set_sweep(sweep.id());  // not a newer one of that name
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+  for (const std::string& job : flags.jobs) {
+    CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job, sweep));
+    request.add_jobs(index);
   }
+  request.set_sweep(sweep.id());  // not a newer one of that name
   CONCUR_ASSIGN_OR_RETURN(const uint32_t retried, client->RetryJobs(request));
   Json record = Json::object();
-  record["sweep"] = flags.sweep;
+  record["sweep"] = sweep.id();
   record["retried"] = retried;
-  PrintDetails(context, {{"sweep", flags.sweep}, {"retried", CountText(retried)}}, record);
+  PrintDetails(context,
+               {{"sweep", sweep.id()}, {"name", sweep.name()}, {"retried", CountText(retried)}},
+               record);
   if (retried == 0) {
     PrintNote(context, flags.jobs.empty()
                            ? "no job had failed, was skipped or canceled"
@@ -229,11 +228,14 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
 
 absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_RETURN_IF_ERROR(client->DeleteSweep(flags.sweep));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+  // By id: a newer sweep may take the name meanwhile.
+  CONCUR_RETURN_IF_ERROR(client->DeleteSweep(sweep.id()));
   Json record = Json::object();
-  record["sweep"] = flags.sweep;
+  record["sweep"] = sweep.id();
   record["deleted"] = true;
-  PrintDetails(context, {{"deleted", flags.sweep}}, record);
+  PrintDetails(context, {{"deleted", sweep.id()}, {"name", sweep.name()}}, record);
   return absl::OkStatus();
 }
 

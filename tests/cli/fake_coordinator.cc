@@ -152,6 +152,10 @@ grpc::Status FakeCoordinator::DeleteSweep(Context*, const v1::DeleteSweepRequest
                                           v1::DeleteSweepResponse*) {
   MutexLock lock(mutex_);
   deleted.push_back(request->sweep());
+  if (unavailable_deletions > 0) {
+    --unavailable_deletions;
+    return {grpc::StatusCode::UNAVAILABLE, "going away"};
+  }
   return Reach();
 }
 

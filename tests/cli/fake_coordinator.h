@@ -39,6 +39,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::string log;
   // The next calls are answered so.
   int unavailable_calls = 0;
+  int unavailable_deletions = 0;
   // Of an upload that ends so, this many bytes are held; -1: the server is an older one.
   int64_t held_bytes_max = -1;
   grpc::StatusCode broken_upload = grpc::StatusCode::UNAVAILABLE;  // how it is said to have ended

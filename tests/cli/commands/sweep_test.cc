@@ -166,9 +166,18 @@ TEST_F(SweepCommandsTest, RetryTakesJobsByIdOrIndex) {
 }
 
 TEST_F(SweepCommandsTest, ADeletionIsNotRepeated) {
-  fake_.unavailable_calls = 1;
+  fake_.unavailable_deletions = 1;
   EXPECT_EQ(Concur({"sweep", "delete", "s12"}).code, kExitUnavailable);
   EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
+}
+
+// `concur sweep delete slow2` printed "deleted  slow2": which of the sweeps of that name?
+TEST_F(SweepCommandsTest, DeletingAndRetryingByNameSayWhichSweepItWas) {
+  EXPECT_EQ(Concur({"sweep", "delete", "demo"}).out, "deleted  s12\nname     demo\n");
+  EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
+  EXPECT_EQ(Concur({"sweep", "retry", "demo"}).out, "sweep    s12\nname     demo\nretried  0\n");
+  EXPECT_EQ(fake_.retried.back().sweep(), "s12");
+  EXPECT_EQ(Concur({"sweep", "delete", "nothing"}).code, kExitNotFound);
 }
 
 TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
