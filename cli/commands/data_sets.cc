@@ -217,8 +217,10 @@ absl::Status RunValidate(const ValidateOptions& options, CommandContext& context
       table.rows.push_back(TextCells({file, problem.place, problem.id, problem.what}));
     }
     if (found.problem_count > 0) {
-      counts.push_back(absl::StrCat(file, ": ", found.problem_count, " problems in ",
-                                    found.questions, " questions"));
+      counts.push_back(absl::StrCat(file, ": ", found.problem_count,
+                                    found.problem_count == 1 ? " problem in " : " problems in ",
+                                    found.questions,
+                                    found.questions == 1 ? " question" : " questions"));
     } else if (context.output == OutputMode::kTable) {
       context.err << file << ": no problem in " << found.passages << " passages, "
                   << found.questions << " questions\n";

@@ -107,6 +107,7 @@ class Validator {
   std::string id_;
   Validation result_;
   absl::flat_hash_map<std::string, std::string> place_of_id_;
+  bool is_other_text_ = false;  // the first line is nothing that JSON could be
   simdjson::dom::parser parser_;
 };
 
@@ -194,6 +195,9 @@ absl::Status Validator::CheckLinesOf(const std::string& path) {
       return absl::OkStatus();
     }
     CheckLine(lines.line(), lines.number(), /*padded=*/false, first);
+    if (is_other_text_) {
+      return absl::OkStatus();
+    }
   }
 }
 
@@ -228,7 +232,7 @@ absl::Status Validator::CheckArticlesOf(const std::string& path) {
 
 void Validator::CheckLines(absl::string_view text) {
   bool first = true;
-  for (int64_t number = 1; !text.empty(); ++number) {
+  for (int64_t number = 1; !text.empty() && !is_other_text_; ++number) {
     const size_t end = text.find('\n');
     const absl::string_view line = text.substr(0, end);
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
@@ -247,7 +251,14 @@ void Validator::CheckLine(absl::string_view line, int64_t number, bool padded, b
   element value;
   if (parser_.parse(line.data(), line.size(), /*realloc_if_needed=*/!padded).get(value) !=
       simdjson::SUCCESS) {
-    Report(absl::StrCat("not valid JSON: ", ExplainJsonError(line)));
+    // Of a file in another form, each line would be a problem.
+    const char start = line[line.find_first_not_of(kWhiteSpace)];
+    is_other_text_ = first && start != '{' && start != '[';
+    Report(is_other_text_ ? absl::StrCat(Shown(line),
+                                         ", which is no JSON: expected SQuAD JSON or MRQA JSON "
+                                         "lines; concur data import writes them from the raw "
+                                         "files of other data sets")
+                          : absl::StrCat("not valid JSON: ", ExplainJsonError(line, number)));
   } else {
     CheckPassageLine(value, first);
   }

@@ -78,6 +78,22 @@ TEST(ValidateTest, BadLinesDoNotHideThoseBehindThem) {
   EXPECT_EQ(problems[4], "5 () header: expected on the first line only");
 }
 
+// The place was line 8, and the problem "line 1, column 241".
+TEST(ValidateTest, TheLineOfBadJsonIsThatOfTheFile) {
+  EXPECT_THAT(ProblemsOf(absl::StrCat(kGood, "\n", kGood, "\n{\"context\": \"ab")),
+              ::testing::Contains(::testing::StartsWith("3 () not valid JSON: line 3, column ")));
+}
+
+// A CSV of 41 lines had 41 problems, and none said what was wrong.
+TEST(ValidateTest, AFileInAnotherFormIsOneProblem) {
+  for (const char* text : {"id,question\n1,2\n3,4\n", "\n\nid,question\n1,2\n"}) {
+    EXPECT_THAT(ProblemsOf(text),
+                ElementsAre(::testing::HasSubstr("() \"id,question\", which is no JSON: expected "
+                                                 "SQuAD JSON or MRQA JSON lines; concur data "
+                                                 "import writes them")));
+  }
+}
+
 TEST(ValidateTest, ARecordOfMoreThan32MiBIsAProblemOfItsLine) {
   const std::string context(size_t{33} << 20, 'a');
   EXPECT_THAT(
@@ -135,7 +151,7 @@ TEST(ValidateTest, ListedProblemsAreLimitedAndAllAreCounted) {
   TempDir dir;
   std::string lines;
   for (int i = 0; i < 50; ++i) {
-    lines += "x\n";
+    lines += "{x\n";
   }
   ASSERT_OK(WriteFileAtomically(dir.File("d"), lines));
   ASSERT_OK_AND_ASSIGN(const Validation validation, ValidateDataset(dir.File("d"), 7));

@@ -230,7 +230,7 @@ TEST(DataCommandsTest, ValidateFailsAndListsProblems) {
   ASSERT_OK(WriteFileAtomically(dir.File("bad"), "{\"context\": \"a\", \"qas\": 3}\n"));
   const DataOutcome outcome = RunData({"validate", dir.File("bad")}, OutputMode::kJsonLines);
   EXPECT_THAT(outcome.status,
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 problems in 0 questions")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 problem in 0 questions")));
   EXPECT_THAT(outcome.out,
               HasSubstr("\"place\":\"1\",\"id\":\"\",\"problem\":\"qas: expected a list\""));
 }
