@@ -249,7 +249,19 @@ bool TakesLong(const Study& study) {
 
 bool IsBundlePath(const std::string& name) { return absl::StrContains(name, "/"); }
 
+bool IsBundle(const std::string& directory) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(std::filesystem::path(directory) / "sweep.json", error);
+}
+
 absl::StatusOr<Study> LoadBundle(const std::string& directory) {
+  std::error_code error;
+  if (std::filesystem::is_directory(directory, error) && !IsBundle(directory)) {
+    return absl::NotFoundError(
+        absl::StrCat(directory,
+                     ": expected a bundle, got a directory without sweep.json; concur "
+                     "export writes a bundle of a sweep, concur import of results"));
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::string sweep, ReadPart(directory, "sweep.json"));
   CONCUR_ASSIGN_OR_RETURN(const std::string jobs, ReadPart(directory, "jobs.jsonl"));
   absl::StatusOr<std::string> sources = ReadPart(directory, kSourcesFile);

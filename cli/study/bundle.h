@@ -22,6 +22,9 @@ namespace concur::cli {
 // "/", which names of sweeps cannot have.
 bool IsBundlePath(const std::string& name);
 
+// Whether there is a directory with what every bundle has.
+bool IsBundle(const std::string& directory);
+
 // The study in a bundle. Artifacts are checked as they are read. NotFound; InvalidArgument or
 // DataLoss, with file and line, for what cannot be read.
 absl::StatusOr<Study> LoadBundle(const std::string& directory);

@@ -28,7 +28,12 @@ namespace concur::cli {
 
 absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
                                     const std::string& name) {
-  CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client.GetSweep(name, /*include_spec=*/true));
+  absl::StatusOr<v1::Sweep> found = client.GetSweep(name, /*include_spec=*/true);
+  if (absl::IsNotFound(found.status()) && IsBundle(name)) {
+    return absl::NotFoundError(
+        absl::StrCat(found.status().message(), "; ./", name, " is a bundle: write ./", name));
+  }
+  CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, std::move(found));
   if (context.output == OutputMode::kTable && name != sweep.id()) {
     PrintNote(context, absl::StrCat(name, " is sweep ", sweep.id(), " of ",
                                     absl::FormatTime("%Y-%m-%d %H:%M", TimeOf(sweep.create_time()),

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +19,7 @@
 #include "rpc/convert_sweep.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/core/sweep_builder.h"
+#include "tests/testing/temp_dir.h"
 
 namespace concur::cli {
 namespace {
@@ -29,6 +32,24 @@ using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
 
 class ScoresCommandTest : public CommandsFixture {};
+
+// `concur scores nb` said only that there is no such sweep, and `concur scores ./e` "open: No such
+// file or directory".
+TEST_F(ScoresCommandTest, ADirectoryIsToldFromABundle) {
+  const testing::TempDir dir;
+  std::filesystem::create_directories(dir.File("nb"));
+  const Output empty = Concur({"scores", dir.File("nb")});
+  EXPECT_EQ(empty.code, kExitNotFound);
+  EXPECT_THAT(empty.err, HasSubstr("nb: expected a bundle, got a directory without sweep.json; "
+                                   "concur export writes a bundle of a sweep"));
+  std::ofstream(dir.File("nb/sweep.json")) << "{}";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  const Output named = Concur({"scores", "nb"});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(named.code, kExitNotFound);
+  EXPECT_THAT(named.err, HasSubstr("; ./nb is a bundle: write ./nb"));
+}
 
 TEST_F(ScoresCommandTest, ScoresMakeTheTableThatTheSweepAsksFor) {
   v1::Sweep& sweep = fake_.sweeps[1];
