@@ -51,7 +51,8 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
       continue;
     }
     const size_t distance = EditDistance(name, candidate);
-    if (distance < best) {
+    // A name of one letter is near to every other one.
+    if (distance < best && distance < name.size()) {
       best = distance;
       nearest = candidate;
     }

@@ -12,7 +12,7 @@
 namespace concur {
 
 // The candidate nearest to `name` by edit distance, the first of equals; "" when all are further
-// away than a third of the name's length.
+// away than a third of the name's length, or one letter is all of it.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 // ` (did you mean "x"?)`, or "" when there is no near candidate.

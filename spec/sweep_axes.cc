@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/suggest.h"
@@ -89,9 +90,12 @@ void SweepReader::SelectOne(const Value& value, const Named& things, std::set<ui
   }
   // Names may belong to files that could not be read, which is an error already.
   if (!found && !incomplete_) {
-    value.Error(absl::StrCat("expected the name of ", things.kind,
+    std::vector<std::string> candidates = things.words;
+    candidates.insert(candidates.end(), things.names.begin(), things.names.end());
+    value.Error(absl::StrCat("expected ", absl::StrJoin(things.words, ", "),
+                             things.words.empty() ? "" : ", ", "the name of ", things.kind,
                              ", or tag:NAME or tag:NAME=VALUE that one has, got \"", *text, "\"",
-                             by_tag ? "" : DidYouMean(*text, things.names)));
+                             by_tag ? "" : DidYouMean(*text, candidates)));
   }
 }
 
@@ -298,7 +302,11 @@ void SweepReader::ReadEvaluateOn(const Value& value) {
     return;
   }
   spec.evaluate_on = EvaluateOn::kListed;
-  for (const uint32_t index : Select(value, BenchmarksAndAbsentOnes())) {
+  Named things = BenchmarksAndAbsentOnes();
+  if (value.IsScalar()) {
+    things.words = {"same", "all"};
+  }
+  for (const uint32_t index : Select(value, things)) {
     if (!spec.benchmarks[index].test) {
       value.Error(absl::StrCat("expected benchmarks with a test file, got \"",
                                spec.benchmarks[index].name, "\""));

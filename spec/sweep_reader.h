@@ -46,6 +46,8 @@ class SweepReader {
     std::vector<const Tags*> tags;
     // Left out of the sweep; a selection may name them.
     std::vector<BenchmarkSpec> absent = {};
+    // What the field may say instead of names.
+    std::vector<std::string> words = {};
   };
 
   // sweep_sources.cc

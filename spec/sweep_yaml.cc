@@ -170,7 +170,11 @@ void SweepReader::ReadPolicy(Fields& fields) {
 void SweepReader::ReadSelect(const Value& value) {
   SweepSpec& spec = sweep_.spec;
   if (!value.IsMap()) {
-    spec.select = value.OneOf(SelectionFromName).value_or(spec.select);
+    spec.select = value
+                      .OneOf(SelectionFromName,
+                             "; to say on what the best is chosen, write {by: validation} or "
+                             "{by: test}")
+                      .value_or(spec.select);
     return;
   }
   Fields fields(value);

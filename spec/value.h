@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/params.h"
@@ -71,9 +72,11 @@ class Value {
   std::optional<ParamValue> Param() const;
   // A name that core's ValidateName accepts.
   std::optional<std::string> Name() const;
-  // One of an enumeration's names, through its …FromName.
+  // One of an enumeration's names, through its …FromName. `other` is added to the error: what else
+  // the field may be.
   template <typename Enum>
-  std::optional<Enum> OneOf(absl::StatusOr<Enum> (*from_name)(absl::string_view)) const {
+  std::optional<Enum> OneOf(absl::StatusOr<Enum> (*from_name)(absl::string_view),
+                            absl::string_view other = "") const {
     const std::optional<std::string> text = Text();
     if (!text) {
       return std::nullopt;
@@ -83,7 +86,7 @@ class Value {
     }
     absl::StatusOr<Enum> value = from_name(*text);
     if (!value.ok()) {
-      Error(value.status().message());
+      Error(absl::StrCat(value.status().message(), other));
       return std::nullopt;
     }
     return *value;

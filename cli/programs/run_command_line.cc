@@ -17,6 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/suggest.h"
 #include "cli/client/completion.h"
 #include "cli/output/print.h"
@@ -65,6 +67,19 @@ const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
+// "b is required" with what b is.
+std::string WithDescription(const CLI::App& command, const std::string& error) {
+  absl::string_view name = error;
+  if (absl::ConsumeSuffix(&name, " is required")) {
+    for (const CLI::Option* option : command.get_options()) {
+      if (option->get_name() == name && !option->get_description().empty()) {
+        return absl::StrCat(error, ": ", option->get_description());
+      }
+    }
+  }
+  return error;
+}
+
 // The error message for a command line that the parser refused; for an unknown command or option,
 // with a suggestion.
 std::string ExplainUsage(const CLI::App& app, const std::vector<std::string>& args,
@@ -95,7 +110,7 @@ std::string ExplainUsage(const CLI::App& app, const std::vector<std::string>& ar
     const std::string path = command == &app ? "" : absl::StrCat(" ", command->get_name());
     return absl::StrCat("expected a command; see concur", path, " --help");
   }
-  return error;
+  return WithDescription(*command, error);
 }
 
 // The program or the group of commands that was named without a command of it, and nothing else;

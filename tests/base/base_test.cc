@@ -163,6 +163,8 @@ TEST(SuggestTest, NamesTheNearestOrNothing) {
             "expected json or csv, got \"jsn\" (did you mean \"json\"?)");
   EXPECT_EQ(DidYouMean("jsno", {"json"}), " (did you mean \"json\"?)") << "neighbours exchanged";
   EXPECT_EQ(DidYouMean("xy", {"json"}), "");
+  EXPECT_EQ(DidYouMean("x", {"a", "b"}), "") << "nothing of it is left";
+  EXPECT_EQ(DidYouMean("xy", {"xz"}), " (did you mean \"xz\"?)");
   EXPECT_EQ(ExpectedOneOf({"a"}, "xyz\n"), "expected a, got \"xyz\\n\"");
   EXPECT_EQ(DidYouMean("seed", names), " (did you mean \"seeds\"?)");
 }

@@ -102,6 +102,12 @@ TEST(HelpTest, EveryCommandShowsExamplesOfItselfThatCanBeTyped) {
   EXPECT_NE(ParseError({"sweep", "list", "--limitt", "3"}), "") << "what is wrong is found";
 }
 
+// `concur diff mine` said "b is required", and nobody knew what b is.
+TEST(HelpTest, WhatIsMissingIsDescribed) {
+  EXPECT_THAT(RunConcur({"diff", "mine"}).err,
+              HasSubstr("b is required: A sweep, by name or id; ./DIRECTORY of a bundle"));
+}
+
 TEST(HelpTest, ExamplesFitTheTerminal) {
   for (const std::vector<std::string>& command : Leaves()) {
     for (const std::string& example : SectionOf(HelpOf(command), "Examples:")) {
