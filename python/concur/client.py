@@ -26,6 +26,7 @@ from typing import (
 )
 
 from concur.errors import ConcurError, InvalidInput
+from concur.frames import load_pandas
 from concur.inside import METRIC_MARK
 from concur.mapped import Grid, Mapped, plan
 from concur.matrix import Matrix
@@ -265,8 +266,7 @@ class SubmittedSweep:
 
     def jobs(self, **filters: Any) -> "pandas.DataFrame":
         """Its jobs; filters as the flags of `concur job list`, e.g. state="failed"."""
-        import pandas
-
+        pandas = load_pandas()
         return pandas.DataFrame(self.job_rows(**filters))
 
     def job_rows(self, **filters: Any) -> Iterator[Dict[str, Any]]:
@@ -330,8 +330,7 @@ class Job:
 
     def metrics(self) -> "pandas.DataFrame":
         """What its latest attempt has reported by report_metric() so far: step, name, value."""
-        import pandas
-
+        pandas = load_pandas()
         rows = []
         for line in self.log().splitlines():
             if line.startswith(METRIC_MARK):

@@ -12,6 +12,7 @@ import json
 from typing import IO, TYPE_CHECKING, Any, Dict, List, Mapping
 
 from concur.errors import ConcurError
+from concur.frames import load_pandas
 
 if TYPE_CHECKING:
     import pandas
@@ -22,9 +23,8 @@ _HEAD_BYTES_MAX = 1 << 30
 
 def read_frame(stream: IO[bytes]) -> "pandas.DataFrame":
     """One row a score; None or NaN where there is nothing."""
-    import pandas
-
-    import numpy  # with pandas, which is to be named where both are missing
+    pandas = load_pandas()  # first: it is to be named where both are missing
+    import numpy
 
     pieces: Dict[str, List[Any]] = {}
     names: Dict[str, List[Any]] = {}

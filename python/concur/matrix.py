@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from concur.frames import load_pandas
+
 if TYPE_CHECKING:
     import pandas
 
@@ -26,8 +28,7 @@ class Matrix:
         return list(self.json["benchmarks"])
 
     def _frame(self, pick: Callable[[Mapping[str, Any]], Any], diagonal: float) -> "pandas.DataFrame":
-        import pandas
-
+        pandas = load_pandas()
         names = self.benchmarks
         frame = pandas.DataFrame(float("nan"), index=names, columns=names)
         for name in names:

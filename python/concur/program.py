@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, Optional, Sequence
 
 from concur.columns import read_frame
 from concur.errors import BY_EXIT_CODE, ConcurError
+from concur.frames import load_pandas
 
 if TYPE_CHECKING:
     import pandas
@@ -41,6 +42,9 @@ def _widen(pipe: IO[bytes]) -> None:
         fcntl.fcntl(pipe, F_SETPIPE_SZ, 1 << 20)
 
 
+_TEXT_MARKS = ("concur: error: ", "concur: warning: ", "concur: ")  # of commands without JSON
+
+
 def _error_of(exit_code: int, stderr: str) -> ConcurError:
     messages = []
     for line in stderr.splitlines():
@@ -48,7 +52,8 @@ def _error_of(exit_code: int, stderr: str) -> ConcurError:
             value = json.loads(line)
             messages.append(value.get("error", value.get("warning"))["message"])
         except (ValueError, KeyError, TypeError, AttributeError):
-            messages.append(line)
+            mark = next((mark for mark in _TEXT_MARKS if line.startswith(mark)), "")
+            messages.append(line[len(mark) :])
     return BY_EXIT_CODE.get(exit_code, ConcurError)("\n".join(messages) or f"exit code {exit_code}")
 
 
@@ -105,8 +110,7 @@ class Program:
 
     def frame(self, arguments: Sequence[str]) -> "pandas.DataFrame":
         """The table that the command prints, read while it is printed."""
-        import pandas
-
+        pandas = load_pandas()
         with self._output(["-o", "csv", *arguments]) as output:
             try:
                 # Only what is empty is missing: "NA" is a name. Other parsers of pandas round numbers.

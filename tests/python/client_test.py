@@ -12,9 +12,10 @@ import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import concur
-from concur import aio, columns, program, spec
+from concur import aio, client, columns, program, spec
 from coordinator import BIN, CoordinatorTest, approach, study
 
 
@@ -168,6 +169,9 @@ class ClientTest(CoordinatorTest):
             self.client.submit(sweep)
         with self.assertRaises(concur.NotFound):
             self.client.sweep("nothing")
+        # Of commands that print text it began with "concur: error: ".
+        with self.assertRaisesRegex(concur.NotFound, "^no sweep"):
+            client.Job(self.client.program, "s9999/0").log()
         with self.assertRaises(concur.Unavailable):
             concur.connect("unix:/nonexistent/socket")
         self.assertEqual(list(pathlib.Path(".").glob(".concur-*")), [], "no file is left")
@@ -252,6 +256,13 @@ class ClientTest(CoordinatorTest):
         done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, encoding="utf-8")
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "[]\n")
+
+    # It was a bare ModuleNotFoundError.
+    def test_without_pandas_it_is_said_what_to_install(self):
+        with unittest.mock.patch.dict(sys.modules, {"pandas": None}):
+            for make in (columns.read_frame, lambda _: client.Job(None, "s1/0").metrics()):
+                with self.assertRaisesRegex(ImportError, "pip install pandas"):
+                    make(io.BytesIO())
 
 
 class TenLinesTest(CoordinatorTest):
