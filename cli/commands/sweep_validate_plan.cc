@@ -90,11 +90,10 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   return Opened{std::move(sweep), std::move(expansion), std::move(warnings), missing.size()};
 }
 
-void PrintWarnings(const Opened& opened, CommandContext& context) {
+// With JSON output they are in the record.
+void ShowWarnings(const Opened& opened, CommandContext& context) {
   if (!IsJson(context)) {
-    for (const std::string& warning : opened.warnings) {
-      context.err << "warning: " << warning << "\n";
-    }
+    PrintWarnings(context, opened.warnings);
   }
 }
 
@@ -282,7 +281,7 @@ void PrintPlanTable(const FileFlags& flags, const Opened& opened, const Plan& pl
 absl::Status RunPlan(const FileFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const Opened opened, Open(flags));
   const Plan plan = MakePlan(opened.expansion);
-  PrintWarnings(opened, context);
+  ShowWarnings(opened, context);
   std::optional<Forecast> forecast;
   if (flags.forecast.workers > 0 || !flags.forecast.durations.empty()) {
     CONCUR_ASSIGN_OR_RETURN(forecast,
@@ -344,7 +343,7 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
     const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never set here
     programs = FindPrograms(opened.sweep, path == nullptr ? "" : path);
   }
-  PrintWarnings(opened, context);
+  ShowWarnings(opened, context);
   const uint32_t jobs = opened.expansion.job_count();
   switch (context.output) {
     case OutputMode::kJson:

@@ -23,6 +23,7 @@
 #include "analysis/json_text.h"
 #include "analysis/table.h"
 #include "analysis/text.h"
+#include "cli/output/grouped_warnings.h"
 #include "cli/output/tone.h"
 
 namespace concur::cli {
@@ -323,6 +324,12 @@ void PrintWarning(CommandContext& context, absl::string_view message) {
   }
   context.err << "concur: " << Paint(context, "1;33", "warning:") << " " << MessageText(message)
               << "\n";
+}
+
+void PrintWarnings(CommandContext& context, const std::vector<std::string>& messages) {
+  for (const std::string& message : IsJson(context) ? messages : GroupWarnings(messages)) {
+    PrintWarning(context, message);
+  }
 }
 
 void PrintNote(CommandContext& context, absl::string_view message) {

@@ -99,6 +99,8 @@ void PrintDetails(CommandContext& context,
 void PrintError(CommandContext& context, const absl::Status& status);
 // "concur: warning: MESSAGE"; with JSON output {"warning":{"message"}}.
 void PrintWarning(CommandContext& context, absl::string_view message);
+// Those of one kind on one line; with JSON output each by itself.
+void PrintWarnings(CommandContext& context, const std::vector<std::string>& messages);
 // "concur: MESSAGE", for people only: nothing with JSON output.
 void PrintNote(CommandContext& context, absl::string_view message);
 

@@ -127,18 +127,13 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.file, variables));
   CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&loaded));
-  for (const auto* messages : {&loaded.left_out, &loaded.warnings}) {
-    for (const std::string& message : *messages) {
-      PrintWarning(context, message);
-    }
-  }
+  PrintWarnings(context, loaded.left_out);
+  PrintWarnings(context, loaded.warnings);
   if (!flags.rerun.empty()) {
     CONCUR_RETURN_IF_ERROR(MarkReruns(flags.rerun, &loaded.spec));
   }
   CONCUR_RETURN_IF_ERROR(spec::ResolveCode(&loaded));
-  for (const std::string& warning : WarnOfProgramsInNoCode(loaded)) {
-    PrintWarning(context, warning);
-  }
+  PrintWarnings(context, WarnOfProgramsInNoCode(loaded));
   CONCUR_ASSIGN_OR_RETURN(*held_out, CutValidationSets(&loaded));
   CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&loaded));
   if (!flags.no_check) {
@@ -147,9 +142,7 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
   // The server checks the same; here the error comes before any upload.
   const absl::StatusOr<Expansion> expansion = Expansion::Make(loaded.spec);
   CONCUR_RETURN_IF_ERROR(spec::WithPlace(loaded, expansion.status()));
-  for (const std::string& warning : WarnOfSameWork(*expansion)) {
-    PrintWarning(context, warning);
-  }
+  PrintWarnings(context, WarnOfSameWork(*expansion));
   return loaded;
 }
 
@@ -168,9 +161,7 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Cl
     return spec::WithPlace(loaded, response.status());
   }
   CONCUR_RETURN_IF_ERROR(response.status());
-  for (const std::string& warning : response->warnings()) {
-    PrintWarning(context, warning);
-  }
+  PrintWarnings(context, {response->warnings().begin(), response->warnings().end()});
   return response;
 }
 
