@@ -5,6 +5,7 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -24,6 +26,7 @@
 #include "cli/client/server_address.h"
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "core/fields.h"
+#include "core/ids.h"
 #include "rpc/channel.h"
 #include "rpc/convert_score.h"
 #include "rpc/convert_value.h"
@@ -42,6 +45,19 @@ constexpr size_t kDigestsPerCall = 10'000;
 // Whether to reconnect a stream that ended so. A coordinator that stops cancels its streams.
 bool MayComeBack(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsCancelled(status);
+}
+
+// InvalidArgument for a path. Every call that names a sweep checks it: commands that read scores
+// take a bundle's in place of a sweep; the others are told here, and not that no coordinator
+// answers. Names and ids have no "/"; with a job for a sweep the coordinator's own answer says
+// more.
+absl::Status CheckNamesSweep(const std::string& sweep) {
+  if (!absl::StrContains(sweep, '/') || JobId::Parse(sweep).ok()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", sweep, "\" is a path; expected a sweep of a coordinator, by id or name (\"",
+      "concur sweep import ", sweep, "\" makes one of imported results)"));
 }
 
 class GrpcClient : public Client {
@@ -107,6 +123,7 @@ class GrpcClient : public Client {
   }
 
   absl::Status DeleteSweep(const std::string& sweep) override {
+    CONCUR_RETURN_IF_ERROR(CheckNamesSweep(sweep));
     v1::DeleteSweepRequest request;
     request.set_sweep(sweep);
     v1::DeleteSweepResponse response;
@@ -116,6 +133,7 @@ class GrpcClient : public Client {
   }
 
   absl::StatusOr<uint32_t> RetryJobs(const v1::RetryJobsRequest& request) override {
+    CONCUR_RETURN_IF_ERROR(CheckNamesSweep(request.sweep()));
     // Not repeated: between two of them a job may have failed anew.
     v1::RetryJobsResponse response;
     CONCUR_RETURN_IF_ERROR(Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
@@ -243,6 +261,7 @@ class GrpcClient : public Client {
                           v1::WatchSweepRequest::Events events, absl::Duration outage_max,
                           const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
                           const std::function<void(const absl::Status&)>& on_outage) override {
+    CONCUR_RETURN_IF_ERROR(CheckNamesSweep(sweep));
     v1::WatchSweepRequest request;
     request.set_sweep(sweep);
     request.set_cursor(cursor);
@@ -396,6 +415,11 @@ class GrpcClient : public Client {
   template <typename Response, typename Request>
   absl::StatusOr<Response> Repeat(const Request& request, Method<Response, Request> method,
                                   absl::Duration attempt_timeout = absl::Seconds(30)) {
+    if constexpr (requires {
+                    { request.sweep() } -> std::same_as<const std::string&>;
+                  }) {
+      CONCUR_RETURN_IF_ERROR(CheckNamesSweep(request.sweep()));
+    }
     rpc::CallOptions options = Options(attempt_timeout);
     const absl::Time start = absl::Now();
     options.is_canceled = [&] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's API for the `concur` program. Every call has a deadline, and is repeated while
-// the server is unavailable where that is safe.
+// the server is unavailable where that is safe. What names a sweep is InvalidArgument when it is a
+// path, as of a bundle.
 //
 // Thread-compatible, but for CancelStreams, which any thread may call. gRPC stays in client.cc.
 #ifndef CONCUR_CLI_CLIENT_CLIENT_H_

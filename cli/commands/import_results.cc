@@ -166,7 +166,8 @@ void AddImportResultsCommand(Command& app, CommandContext& context) {
   command->AddFlag("--strict", flags->request.strict,
                    "A file in a folder that cannot be read is an error");
   command->Footer(
-      "Every command that takes a sweep takes ./DIR of the bundle instead.\n"
+      "Commands that read scores take ./DIR of the bundle instead of a sweep. For the others\n"
+      "\"concur sweep import ./DIR\" makes a sweep of a coordinator.\n"
       "Examples:\n  concur import leaderboard bbh.tsv --out ./bbh && concur matrix ./bbh\n"
       "  concur import mteb results --language eng --out ./mteb\n"
       "  concur import lm-eval results_*.json --metric acc_norm --out ./harness\n"

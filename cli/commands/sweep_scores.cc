@@ -155,7 +155,7 @@ void AddScoresCommand(Command& app, CommandContext& context) {
   Command* command =
       app.AddSubcommand("scores", "What every approach of a sweep scored on every benchmark");
   const auto flags = std::make_shared<ScoresFlags>();
-  command->AddOption("sweep", flags->sweep, "A sweep, by id or name")
+  command->AddOption("sweep", flags->sweep, "A sweep, by id or name; or ./DIRECTORY of a bundle")
       ->TypeName("SWEEP")
       ->Required();
   command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
@@ -168,9 +168,9 @@ void AddScoresCommand(Command& app, CommandContext& context) {
   command->AddFlag(
       "--by-job", flags->by_job,
       "Every score by itself, with its state: in CSV the table leaves failed, pending and "
-      "missing cells empty");
+      "missing cells empty; not of a bundle");
   command->AddFlag("--columns", flags->columns,
-                   "The same for programs, as binary columns (docs/python.md)");
+                   "The same for programs, as binary columns (docs/python.md); not of a bundle");
   command->Footer(
       "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
       "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");

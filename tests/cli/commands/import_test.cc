@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
@@ -111,6 +112,33 @@ TEST_F(ImportTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
         command[0] == "report" ? *ReadFile(dir_.File("page.html")) : output.out;
     EXPECT_THAT(text, HasSubstr(command[0] == "rank" ? "lab/c     0.6250" : "task-1"))
         << command[0];
+  }
+}
+
+TEST_F(ImportTest, CommandsThatAskACoordinatorSayThatABundleIsNone) {
+  // "no coordinator answers …; start one": which would not have helped.
+  ASSERT_EQ(Import().code, 0);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"scores", bundle_, "--by-job"},
+                                             {"scores", bundle_, "--by-job", "-o", "json"},
+                                             {"scores", bundle_, "--columns"},
+                                             {"job", "list", bundle_},
+                                             {"usage", bundle_},
+                                             {"sweep", "failures", bundle_},
+                                             {"sweep", "get", bundle_},
+                                             {"sweep", "steps", bundle_},
+                                             {"sweep", "wait", bundle_},
+                                             {"sweep", "watch", bundle_},
+                                             {"sweep", "pause", bundle_},
+                                             {"sweep", "retry", bundle_},
+                                             {"sweep", "delete", bundle_}}) {
+    std::vector<std::string> args = command;
+    args.insert(args.end(), {"--server", "127.0.0.1:1"});
+    const Output output = RunConcur(args);
+    const std::string line = absl::StrJoin(command, " ");
+    EXPECT_EQ(output.code, 2) << line << ": " << output.err;
+    EXPECT_THAT(output.err, HasSubstr("is a path; expected a sweep of a coordinator")) << line;
+    EXPECT_THAT(output.err, HasSubstr(absl::StrCat("concur sweep import ", bundle_))) << line;
   }
 }
 
