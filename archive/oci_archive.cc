@@ -56,7 +56,7 @@ class OciImage {
 
   absl::Status Unpack() {
     CONCUR_ASSIGN_OR_RETURN(const TarReader reader, OpenTar(archive_));
-    CONCUR_ASSIGN_OR_RETURN(allowed_, BytesAllowed(limits_, archive_));
+    CONCUR_ASSIGN_OR_RETURN(allowed_, AllowedBytes(archive_, 0, limits_));
     archive_entry* entry = nullptr;
     size_t blobs = 0;
     for (;;) {
@@ -90,7 +90,10 @@ class OciImage {
         !manifest.contains("config")) {
       return BadImage(archive_, "its index leads to no manifest with layers");
     }
-    RootWriter writer(directory, limits_);
+    // Each layer has its own limit; all together have the archive's.
+    RootLimits limits = limits_;
+    limits.bytes_max = allowed_;
+    RootWriter writer(directory, limits);
     CONCUR_RETURN_IF_ERROR(writer.Make());
     for (const json& layer : manifest["layers"]) {
       CONCUR_ASSIGN_OR_RETURN(const std::string name, BlobOf(layer));
@@ -131,7 +134,7 @@ class OciImage {
       if (got == 0) {
         break;
       }
-      bytes_ += got;
+      bytes_ += got;  // holes of sparse files, too, which are written as zeros
       if (bytes_ > allowed_) {
         return BadImage(archive_, absl::StrCat("unpacks to more than ", allowed_, " bytes"));
       }

@@ -16,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
@@ -25,6 +26,8 @@ namespace concur {
 namespace {
 
 constexpr size_t kReadBytes = size_t{256} * 1024;
+constexpr int64_t kFreeBytes = int64_t{64} << 20;
+constexpr int64_t kRatioMax = 100;
 constexpr int kFlags = ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_UNLINK |
                        ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT;
 constexpr char kWhiteout[] = ".wh.";
@@ -43,22 +46,23 @@ std::string QuotedName(absl::string_view name) {
   return absl::StrCat("entry \"", absl::Utf8SafeCEscape(name.substr(0, 200)), "\"");
 }
 
-// The name below the root as the kernel reads it, without empty parts and "."; "" is the root
-// itself.
+// The name below the root, as libarchive will take it: without ".", without empty parts; "" is the
+// root itself. What is checked must be what is written: "link/." once passed as something in a
+// folder "link/", and was written as the link itself.
 absl::StatusOr<std::string> NameBelow(const char* raw, const std::string& tar) {
-  const absl::string_view name = raw == nullptr ? "" : raw;
-  bool safe = raw != nullptr && !absl::StartsWith(name, "/");
-  std::string below;
-  for (const absl::string_view part : absl::StrSplit(name, '/', absl::SkipEmpty())) {
+  const absl::string_view whole = raw == nullptr ? "" : raw;
+  bool safe = raw != nullptr && !absl::StartsWith(whole, "/");
+  std::vector<absl::string_view> parts;
+  for (const absl::string_view part : absl::StrSplit(whole, '/', absl::SkipEmpty())) {
     safe = safe && part != "..";
     if (part != ".") {
-      absl::StrAppend(&below, below.empty() ? "" : "/", part);
+      parts.push_back(part);
     }
   }
   if (!safe) {
-    return Malformed(tar, absl::StrCat(QuotedName(name), " would lie outside the root"));
+    return Malformed(tar, absl::StrCat(QuotedName(whole), " would lie outside the root"));
   }
-  return below;
+  return absl::StrJoin(parts, "/");
 }
 
 bool IsSpecial(mode_t type) { return type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK; }
@@ -95,17 +99,6 @@ absl::Status CheckWay(const std::string& directory, const std::string& tar,
 
 }  // namespace
 
-absl::StatusOr<int64_t> BytesAllowed(const RootLimits& limits, const std::string& file) {
-  constexpr int64_t kFreeBytes = int64_t{64} << 20;
-  constexpr int64_t kRatioMax = 100;
-  std::error_code error;
-  const auto packed = static_cast<int64_t>(std::filesystem::file_size(file, error));
-  if (error) {
-    return ErrnoStatus(error.value(), file, "stat");
-  }
-  return std::min(limits.bytes_max, kFreeBytes + kRatioMax * packed);
-}
-
 absl::StatusOr<TarReader> OpenTar(const std::string& path) {
   TarReader reader(archive_read_new());
   archive_read_support_format_tar(reader.get());
@@ -116,6 +109,16 @@ absl::StatusOr<TarReader> OpenTar(const std::string& path) {
     return Malformed(path, ErrorOf(reader.get()));
   }
   return reader;
+}
+
+absl::StatusOr<int64_t> AllowedBytes(const std::string& path, int64_t unpacked,
+                                     const RootLimits& limits) {
+  std::error_code error;
+  const auto packed = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  if (error) {
+    return ErrnoStatus(error.value(), path, "stat");
+  }
+  return std::min(limits.bytes_max, unpacked + kFreeBytes + kRatioMax * packed);
 }
 
 RootWriter::RootWriter(std::string directory, const RootLimits& limits)
@@ -156,7 +159,7 @@ absl::Status RootWriter::ForEachEntry(
 }
 
 absl::Status RootWriter::AddTar(const std::string& tar) {
-  CONCUR_RETURN_IF_ERROR(Allow(tar));
+  CONCUR_ASSIGN_OR_RETURN(allowed_, AllowedBytes(tar, bytes_, limits_));
   return ForEachEntry(tar, [&](archive* reader, archive_entry* entry) -> absl::Status {
     CONCUR_ASSIGN_OR_RETURN(const std::string name, NameBelow(archive_entry_pathname(entry), tar));
     return AddEntry(tar, name, reader, entry);
@@ -164,7 +167,7 @@ absl::Status RootWriter::AddTar(const std::string& tar) {
 }
 
 absl::Status RootWriter::AddLayer(const std::string& tar) {
-  CONCUR_RETURN_IF_ERROR(Allow(tar));
+  CONCUR_ASSIGN_OR_RETURN(allowed_, AllowedBytes(tar, bytes_, limits_));
   // First what the layer takes away from those below it, wherever it says so.
   CONCUR_RETURN_IF_ERROR(ForEachEntry(tar, [&](archive*, archive_entry* entry) -> absl::Status {
     CONCUR_ASSIGN_OR_RETURN(const std::string name, NameBelow(archive_entry_pathname(entry), tar));
@@ -201,12 +204,6 @@ absl::Status RootWriter::Whiteout(const std::string& name) {
   return hidden.empty() || hidden == "." || hidden == ".."
              ? absl::OkStatus()
              : RemoveBelow(absl::StrCat(folder, hidden));
-}
-
-absl::Status RootWriter::Allow(const std::string& tar) {
-  CONCUR_ASSIGN_OR_RETURN(const int64_t of_file, BytesAllowed(limits_, tar));
-  allowed_ = std::min(limits_.bytes_max, bytes_ + of_file);
-  return absl::OkStatus();
 }
 
 absl::Status RootWriter::AddEntry(const std::string& tar, const std::string& name, archive* reader,

@@ -24,11 +24,13 @@ struct TarReaderCloser {
 };
 using TarReader = std::unique_ptr<archive, TarReaderCloser>;
 
-// How many bytes a file may unpack to: RootLimits::bytes_max, and what it says of packed files.
-absl::StatusOr<int64_t> BytesAllowed(const RootLimits& limits, const std::string& file);
-
 // A tar, plain or packed by gzip, xz or zstd. InvalidArgument when it cannot be read.
 absl::StatusOr<TarReader> OpenTar(const std::string& path);
+
+// How many bytes may be unpacked of a file in all, where `unpacked` were already: 100 times its
+// size and 64 MiB more, and no more than limits.bytes_max. Fails if there is no such file.
+absl::StatusOr<int64_t> AllowedBytes(const std::string& path, int64_t unpacked,
+                                     const RootLimits& limits);
 
 class RootWriter {
  public:
@@ -49,8 +51,6 @@ class RootWriter {
 
   absl::Status ForEachEntry(const std::string& tar,
                             const std::function<absl::Status(archive*, archive_entry*)>& visit);
-  // Sets how many bytes may be unpacked of a file.
-  absl::Status Allow(const std::string& tar);
   absl::Status Whiteout(const std::string& name);
   absl::Status AddEntry(const std::string& tar, const std::string& name, archive* reader,
                         archive_entry* entry);

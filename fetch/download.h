@@ -33,6 +33,8 @@ struct DownloadOptions {
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Called before each wait for another attempt.
   std::function<void(const absl::Status& why, absl::Duration wait)> on_retry = {};
+  // Called between the opening of the partial file and its locking.
+  std::function<void()> opened_for_test = {};
 };
 
 enum class DownloadOutcome { kPresent, kFetched, kResumed };
@@ -44,12 +46,13 @@ struct Download {
 };
 
 // Downloads a file to `path`, creating its directory if needed. Partial contents are kept in
-// "PATH.part" between attempts and calls, with what names their version ("PATH.part.version"); they
-// are removed on success and when the digest is wrong. Only a file of the same version is resumed;
-// without versions and digest it is fetched anew.
+// "PATH.part" between attempts and calls, and what the server says of their version in
+// "PATH.part.version"; they are removed on success and when the digest is wrong. They are added to
+// only if the server still has that version or, where it does not say, if the digest is known.
 // An existing file at `path` is kept if it has the expected digest or if none is given.
 // DataLoss: two complete downloads had another digest. FailedPrecondition: another process
-// downloads the file. Otherwise the transport's last error; transient errors are retried.
+// downloads the file. Aborted: others finished or removed it again and again meanwhile. Otherwise
+// the transport's last error; transient errors are retried.
 absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& file,
                                       const std::string& path, const DownloadOptions& options);
 

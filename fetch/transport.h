@@ -17,13 +17,17 @@
 
 namespace concur::fetch {
 
+// What tells one version of a remote file from another, as far as the server says it.
+struct Version {
+  std::string validator;  // a strong entity tag, or a date that does as well; "": none
+  int64_t bytes = -1;     // of the whole file; -1: unknown
+};
+
 // The response's headers.
 struct Reply {
   bool from_offset = false;  // false: the server sends the file from its start
   int64_t bytes = -1;        // of the body; -1 when the server does not say
-  // Names the version of the file: its strong ETag, else Last-Modified; "" when the server has
-  // none.
-  std::string version = {};
+  Version version = {};
 };
 
 class Transport {
@@ -33,10 +37,11 @@ class Transport {
 
   virtual ~Transport() = default;
   // Calls `on_reply` once and then `on_bytes` for each block; an error of either ends the call.
-  // With a `version` the server sends from `offset` only if the file is still that one.
-  // Unavailable is transient. NotFound, PermissionDenied, OutOfRange (the offset, or bytes from
-  // another one), FailedPrecondition and InvalidArgument (the URL) are permanent.
-  virtual absl::Status Get(const std::string& url, int64_t offset, const std::string& version,
+  // With an offset and a validator, a server that has another version now sends that from its
+  // start. Unavailable is transient. NotFound, PermissionDenied, OutOfRange (the file ends before
+  // the offset, or the server answers with other bytes than those from there on),
+  // FailedPrecondition and InvalidArgument (the URL) are permanent.
+  virtual absl::Status Get(const std::string& url, int64_t offset, const std::string& validator,
                            const OnReply& on_reply, const OnBytes& on_bytes) = 0;
 };
 

@@ -31,6 +31,7 @@ struct RootEntry {
   std::string contents = {};
   std::string link = {};
   mode_t rights = 0644;
+  size_t hole = 0;  // bytes before the contents that are in no tar
 };
 
 enum class Packing { kPlain, kGzip, kXz, kZstd };
@@ -50,7 +51,12 @@ void Pack(const std::string& path, const std::vector<RootEntry>& entries,
     archive_entry_set_filetype(e, entry.type);
     archive_entry_set_perm(e, entry.rights);
     archive_entry_set_uid(e, 12345);
-    archive_entry_set_size(e, static_cast<la_int64_t>(entry.contents.size()));
+    const std::string data = std::string(entry.hole, '\0') + entry.contents;
+    archive_entry_set_size(e, static_cast<la_int64_t>(data.size()));
+    if (entry.hole > 0) {
+      archive_entry_sparse_add_entry(e, static_cast<la_int64_t>(entry.hole),
+                                     static_cast<la_int64_t>(entry.contents.size()));
+    }
     archive_entry_set_mtime(e, 1'000'000'000, 0);
     if (entry.type == AE_IFLNK) {
       archive_entry_set_symlink(e, entry.link.c_str());
@@ -58,7 +64,7 @@ void Pack(const std::string& path, const std::vector<RootEntry>& entries,
       archive_entry_set_hardlink(e, entry.link.c_str());
     }
     ASSERT_EQ(archive_write_header(a, e), ARCHIVE_OK) << entry.name;
-    archive_write_data(a, entry.contents.data(), entry.contents.size());
+    archive_write_data(a, data.data(), data.size());
     archive_entry_free(e);
   }
   archive_write_close(a);
@@ -245,10 +251,10 @@ class OciArchiveTest : public RootTarTest {
         AddBlob(absl::StrCat(R"({"config": )", AddBlob(config), R"(, "layers": [)", layers, "]}"));
     WriteIndex(absl::StrCat(R"({"manifests": [)", manifest, "]}"));
   }
-  void WriteIndex(const std::string& index) {
+  void WriteIndex(const std::string& index, Packing packing = Packing::kPlain) {
     std::vector<RootEntry> entries = blobs_;
     entries.push_back({"index.json", AE_IFREG, index});
-    Pack(File("image.tar"), entries);
+    Pack(File("image.tar"), entries, packing);
   }
   absl::StatusOr<std::vector<std::string>> ExtractImage() {
     std::filesystem::remove_all(File("root"));
@@ -298,14 +304,30 @@ TEST_F(OciArchiveTest, WhiteoutsRemoveNothingOutsideTheRoot) {
   EXPECT_EQ(Read("victim"), "untouched");
 }
 
-TEST_F(OciArchiveTest, ABlobOfZerosEndsAtTheLimitOfThePackedArchive) {
-  // 80 MB of zeros are some 80 kB of gzip.
+// Only limits.bytes_max bounded what blobs take on the disk, however small the archive.
+TEST_F(OciArchiveTest, BlobsOfBombsEndAtTheirLimit) {
   AddBlob(std::string(80'000'000, '\0'));
-  std::vector<RootEntry> entries = blobs_;
-  Pack(File("image.tar"), entries, Packing::kGzip);
+  WriteIndex("{}", Packing::kGzip);
   EXPECT_THAT(ExtractImage(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unpacks to more than")));
-  EXPECT_FALSE(std::filesystem::exists(File("scratch")));
+  blobs_ = {{absl::StrCat("blobs/sha256/", std::string(64, 'a')), AE_IFREG, "x"}};
+  blobs_[0].hole = 80'000'000;
+  WriteIndex("{}");
+  ASSERT_LT(std::filesystem::file_size(File("image.tar")), 100'000u);
+  EXPECT_THAT(ExtractImage(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unpacks to more than")));
+  // Layers that are each within their limit.
+  blobs_.clear();
+  Write(absl::StrCat(Layer({{"a", AE_IFREG, std::string(50'000'000, '\0')}}), ", ",
+                     Layer({{"b", AE_IFREG, std::string(50'000'000, '\0')}})));
+  EXPECT_THAT(ExtractImage(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unpacks to more than")));
+  // What is free is free.
+  blobs_.clear();
+  AddBlob(std::string(40'000'000, '\0'));
+  WriteIndex("{}", Packing::kGzip);
+  EXPECT_THAT(ExtractImage(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("leads to no manifest")));
 }
 
 TEST_F(OciArchiveTest, DamagedAndStrangeImagesAreRefused) {

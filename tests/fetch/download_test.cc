@@ -60,6 +60,7 @@ class DownloadTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const std::string contents, ReadFile(path_));
     EXPECT_EQ(contents, body_);
     EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
+    EXPECT_FALSE(std::filesystem::exists(path_ + ".part.version"));
   }
   void ExpectNothing() { EXPECT_FALSE(std::filesystem::exists(path_)); }
 
@@ -117,51 +118,6 @@ TEST_F(DownloadTest, APartOfAnotherFileIsFetchedAgainFromTheFront) {
   ASSERT_OK(WriteFileAtomically(path_ + ".part", std::string(5000, 'x')));
   ASSERT_OK(Fetch({{.body = body_}, {.body = body_}}).status());
   EXPECT_THAT(server_.requests()[1], Not(HasSubstr("Range:")));
-  ExpectWhole();
-}
-
-// Joined the halves of two versions and recorded the digest of that.
-TEST_F(DownloadTest, APartOfAnotherVersionIsNotGoneOnWith) {
-  const std::string older(body_.size(), 'x');
-  ASSERT_OK(Fetch({{.body = older, .cut_at = 5000, .headers = "ETag: \"v1\"\r\n"},
-                   {.body = body_, .headers = "ETag: \"v2\"\r\n"}},
-                  /*pinned=*/false)
-                .status());
-  EXPECT_THAT(server_.requests()[1], HasSubstr("If-Range: \"v1\""));
-  ExpectWhole();
-}
-
-TEST_F(DownloadTest, APartOfTheSameVersionIsResumedByALaterCall) {
-  options_.silent_attempts_max = 1;
-  const std::string date = "Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
-  EXPECT_FALSE(Fetch({{.body = body_, .cut_at = 5000, .headers = "ETag: W/\"weak\"\r\n" + date},
-                      {.drop = true}},
-                     /*pinned=*/false)
-                   .ok());
-  ASSERT_OK_AND_ASSIGN(const Download download,
-                       Fetch({{.body = body_, .headers = date}}, /*pinned=*/false));
-  EXPECT_EQ(download.outcome, DownloadOutcome::kResumed);
-  EXPECT_THAT(server_.requests().back(),
-              AllOf(HasSubstr("Range: bytes=5000-"), HasSubstr("If-Range: Wed, 21 Oct 2015")));
-  ExpectWhole();
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".part.version"));
-}
-
-TEST_F(DownloadTest, WithoutAVersionOrADigestAPartIsFetchedAnew) {
-  ASSERT_OK(Fetch({{.body = std::string(body_.size(), 'x'), .cut_at = 5000}, {.body = body_}},
-                  /*pinned=*/false)
-                .status());
-  EXPECT_THAT(server_.requests()[1], Not(HasSubstr("Range:")));
-  ExpectWhole();
-}
-
-TEST_F(DownloadTest, BytesFromAnotherOffsetAreNotTaken) {
-  ASSERT_OK(Fetch({{.body = body_, .cut_at = 5000},
-                   {.status = 206,
-                    .body = body_.substr(0, 100),
-                    .headers = "Content-Range: bytes 0-99/100\r\n"},
-                   {.body = body_}})
-                .status());
   ExpectWhole();
 }
 
@@ -245,6 +201,130 @@ TEST_F(DownloadTest, WithoutAPinnedDigestAWholeFileIsTaken) {
   ExpectWhole();
 }
 
+// A resumed download joined two versions of a file, and its digest was recorded as the genuine one.
+TEST_F(DownloadTest, BytesOfTwoVersionsDoNotBecomeOneFile) {
+  const std::string old(body_.size(), 'x');
+  struct Case {
+    std::string name;
+    std::string old_headers;
+    std::string condition;  // sent with the second request; "": it asks for the whole file
+    std::vector<Answer> then;
+  };
+  const std::string day = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
+  const std::string date = day + "Date: Thu, 02 Jan 2025 00:00:00 GMT\r\n";
+  const Answer whole = {.body = body_, .honours_range = false};
+  for (const Case& c : std::vector<Case>{
+           {"a tag", "ETag: \"1\"\r\n", "If-Range: \"1\"\r\n", {whole}},
+           {"a tag counts before a date", "ETag: \"1\"\r\n" + date, "If-Range: \"1\"\r\n", {whole}},
+           {"a date", date, "If-Range: Wed, 01 Jan 2025 00:00:00 GMT\r\n", {whole}},
+           {"nothing", "", "", {{.body = body_}}},
+           {"a weak tag", "ETag: W/\"1\"\r\n" + date, "", {{.body = body_}}},
+           {"a date of now",
+            day + "Date: Wed, 01 Jan 2025 00:00:09 GMT\r\n",
+            "",
+            {{.body = body_}}},
+           {"a date without another", day, "", {{.body = body_}}},
+           {"a server that does not look at If-Range",
+            "ETag: \"1\"\r\n",
+            "If-Range: \"1\"\r\n",
+            {{.body = body_, .headers = "ETag: \"2\"\r\n"}, whole}},
+           {"nor has a tag any more",
+            "ETag: \"1\"\r\n",
+            "If-Range: \"1\"\r\n",
+            {{.body = body_ + "more"}, whole}},
+       }) {
+    std::filesystem::remove(path_);
+    const size_t before = server_.requests().size();
+    std::vector<Answer> answers = {{.body = old, .cut_at = 1000, .headers = c.old_headers}};
+    answers.insert(answers.end(), c.then.begin(), c.then.end());
+    ASSERT_OK_AND_ASSIGN(const Download download, Fetch(answers, false));
+    EXPECT_EQ(download.sha256, Sha256Of(body_)) << c.name;
+    ExpectWhole();
+    ASSERT_EQ(server_.requests().size(), before + answers.size()) << c.name;
+    EXPECT_THAT(server_.requests()[before + 1],
+                c.condition.empty()
+                    ? ::testing::Matcher<std::string>(Not(HasSubstr("Range:")))
+                    : AllOf(HasSubstr("\r\n" + c.condition), HasSubstr("Range: bytes=1000-\r\n")))
+        << c.name;
+  }
+}
+
+TEST_F(DownloadTest, APartOfAnEarlierCallIsResumedOnlyInItsVersion) {
+  const std::string tag = "ETag: \"1\"\r\n";
+  options_.silent_attempts_max = 1;
+  const std::vector<Answer> cut = {{.body = body_, .cut_at = 5000, .headers = tag}};
+  const auto begin = [&] {
+    std::filesystem::remove(path_);
+    std::vector<Answer> answers = cut;
+    answers.push_back({.status = 503});
+    EXPECT_THAT(Fetch(answers, false), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("503")));
+    EXPECT_TRUE(std::filesystem::exists(path_ + ".part.version"));
+  };
+  begin();
+  ASSERT_OK_AND_ASSIGN(Download download, Fetch({{.body = body_, .headers = tag}}, false));
+  EXPECT_EQ(download.outcome, DownloadOutcome::kResumed);
+  EXPECT_THAT(server_.requests().back(),
+              AllOf(HasSubstr("Range: bytes=5000-"), HasSubstr("If-Range: \"1\"")));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".part.version"));
+  ExpectWhole();
+  for (const char* damaged : {"", "\"1\"", "\"1\"\nmany\n", "\"1\"\r\n10\n", "\n168890\n"}) {
+    begin();
+    ASSERT_OK(WriteFileAtomically(path_ + ".part.version", damaged));
+    ASSERT_OK_AND_ASSIGN(download, Fetch({{.body = body_, .headers = tag}}, false));
+    EXPECT_EQ(download.outcome, DownloadOutcome::kFetched) << damaged;
+    EXPECT_THAT(server_.requests().back(), Not(HasSubstr("Range"))) << damaged;
+    ExpectWhole();
+  }
+}
+
+TEST_F(DownloadTest, OtherBytesThanAskedForAreNotTaken) {
+  const std::string tag = "ETag: \"1\"\r\n";
+  const Answer cut = {.body = body_, .cut_at = 1000, .headers = tag};
+  for (const std::string range :
+       {"bytes 0-168889/168890", "bytes 999-168889/168890", "bytes 1000-168889/168889",
+        "bytes 1000-999/168890", "bytes -1-168889/168890", "1000-168889/168890", "bytes */168890",
+        "bytes 1000-168889/168891", "nonsense"}) {
+    std::filesystem::remove(path_);
+    ASSERT_OK(Fetch({cut, {.body = body_, .content_range = range, .headers = tag}, {.body = body_}},
+                    false)
+                  .status())
+        << range;
+    EXPECT_THAT(server_.requests().back(), Not(HasSubstr("Range:"))) << range;
+    ExpectWhole();
+  }
+  // Of unknown length.
+  std::filesystem::remove(path_);
+  ASSERT_OK(Fetch({cut, {.body = body_, .content_range = "bytes 1000-168889/*"}}, false).status());
+  ExpectWhole();
+}
+
+TEST_F(DownloadTest, AnAnswerThatIsLessThanTheRestIsGoneOnFrom) {
+  const std::string tag = "ETag: \"1\"\r\n";
+  const std::string all = absl::StrCat("/", body_.size());
+  ASSERT_OK(Fetch({{.body = body_, .cut_at = 1000, .headers = tag},
+                   {.body = body_.substr(0, 2000), .content_range = "bytes 1000-1999" + all},
+                   {.body = body_, .headers = tag}},
+                  false)
+                .status());
+  EXPECT_THAT(server_.requests().back(), HasSubstr("Range: bytes=2000-"));
+  ExpectWhole();
+}
+
+TEST_F(DownloadTest, AFileThatChangesAllTheTimeIsGivenUp) {
+  std::vector<Answer> answers;
+  for (int i = 0; i < 100; ++i) {
+    answers.push_back({.body = body_,
+                       .cut_at = 1000,
+                       .honours_range = false,
+                       .headers = absl::StrCat("ETag: \"", i, "\"\r\n")});
+    answers.push_back({.body = body_, .headers = "ETag: \"other\"\r\n"});
+  }
+  EXPECT_THAT(Fetch(answers, false),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       AllOf(HasSubstr("the file has changed"), HasSubstr("begun anew 20 times"))));
+  ExpectNothing();
+}
+
 TEST_F(DownloadTest, AnEndlessFileStopsAtTheLimit) {
   options_.bytes_max = 1000;
   EXPECT_THAT(Fetch({{.body = body_}}),
@@ -261,6 +341,31 @@ TEST_F(DownloadTest, TwoProcessesDoNotFetchOneFile) {
   };
   ASSERT_OK(Fetch({{.body = body_}}).status());
   ExpectWhole();
+}
+
+// A file that another process finished between open and flock was truncated as if it were a part.
+TEST_F(DownloadTest, AFileThatAnotherProcessJustFinishedStaysWhole) {
+  for (const bool pinned : {true, false}) {
+    std::filesystem::remove(path_);
+    int opened = 0;
+    options_.opened_for_test = [&] {
+      if (++opened == 1) {
+        EXPECT_OK(
+            DownloadFile(*transport_, {server_.Url("/file"), std::nullopt}, path_, {}).status());
+      }
+    };
+    ASSERT_OK_AND_ASSIGN(const Download download, Fetch({{.body = body_}}, pinned));
+    EXPECT_EQ(download.outcome, DownloadOutcome::kPresent);
+    EXPECT_EQ(download.sha256, Sha256Of(body_));
+    EXPECT_EQ(opened, 1);
+    ExpectWhole();
+  }
+}
+
+TEST_F(DownloadTest, APartThatIsRemovedAgainAndAgainIsGivenUp) {
+  options_.opened_for_test = [&] { std::filesystem::remove(path_ + ".part"); };
+  EXPECT_THAT(Fetch({}), StatusIs(absl::StatusCode::kAborted, HasSubstr("other processes")));
+  EXPECT_TRUE(server_.requests().empty());
 }
 
 TEST_F(DownloadTest, TheProxyOfTheEnvironmentIsUsed) {

@@ -34,9 +34,10 @@ struct Answer {
   size_t cut_at = std::string::npos;  // of the body; then the connection is closed
   bool stall = false;                 // sends nothing more instead of closing
   bool honours_range = true;
-  std::string location = {};  // of a redirect
-  std::string headers = {};   // additional ones, each with "\r\n" at the end
-  bool drop = false;          // closes the connection before the answer
+  std::string content_range = {};  // of an answer to a range; "": what is sent
+  std::string location = {};       // of a redirect
+  std::string headers = {};        // additional ones, each with "\r\n" at the end
+  bool drop = false;               // closes the connection before the answer
 };
 
 // A clock that only a stalled server moves. Thread-safe.
@@ -139,11 +140,6 @@ class HttpServer {
       CONCUR_CHECK(absl::SimpleAtoi(text, &value));
       from = answer.honours_range && answer.status == 200 ? static_cast<size_t>(value) : 0;
     }
-    if (const size_t at = request.find("If-Range: "); at != std::string::npos) {
-      const std::string version = request.substr(at + 10, request.find('\r', at) - at - 10);
-      from =
-          answer.headers.find(absl::StrCat(": ", version, "\r\n")) == std::string::npos ? 0 : from;
-    }
     Send(client, Head(answer, from));
     if (request.rfind("HEAD ", 0) != 0 && from < answer.body.size()) {
       const size_t end = std::min(answer.cut_at, answer.body.size());
@@ -173,9 +169,12 @@ class HttpServer {
       if (from >= answer.body.size()) {
         return "HTTP/1.1 416 Range\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
       }
-      return absl::StrCat("HTTP/1.1 206 Part\r\nContent-Length: ", answer.body.size() - from,
-                          "\r\nContent-Range: bytes ", from, "-", answer.body.size() - 1, "/",
-                          answer.body.size(), "\r\n", answer.headers, "Connection: close\r\n\r\n");
+      return absl::StrCat(
+          "HTTP/1.1 206 Part\r\nContent-Length: ", answer.body.size() - from, "\r\nContent-Range: ",
+          answer.content_range.empty()
+              ? absl::StrCat("bytes ", from, "-", answer.body.size() - 1, "/", answer.body.size())
+              : answer.content_range,
+          "\r\n", answer.headers, "Connection: close\r\n\r\n");
     }
     return absl::StrCat("HTTP/1.1 ", answer.status, " X\r\nContent-Length: ", answer.body.size(),
                         answer.location.empty() ? "" : "\r\nLocation: ", answer.location, "\r\n",
