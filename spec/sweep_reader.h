@@ -122,6 +122,9 @@ class SweepReader {
   bool incomplete_ = false;  // some approach or benchmark could not be read
 };
 
+// "FILE:LINE:COL: FIELD: " of a field of a sweep, or of the nearest one around it; "" for none.
+std::string PlaceOf(const LoadedSweep& sweep, std::string field);
+
 }  // namespace concur::spec
 
 #endif  // CONCUR_SPEC_SWEEP_READER_H_

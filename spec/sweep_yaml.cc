@@ -13,10 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "core/command_template.h"
 #include "core/expansion.h"
-#include "spec/environment_yaml.h"
 #include "spec/sweep_reader.h"
 
 namespace concur::spec {
@@ -334,8 +332,6 @@ void SweepReader::ReadMetric(const Value& value) {
   }
 }
 
-namespace {
-
 std::string PlaceOf(const LoadedSweep& sweep, std::string field) {
   for (;;) {
     const auto place = sweep.places.find(field);
@@ -349,6 +345,8 @@ std::string PlaceOf(const LoadedSweep& sweep, std::string field) {
     field.resize(end);
   }
 }
+
+namespace {
 
 // Checks that the predict command writes the files that its benchmarks need.
 void CheckOutputs(const LoadedSweep& sweep, const Expansion& expansion, ErrorList& errors) {
@@ -436,14 +434,6 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
   }
 }
 
-std::string MissingFileMessage(const DataFileUse& use, absl::string_view reason) {
-  return absl::StrCat(
-      use.place, "expected a readable data file, got ", reason,
-      use.variable.empty()
-          ? std::string("; make it, or name another")
-          : absl::StrCat("; make it, or say where it is with --var ", use.variable, "=PATH"));
-}
-
 }  // namespace
 
 absl::Status WithPlace(const LoadedSweep& sweep, const absl::Status& status) {
@@ -486,113 +476,6 @@ absl::StatusOr<LoadedSweep> LoadSweep(const std::string& path,
 
 LoadedSweep ReadSweepFile(const YamlFile& file, ErrorList& errors) {
   return SweepReader(errors).Read(file);
-}
-
-absl::Status ResolveDataFiles(LoadedSweep* sweep) {
-  ErrorList errors;
-  std::map<std::string, FileDigest> digests;
-  for (const LoadedSweep::FileUse& file : sweep->files) {
-    auto found = digests.find(file.use.path);
-    if (found == digests.end()) {
-      const absl::StatusOr<FileDigest> digest = DigestFile(file.use.path);
-      if (!digest.ok()) {
-        errors.Add("", {}, "", MissingFileMessage(file.use, digest.status().message()));
-        continue;
-      }
-      found = digests.emplace(file.use.path, *digest).first;
-    }
-    if (file.use.digest && *file.use.digest != found->second.digest) {
-      errors.Add(
-          "", {}, "",
-          absl::StrCat(file.use.place, "expected a file of SHA-256 ", file.use.digest->ToHex(),
-                       ", got \"", file.use.path, "\" of ", found->second.digest.ToHex()));
-    }
-  }
-  if (!errors.empty()) {
-    return errors.ToStatus();
-  }
-  for (const LoadedSweep::FileUse& file : sweep->files) {
-    BenchmarkSpec& benchmark = sweep->spec.benchmarks[file.benchmark];
-    DataFile& data = *(file.is_train ? benchmark.train : benchmark.test);
-    const FileDigest& digest = digests.at(file.use.path);
-    data.digest = digest.digest;
-    data.bytes = digest.bytes;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ResolveCode(LoadedSweep* sweep) {
-  ErrorList errors;
-  // Approaches of one folder often name the same files.
-  std::map<std::vector<std::string>, std::pair<std::vector<std::string>, Code>> packed;
-  std::vector<const std::pair<std::vector<std::string>, Code>*> found;
-  for (const LoadedSweep::CodeOf& code : sweep->codes) {
-    std::vector<std::string> key = {code.use.root};
-    for (const CodeUse::Entry& entry : code.use.entries) {
-      key.push_back(entry.path);
-    }
-    auto it = packed.find(key);
-    if (it == packed.end()) {
-      std::vector<std::string> files = FindCodeFiles(code.use, errors);
-      absl::StatusOr<Code> result = PackCode(code.use.root, files, nullptr);
-      if (!result.ok()) {
-        errors.Add(
-            "", {}, "",
-            absl::StrCat(PlaceOf(*sweep, absl::StrCat("approaches[", code.approach, "].code")),
-                         result.status().message()));
-        continue;
-      }
-      it = packed.emplace(std::move(key), std::pair(std::move(files), *std::move(result))).first;
-    }
-    found.push_back(&it->second);
-  }
-  if (!errors.empty()) {
-    return errors.ToStatus();
-  }
-  for (size_t i = 0; i < found.size(); ++i) {
-    sweep->codes[i].files = found[i]->first;
-    sweep->spec.approaches[sweep->codes[i].approach].code = found[i]->second;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ResolveEnvironments(LoadedSweep* sweep) {
-  ErrorList errors;
-  std::map<std::string, Environment> resolved;  // by kind and path: approaches share files
-  for (size_t i = 0; i < sweep->spec.approaches.size(); ++i) {
-    std::optional<Environment>& environment = sweep->spec.approaches[i].environment;
-    if (!environment) {
-      continue;
-    }
-    const std::string name =
-        absl::StrCat(EnvironmentKindName(environment->kind), " ", environment->path);
-    if (const auto it = resolved.find(name); it != resolved.end()) {
-      environment->digest = it->second.digest;
-      environment->bytes = it->second.bytes;
-      continue;
-    }
-    ResolveEnvironmentFile(PlaceOf(*sweep, absl::StrCat("approaches[", i, "].environment")),
-                           &*environment, &errors, &sweep->warnings);
-    resolved.emplace(name, *environment);
-  }
-  return errors.empty() ? absl::OkStatus() : errors.ToStatus();
-}
-
-absl::StatusOr<std::vector<std::string>> MissingDataFiles(const LoadedSweep& sweep) {
-  std::vector<std::string> missing;
-  ErrorList errors;
-  for (const LoadedSweep::FileUse& file : sweep.files) {
-    const absl::Status opened = OpenRegularFile(file.use.path).status();
-    if (absl::IsNotFound(opened)) {
-      missing.push_back(MissingFileMessage(file.use, opened.message()));
-    } else if (!opened.ok()) {
-      errors.Add("", {}, "", MissingFileMessage(file.use, opened.message()));
-    }
-  }
-  if (!errors.empty()) {
-    return errors.ToStatus();
-  }
-  return missing;
 }
 
 absl::Status CheckPools(const LoadedSweep& sweep, const std::vector<PoolLimit>& pools) {
