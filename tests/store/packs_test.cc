@@ -304,13 +304,18 @@ TEST_F(PacksTest, WhatNoFailedSyncCameAfterIsThereWhoeverPutItMeanwhile) {
   };
   Mutex mu;
   std::vector<Done> done;
+  Mutex files;  // none is opened or closed while those of a pack break
   std::atomic<int> running = 3;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < 200; ++i) {
         const uint64_t failed_syncs = store_->failed_syncs();
-        const Digest digest = Put(*store_, Text(1000 * thread + i));
+        Digest digest;
+        {
+          MutexLock lock(files);
+          digest = Put(*store_, Text(1000 * thread + i));
+        }
         MutexLock lock(mu);
         done.push_back({digest, failed_syncs});
       }
@@ -336,8 +341,11 @@ TEST_F(PacksTest, WhatNoFailedSyncCameAfterIsThereWhoeverPutItMeanwhile) {
       MutexLock lock(mu);
       results.swap(done);
     }
-    if (turn % 3 == 0 && !open_pack().empty()) {
-      BreakFilesOf(open_pack());
+    if (turn % 3 == 0) {
+      MutexLock lock(files);
+      if (const std::string pack = open_pack(); !pack.empty()) {
+        BreakFilesOf(pack);
+      }
     }
     const uint64_t before = store_->failed_syncs();
     const bool is_synced = store_->Sync().ok();
