@@ -429,10 +429,8 @@ MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
   const auto owner =
       std::find_if(sweep.benchmarks.begin(), sweep.benchmarks.end(),
                    [&](const BenchmarkSpec& other) { return other.metric == metric; });
-  if (owner != sweep.benchmarks.end()) {
-    return owner->meaning;
-  }
-  return {UsuallyMinimized(metric) ? Goal::kMinimize : Goal::kMaximize, Scale()};
+  const Goal by_name = UsuallyMinimized(metric) ? Goal::kMinimize : Goal::kMaximize;
+  return owner != sweep.benchmarks.end() ? owner->meaning : MetricMeaning{by_name, Scale()};
 }
 
 std::string ValidationName(absl::string_view benchmark) {
