@@ -7,8 +7,9 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS build
 ARG COMMIT=
 WORKDIR /src
-COPY scripts/packages.txt scripts/packages-package.txt scripts/install-packages scripts/
-RUN scripts/install-packages scripts/packages.txt scripts/packages-package.txt
+COPY scripts/install-packages scripts/
+COPY scripts/packages/build.txt scripts/packages/package.txt scripts/packages/
+RUN scripts/install-packages scripts/packages/build.txt scripts/packages/package.txt
 COPY . .
 RUN CONCUR_COMMIT=${COMMIT} scripts/package
 

@@ -21,11 +21,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
 #include "analysis/families.h"
-#include "analysis/intervals.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -36,9 +36,6 @@ using Normal = boost::math::normal_distribution<
     double, boost::math::policies::policy<
                 boost::math::policies::domain_error<boost::math::policies::ignore_error>,
                 boost::math::policies::overflow_error<boost::math::policies::ignore_error>>>;
-
-// Two families vary in nothing but their difference.
-constexpr size_t kFamiliesMin = 3;
 
 // Room for the replicates of a block of pairs.
 constexpr size_t kBlockValuesMax = size_t{32} << 20;
@@ -177,7 +174,7 @@ void AddWarning(std::string& warning, absl::string_view text) {
 // The whole computation for the rows [row_begin, row_end) of the matrix.
 class Block {
  public:
-  Block(const WeightedCoefficients& evaluator, const DrawUnits& draws,
+  Block(const ScoreTable& table, const WeightedCoefficients& evaluator, const DrawUnits& draws,
         const BootstrapOptions& options, size_t row_begin, size_t row_end)
       : evaluator_(evaluator),
         draws_(draws),
@@ -185,7 +182,13 @@ class Block {
         row_begin_(row_begin),
         row_end_(row_end),
         pairs_(evaluator.PairCount(row_begin, row_end)),
-        replicates_(static_cast<size_t>(options.replicates)) {}
+        replicates_(static_cast<size_t>(options.replicates)) {
+    for (size_t a = row_begin; a < row_end; ++a) {
+      for (size_t b = a + 1; b < evaluator.benchmarks(); ++b) {
+        rules_.push_back(RuleOfPair(table, draws, options, evaluator.coefficient(), a, b));
+      }
+    }
+  }
 
   std::vector<BootstrapInterval> Run() {
     values_.reset(new double[pairs_ * replicates_]);  // every one is written before it is read
@@ -199,13 +202,17 @@ class Block {
       std::vector<double> jackknife(draws_.units.size());
       const size_t end = std::min(pairs_, (part + 1) * kPairsAtOnce);
       for (size_t pair = part * kPairsAtOnce; pair < end; ++pair) {
+        if (rules_[pair].level == 0) {
+          intervals[pair].warning = kTooFewFamilies;
+          continue;
+        }
         const double* begin = values_.get() + pair * replicates_;
         replicates.assign(begin, begin + replicates_);
         for (size_t i = 0; i < jackknife.size(); ++i) {
           jackknife[i] = jackknife_[i * pairs_ + pair];
         }
         intervals[pair] = IntervalFromReplicates(replicates, estimates_[pair], jackknife,
-                                                 draws_.level, draws_.method);
+                                                 rules_[pair].level, rules_[pair].method);
       }
     });
     return intervals;
@@ -240,7 +247,9 @@ class Block {
     estimates_.resize(pairs_);
     evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, estimates_.data());
     jackknife_.resize(draws_.units.size() * pairs_);
-    if (draws_.method != BootstrapMethod::kBca) {
+    if (std::none_of(rules_.begin(), rules_.end(), [](const IntervalRule& rule) {
+          return rule.level > 0 && rule.method == BootstrapMethod::kBca;
+        })) {
       return;
     }
     for (size_t u = 0; u < draws_.units.size(); ++u) {
@@ -257,6 +266,7 @@ class Block {
   const WeightedCoefficients& evaluator_;
   const DrawUnits& draws_;
   const BootstrapOptions& options_;
+  std::vector<IntervalRule> rules_;  // by pair
   size_t row_begin_;
   size_t row_end_;
   size_t pairs_;
@@ -297,16 +307,6 @@ absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
   return absl::OkStatus();
 }
 
-double SignPValue(absl::Span<const double> replicates) {
-  double below = 1;
-  double above = 1;
-  for (const double value : replicates) {
-    below += value <= 0 ? 1 : 0;
-    above += value >= 0 ? 1 : 0;
-  }
-  return std::min(1.0, 2 * std::min(below, above) / static_cast<double>(replicates.size() + 1));
-}
-
 absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOptions& options) {
   constexpr size_t kApproachesMax = 30'000;
   const size_t approaches = table.approaches().size();
@@ -323,18 +323,27 @@ absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOp
   }
   DrawUnits draws;
   draws.units = std::move(families.members);
-  draws.level = options.level;
-  draws.method = options.method;
   if (families.declared()) {
     draws.families = draws.units;
-    if (families.effective < kBcaFamiliesMin) {
-      draws.method = BootstrapMethod::kPercentile;
-    }
-    draws.level = draws.units.size() >= kFamiliesMin && families.effective > 1
-                      ? ExpandedLevel(options.level, families.effective)
-                      : 0;
   }
   return draws;
+}
+
+IntervalRule RuleOfPair(const ScoreTable& table, const DrawUnits& draws,
+                        const BootstrapOptions& options, Coefficient coefficient, size_t a,
+                        size_t b) {
+  IntervalRule rule{options.level, 0, options.method};
+  const bool is_declared = !draws.families.empty();
+  if (!is_declared && coefficient != Coefficient::kPearson) {
+    return rule;
+  }
+  const FamilySizes sizes = SizesOfPair(table, draws.units, a, b);
+  rule.expanded_by = sizes.effective;
+  if (is_declared && sizes.effective < kBcaFamiliesMin) {
+    rule.method = BootstrapMethod::kPercentile;
+  }
+  rule.level = sizes.AreEnough() ? ExpandedLevel(options.level, sizes.effective) : 0;
+  return rule;
 }
 
 BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double estimate,
@@ -371,6 +380,35 @@ BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double
   return result;
 }
 
+double SignPValue(absl::Span<const double> replicates, double estimate,
+                  absl::Span<const double> jackknife, BootstrapMethod method, double expanded_by) {
+  double below = 1;
+  double above = 1;
+  for (const double value : replicates) {
+    below += value <= 0 ? 1 : 0;
+    above += value >= 0 ? 1 : 0;
+  }
+  const Normal normal;
+  const double share = Summarize(replicates, estimate).share_below;
+  const double acceleration = Acceleration(jackknife);
+  const bool is_bca =
+      method == BootstrapMethod::kBca && share > 0 && share < 1 && !std::isnan(acceleration);
+  // AdjustTails the other way round; the upper tail is the lower one of what is turned about.
+  const auto tail_of = [&](double count, double sign) {
+    const double tail = count / static_cast<double>(replicates.size() + 1);
+    if (!is_bca || tail >= 1) {
+      return tail;
+    }
+    const double bias = boost::math::quantile(normal, share);
+    const double shifted = sign * boost::math::quantile(normal, tail) - bias;
+    const double divisor = 1 + acceleration * shifted;
+    return divisor > 0 ? boost::math::cdf(normal, sign * (shifted / divisor - bias)) : tail;
+  };
+  const double tail = std::min(tail_of(below, 1), tail_of(above, -1));
+  const double p = std::min(1.0, 2 * tail);
+  return expanded_by > 0 ? 1 - LevelBeforeExpansion(1 - p, expanded_by) : p;
+}
+
 absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& table,
                                                               Coefficient coefficient,
                                                               const BootstrapOptions& options) {
@@ -385,12 +423,6 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
     intervals.assign(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2, none);
     return intervals;
   }
-  if (draws.level == 0) {
-    BootstrapInterval none;
-    none.warning = absl::StrCat("fewer than ", kFamiliesMin, " families: no interval");
-    intervals.assign(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2, none);
-    return intervals;
-  }
   const WeightedCoefficients evaluator(table, coefficient, options.top);
   for (size_t row = 0; row < benchmarks;) {
     size_t end = row + 1;
@@ -399,7 +431,7 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
                kBlockValuesMax) {
       ++end;
     }
-    std::vector<BootstrapInterval> part = Block(evaluator, draws, options, row, end).Run();
+    std::vector<BootstrapInterval> part = Block(table, evaluator, draws, options, row, end).Run();
     std::move(part.begin(), part.end(), std::back_inserter(intervals));
     row = end;
   }

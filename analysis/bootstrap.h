@@ -17,9 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -39,7 +39,8 @@ struct BootstrapOptions {
   size_t top = kTopDefault;  // of the top-k overlap
   BootstrapMethod method = BootstrapMethod::kBca;
   // The tag whose values are families, as FamiliesOf takes it. Declared families are drawn whole,
-  // the jackknife leaves them out whole, and the level is ExpandedLevel of their number.
+  // the jackknife leaves them out whole, and the level is ExpandedLevel of their number
+  // (RuleOfPair).
   std::string families = {};
   ParallelFor parallel_for = SequentialFor;
 };
@@ -53,25 +54,31 @@ struct BootstrapInterval {
   std::string warning;               // why the interval deserves less trust; mostly ""
 };
 
-// Two-sided p-value of no difference from replicates of one: twice the smaller share on one side of
-// 0, which counts on both; the observation counts as a replicate on either (Davison and Hinkley,
-// 1997, § 4.4).
-double SignPValue(absl::Span<const double> replicates);
-
 // What a replicate draws and the jackknife leaves out.
 struct DrawUnits {
   std::vector<std::vector<size_t>> families;  // as ForEachReplicate takes them
   std::vector<std::vector<size_t>> units;     // families, or every approach alone
-  double level = 0;                           // of the percentiles; 0: too few families for any
+};
+// InvalidArgument for a tag that no approach carries, more than 30,000 approaches, and families so
+// uneven that a replicate could be larger.
+absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOptions& options);
+
+// The way from replicates of a pair of columns to an interval.
+struct IntervalRule {
+  double level = 0;        // of the percentiles; 0: too few families for any
+  double expanded_by = 0;  // the units for which `level` is expanded; 0: none
   BootstrapMethod method = BootstrapMethod::kBca;
 };
 // With fewer (effective) families the jackknife says too little about skewness for BCa, which then
 // held the truth in 92 to 97 % of simulations; percentiles at the expanded level held it in 96
 // to 99.
 inline constexpr double kBcaFamiliesMin = 10;
-// InvalidArgument for a tag that no approach carries, more than 30,000 approaches, and families so
-// uneven that a replicate could be larger.
-absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOptions& options);
+inline constexpr char kTooFewFamilies[] = "fewer than 3 families: no interval";
+// The rule for the families that have an approach with both scores: those that only other columns
+// know tell nothing of this pair.
+IntervalRule RuleOfPair(const ScoreTable& table, const DrawUnits& draws,
+                        const BootstrapOptions& options, Coefficient coefficient, size_t a,
+                        size_t b);
 
 // Intervals of all pairs, in the order of ConcurrenceMatrix::pairs. A replicate draws as many
 // approaches as the table has, with replacement, the same ones for all pairs; a pair then uses
@@ -87,6 +94,14 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
 BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double estimate,
                                          absl::Span<const double> jackknife, double level,
                                          BootstrapMethod method);
+
+// Two-sided p-value of no difference from replicates of one: 1 less the largest level whose
+// interval leaves 0 out, so that the two never disagree. By percentiles it is twice the smaller
+// share on one side of 0, which counts on both; the observation counts as a replicate on either
+// (Davison and Hinkley, 1997, § 4.4). BCa, and levels expanded for `expanded_by` units, move it as
+// they move the tails. `replicates` are those that IntervalFromReplicates has left.
+double SignPValue(absl::Span<const double> replicates, double estimate,
+                  absl::Span<const double> jackknife, BootstrapMethod method, double expanded_by);
 
 }  // namespace concur::analysis
 

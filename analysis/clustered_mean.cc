@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 

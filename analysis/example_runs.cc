@@ -134,6 +134,7 @@ std::vector<ExampleTable> MeansOverRuns(const ExampleRuns& runs) {
     table.benchmark = benchmark.benchmark;
     table.metric = benchmark.metric;
     table.goal = benchmark.goal;
+    table.unit = benchmark.unit;
     table.examples = benchmark.examples;
     table.places = benchmark.places;
     for (size_t a = 0; a < benchmark.runs.size(); ++a) {
@@ -147,7 +148,7 @@ std::vector<ExampleTable> MeansOverRuns(const ExampleRuns& runs) {
         for (const std::vector<double>& run : of_approach) {
           sum += run[i];
         }
-        table.values.push_back(std::min(1.0, sum / static_cast<double>(of_approach.size())));
+        table.values.push_back(sum / static_cast<double>(of_approach.size()));
       }
     }
     for (const auto& [who, reason] : LeftOutOf(runs, benchmark)) {

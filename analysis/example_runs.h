@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-example scores of approaches: run by run, and averaged over runs.
 //
-// Thread-safe (values, stateless functions). Scores are fractions (0 to 1).
+// Thread-safe (values, stateless functions).
 #ifndef CONCUR_ANALYSIS_EXAMPLE_RUNS_H_
 #define CONCUR_ANALYSIS_EXAMPLE_RUNS_H_
 
@@ -60,7 +60,9 @@ struct BenchmarkRuns {
   std::string systems;
   size_t examples = 0;
   ExamplePlaces places;
-  // By approach, then run: a score for each example, each a share in [0, 1]. No run: missing.
+  // A mean of these scores times this is a score of the table: 100 for shares in percent.
+  double unit = 100;
+  // By approach, then run: a finite score for each example. No run: missing.
   std::vector<std::vector<std::vector<double>>> runs;
   // Why approaches (by position) are missing, where there is a reason to give.
   std::vector<std::pair<size_t, std::string>> left_out;
@@ -83,6 +85,7 @@ struct ExampleTable {
   std::string benchmark;
   std::string metric;  // "exact_match", "f1"; for people
   Goal goal = Goal::kMaximize;
+  double unit = 100;  // as BenchmarkRuns::unit
   std::vector<std::string> approaches;
   size_t examples = 0;
   ExamplePlaces places;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,9 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
-#include "analysis/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -90,7 +89,7 @@ std::string StemOf(absl::string_view name) {
   return stem.size() < 2 || kGeneric->count(stem) > 0 ? "" : stem;
 }
 
-std::string RelativesByTag(const ScoreTable& table) {
+std::optional<Relatives> RelativesByTag(const ScoreTable& table) {
   for (const std::string& tag : TagsOf(table.approaches())) {
     const std::string lower = absl::AsciiStrToLower(tag);
     for (const char* word : {"family", "organization", "organisation", "organizer", "developer",
@@ -107,15 +106,14 @@ std::string RelativesByTag(const ScoreTable& table) {
         related += !value.empty() && size > 1 ? size : 0;
       }
       if (AreMany(related, table.approaches().size()) && sizes.size() > 1) {
-        return absl::StrCat(related, " of ", table.approaches().size(),
-                            " approaches share the tag ", ScreenName(tag), " with another one");
+        return Relatives{Relatives::Sign::kTag, related, table.approaches().size(), tag};
       }
     }
   }
-  return "";
+  return std::nullopt;
 }
 
-std::string RelativesByName(const ScoreTable& table) {
+std::optional<Relatives> RelativesByName(const ScoreTable& table) {
   std::map<std::string, std::vector<size_t>> stems;
   for (size_t i = 0; i < table.approaches().size(); ++i) {
     stems[StemOf(table.approaches()[i].name)].push_back(i);
@@ -132,75 +130,14 @@ std::string RelativesByName(const ScoreTable& table) {
   // A word that nearly all names start with tells none apart.
   if (!AreMany(related, table.approaches().size()) ||
       5 * largest->size() > 4 * table.approaches().size()) {
-    return "";
+    return std::nullopt;
   }
-  return absl::StrCat(related, " of ", table.approaches().size(),
-                      " approaches have names that start like another one's (",
-                      ScreenName(table.approaches()[(*largest)[0]].name), ", ",
-                      ScreenName(table.approaches()[(*largest)[1]].name), ", …)");
-}
-
-// What is left of complete columns, in standard deviations, less the mean of row and column.
-std::vector<std::vector<double>> ResidualRows(const ScoreTable& table) {
-  const size_t n = table.approaches().size();
-  std::vector<std::vector<double>> rows(n);
-  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    std::vector<double> values;
-    for (const ScoreCell& cell : table.column(b)) {
-      if (cell.state == CellState::kValue) {
-        values.push_back(cell.value);
-      }
-    }
-    const Moments moments = ComputeMoments(values);
-    if (values.size() < n || moments.standard_deviation == 0) {
-      continue;
-    }
-    for (size_t i = 0; i < n; ++i) {
-      rows[i].push_back((values[i] - moments.mean) / moments.standard_deviation);
-    }
-  }
-  for (std::vector<double>& row : rows) {
-    const Moments moments = ComputeMoments(row);
-    for (double& value : row) {
-      value -= moments.mean;
-    }
-  }
-  return rows;
-}
-
-std::string RelativesByScores(const ScoreTable& table) {
-  constexpr size_t kBenchmarksMin = 8;
-  constexpr size_t kApproachesMax = 1000;
-  constexpr double kAlike = 0.9;
-  const size_t n = table.approaches().size();
-  if (n < 6 || n > kApproachesMax) {
-    return "";
-  }
-  const std::vector<std::vector<double>> rows = ResidualRows(table);
-  if (rows[0].size() < kBenchmarksMin) {
-    return "";
-  }
-  std::vector<bool> related(n, false);
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      double xx = 0;
-      double yy = 0;
-      double xy = 0;
-      for (size_t b = 0; b < rows[i].size(); ++b) {
-        xx += rows[i][b] * rows[i][b];
-        yy += rows[j][b] * rows[j][b];
-        xy += rows[i][b] * rows[j][b];
-      }
-      if (xy > kAlike * std::sqrt(xx * yy) && xy > 0) {
-        related[i] = related[j] = true;
-      }
-    }
-  }
-  const auto count = static_cast<size_t>(std::count(related.begin(), related.end(), true));
-  return AreMany(count, n) ? absl::StrCat(count, " of ", n,
-                                          " approaches have scores that deviate from the rest "
-                                          "almost as another one's do")
-                           : "";
+  return Relatives{Relatives::Sign::kNames,
+                   related,
+                   table.approaches().size(),
+                   "",
+                   table.approaches()[(*largest)[0]].name,
+                   table.approaches()[(*largest)[1]].name};
 }
 
 }  // namespace
@@ -259,6 +196,25 @@ absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& 
   return families;
 }
 
+FamilySizes SizesOfPair(const ScoreTable& table, const std::vector<std::vector<size_t>>& families,
+                        size_t a, size_t b) {
+  FamilySizes sizes;
+  double all = 0;
+  double squares = 0;
+  for (const std::vector<size_t>& family : families) {
+    const auto size =
+        static_cast<double>(std::count_if(family.begin(), family.end(), [&](size_t i) {
+          return table.cell(i, a).state == CellState::kValue &&
+                 table.cell(i, b).state == CellState::kValue;
+        }));
+    sizes.count += size > 0 ? 1 : 0;
+    all += size;
+    squares += size * size;
+  }
+  sizes.effective = all > 0 ? all * all / squares : 0;
+  return sizes;
+}
+
 double ExpandedLevel(double level, double units) {
   const boost::math::students_t_distribution<double> t(units - 1);
   const double tail = boost::math::quantile(boost::math::complement(t, (1 - level) / 2)) *
@@ -266,12 +222,20 @@ double ExpandedLevel(double level, double units) {
   return 1 - 2 * boost::math::cdf(boost::math::complement(boost::math::normal(), tail));
 }
 
-std::string LikelyRelatives(const ScoreTable& table) {
-  std::string reason = RelativesByTag(table);
-  if (reason.empty()) {
-    reason = RelativesByName(table);
+double LevelBeforeExpansion(double level, double units) {
+  if (level <= 0 || level >= 1) {
+    return level;
   }
-  return reason.empty() ? RelativesByScores(table) : reason;
+  const boost::math::students_t_distribution<double> t(units - 1);
+  const double tail =
+      boost::math::quantile(boost::math::complement(boost::math::normal(), (1 - level) / 2)) /
+      std::sqrt(units / (units - 1));
+  return 1 - 2 * boost::math::cdf(boost::math::complement(t, tail));
+}
+
+std::optional<Relatives> LikelyRelatives(const ScoreTable& table) {
+  std::optional<Relatives> relatives = RelativesByTag(table);
+  return relatives.has_value() ? relatives : RelativesByName(table);
 }
 
 }  // namespace concur::analysis

@@ -7,6 +7,7 @@
 #define CONCUR_ANALYSIS_FAMILIES_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,16 +41,39 @@ struct Families {
 // that no approach carries.
 absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& tag);
 
+// The families that have approaches with a value in both columns.
+struct FamilySizes {
+  size_t count = 0;
+  double effective = 0;  // as Families::effective, of these approaches
+
+  // For an interval: two families vary in nothing but their difference.
+  bool AreEnough() const { return count >= 3 && effective > 1; }
+};
+FamilySizes SizesOfPair(const ScoreTable& table, const std::vector<std::vector<size_t>>& families,
+                        size_t a, size_t b);
+
 // The level at which percentiles of a bootstrap over so many units hold their nominal level better:
 // tails by Student's t with units - 1 degrees, widened by sqrt(units / (units - 1)) for the
 // plug-in variance (Hesterberg, American Statistician 2015, "expanded percentile").
 // REQUIRES: units > 1, 0 < level < 1.
 double ExpandedLevel(double level, double units);
+// The level of which that one is `level`.
+double LevelBeforeExpansion(double level, double units);
 
-// Why approaches without declared families look like relatives: a tag that names families under
-// another name, names that start alike, or scores that deviate from the rest in the same way.
-// Empty when they do not.
-std::string LikelyRelatives(const ScoreTable& table);
+// Approaches without declared families that look like relatives.
+struct Relatives {
+  // A tag that names families under another name, or names that start alike. Scores that deviate
+  // alike are none: those of strangers do, too, on benchmarks of two kinds.
+  enum class Sign { kTag, kNames };
+  Sign sign = Sign::kTag;
+  size_t related = 0;  // approaches that are like another one
+  size_t approaches = 0;
+  std::string tag = {};    // kTag
+  std::string first = {};  // kNames: two of them
+  std::string second = {};
+};
+// Nothing when they do not.
+std::optional<Relatives> LikelyRelatives(const ScoreTable& table);
 
 }  // namespace concur::analysis
 

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
 #include "analysis/example_runs.h"
+#include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 namespace {
@@ -290,6 +292,28 @@ double WithoutNoise(Coefficient coefficient, double value, double shared,
       break;
   }
   return value;
+}
+
+std::optional<double> SeedReliability(const ScoreTable& table, size_t column, size_t other) {
+  std::vector<double> scores;
+  double noise = 0;
+  double repeated = 0;  // cells
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    const ScoreCell& cell = table.cell(i, column);
+    if (cell.state != CellState::kValue || table.cell(i, other).state != CellState::kValue) {
+      continue;
+    }
+    scores.push_back(cell.value);
+    if (cell.seeds >= 2) {
+      noise += cell.standard_deviation * cell.standard_deviation / static_cast<double>(cell.seeds);
+      ++repeated;
+    }
+  }
+  const double spread = ComputeMoments(scores).standard_deviation;
+  if (repeated == 0 || spread == 0) {
+    return std::nullopt;
+  }
+  return 1 - noise / repeated / (spread * spread);
 }
 
 }  // namespace concur::analysis

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
+#include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -55,6 +56,14 @@ double SharedNoise(const BenchmarkRuns& runs_a, const BenchmarkNoise& a,
 double WithoutNoise(Coefficient coefficient, double value, double shared,
                     double reliability_product);
 bool HasNoiseCorrection(Coefficient coefficient);
+// Below this reliability, the correction multiplies its own error too much.
+inline constexpr double kReliabilityMin = 0.3;
+
+// As Reliability, of a column of a table over the approaches that also have a score in `other`: the
+// noise of a cell of several seeds is its variance over seeds divided by their number, averaged
+// over such cells. Noise of test examples is not seen. Nothing without such cells or without
+// spread.
+std::optional<double> SeedReliability(const ScoreTable& table, size_t column, size_t other);
 
 }  // namespace concur::analysis
 

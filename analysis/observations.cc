@@ -9,7 +9,8 @@
 #include <set>
 #include <vector>
 
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
+#include "base/metric_meaning.h"
 
 namespace concur::analysis {
 
@@ -36,48 +37,48 @@ std::map<int64_t, double> MeansBySetting(const Observations& observations) {
   return means;
 }
 
-std::optional<int64_t> BestSetting(const Observations& observations, Goal goal) {
+std::optional<int64_t> BestOf(const std::map<int64_t, double>& means, Goal goal) {
   std::optional<int64_t> best;
-  double best_mean = 0;
-  for (const auto& [setting, mean] : MeansBySetting(observations)) {
-    if (!best.has_value() || (goal == Goal::kMaximize ? mean > best_mean : mean < best_mean)) {
+  double highest = 0;
+  for (const auto& [setting, mean] : means) {
+    const double oriented = WithoutRounding(goal == Goal::kMinimize ? -mean : mean);
+    if (!best.has_value() || oriented > highest) {
       best = setting;
-      best_mean = mean;
+      highest = oriented;
     }
   }
   return best;
 }
 
+std::optional<int64_t> BestSetting(const Observations& observations, Goal goal) {
+  return BestOf(MeansBySetting(observations), goal);
+}
+
 std::map<int64_t, int64_t> BestOnOtherSeeds(const Observations& observations, Goal goal) {
-  struct Sum {
-    double total = 0;
-    int64_t count = 0;
-  };
-  std::map<int64_t, Sum> sums;                         // by setting
-  std::map<int64_t, std::map<int64_t, double>> seeds;  // seed, setting: oriented value
+  std::map<int64_t, std::map<int64_t, double>> values;  // setting, seed
+  std::set<int64_t> seeds;
   for (const Observation& observation : observations) {
     if (observation.state == CellState::kValue) {
-      const double value = goal == Goal::kMinimize ? -observation.value : observation.value;
-      sums[observation.setting].total += value;
-      ++sums[observation.setting].count;
-      seeds[observation.seed][observation.setting] = value;
+      values[observation.setting][observation.seed] = observation.value;
+      seeds.insert(observation.seed);
     }
   }
   std::map<int64_t, int64_t> best;
-  for (const auto& [seed, values] : seeds) {
-    std::optional<double> best_mean;
-    for (const auto& [setting, sum] : sums) {
-      const auto own = values.find(setting);
-      const bool has_own = own != values.end();
-      const int64_t others = sum.count - (has_own ? 1 : 0);
-      if (others == 0) {
-        continue;
+  for (const int64_t seed : seeds) {
+    std::map<int64_t, double> means;
+    for (const auto& [setting, by_seed] : values) {
+      std::vector<double> others;
+      for (const auto& [other, value] : by_seed) {
+        if (other != seed) {
+          others.push_back(value);
+        }
       }
-      const double mean = (sum.total - (has_own ? own->second : 0)) / static_cast<double>(others);
-      if (!best_mean.has_value() || mean > *best_mean) {
-        best_mean = mean;
-        best[seed] = setting;
+      if (!others.empty()) {
+        means[setting] = ComputeMoments(others).mean;
       }
+    }
+    if (const std::optional<int64_t> setting = BestOf(means, goal); setting.has_value()) {
+      best[seed] = *setting;
     }
   }
   return best;

@@ -42,11 +42,15 @@ using Systems = std::map<SystemKey, Evaluations>;
 // early, only the settings with the fewest of these: one lucky seed is no match for three.
 std::map<int64_t, double> MeansBySetting(const Observations& observations);
 
-// The best setting by one test set; nothing when it has no value.
+// The setting with the best mean; nothing when there is none.
+std::optional<int64_t> BestOf(const std::map<int64_t, double>& means, Goal goal);
+
+// The best setting by one test set; nothing when it has no value. Here and below tied means
+// (base/metric_meaning.h) go to the lower setting.
 std::optional<int64_t> BestSetting(const Observations& observations, Goal goal);
 
-// For each seed the setting that is best by the values of all other seeds; equal means go to the
-// lower setting. Empty when no setting has two values.
+// For each seed the setting that is best by the values of all other seeds. Empty when no setting
+// has two values.
 std::map<int64_t, int64_t> BestOnOtherSeeds(const Observations& observations, Goal goal);
 
 // The observations of one setting; of the setting that `by_seed` has for their seed.

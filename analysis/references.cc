@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "analysis/csv.h"
 #include "analysis/score_table.h"
+#include "base/csv.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {

@@ -8,10 +8,11 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
+#include "analysis/statistics/correlation.h"
 #include "base/check.h"
 
 namespace concur::analysis {
@@ -64,16 +65,10 @@ void SumProductsOf(const int16_t* left, const int16_t* right, size_t rows, size_
   SumProducts<Shorts16>(left, right, rows, stride, sums);
 }
 
-// For more approaches, whose sums need 32 bits.
-void SumProductsOf(const int32_t* left, const int32_t* right, size_t rows, size_t stride,
-                   int32_t* sums) {
-  std::fill(sums, sums + kBlock, 0);
-  for (size_t row = 0; row < rows; ++row) {
-    const int32_t* from = right + row * stride;
-    for (size_t lane = 0; lane < kBlock; ++lane) {
-      sums[lane] += from[lane] * left[row * stride];
-    }
-  }
+// No tau-b of so few approaches lies between kOne and 1; NaN stays.
+double AtMostOne(double value) {
+  constexpr double kOne = 1 - 1e-14;
+  return value > kOne ? 1 : value < -kOne ? -1 : value;
 }
 
 }  // namespace
@@ -94,6 +89,7 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
   dense_ranks_.assign(approaches_ * lanes_, 0);
   differences_.assign(approaches_ * lanes_, 0.0);
   order_.resize(benchmarks_ * approaches_);
+  ranks_.resize(benchmarks_ * approaches_);
   for (size_t b = 0; b < benchmarks_; ++b) {
     const absl::Span<const ScoreCell> column = table.column(b);
     double* values = values_.data() + b * approaches_;
@@ -107,14 +103,16 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
     std::iota(order, order + approaches_, 0U);
     std::stable_sort(order, order + approaches_,
                      [&](uint32_t i, uint32_t j) { return values[i] < values[j]; });
-    if (!complete_[b]) {
-      all_complete_ = false;
-      continue;  // its pairs are evaluated one by one
-    }
     int32_t rank = 0;
     for (size_t k = 0; k < approaches_; ++k) {
       rank += k > 0 && values[order[k]] != values[order[k - 1]] ? 1 : 0;
       dense_ranks_[order[k] * lanes_ + b] = rank;
+      const bool present = present_[b * approaches_ + order[k]];
+      ranks_[b * approaches_ + order[k]] = present ? static_cast<uint32_t>(rank) + 1 : 0;
+    }
+    if (!complete_[b]) {
+      all_complete_ = false;
+      continue;  // its pairs are evaluated one by one
     }
     if (rank > 0) {
       // Each replicate centers them anew; a middle value as the origin keeps the digits of most.
@@ -149,26 +147,24 @@ void WeightedCoefficients::Evaluate(absl::Span<const int32_t> weights, size_t ro
     }
   }
   scratch.scale.assign(lanes_, kNoReplicate);
-  if (coefficient_ == Coefficient::kKendall) {
-    // Sums of products of weights over pairs stay below total² / 2: 16 bits do for totals of up to
-    // 255.
-    constexpr int32_t kShortTotalMax = 255;
-    if (std::accumulate(weights.begin(), weights.end(), 0) <= kShortTotalMax &&
-        approaches_ <= size_t{kShortTotalMax}) {
-      EvaluateKendall<Shorts, int16_t>(weights, row_begin, row_end, scratch, scratch.shorts, out);
-    } else {
-      EvaluateKendall<Ints, int32_t>(weights, row_begin, row_end, scratch, scratch.ints, out);
-    }
+  // Sums of products of weights over pairs stay below total² / 2: 16 bits do for totals of up to
+  // 255. Beyond that, sorting beats looking at every two approaches.
+  constexpr int32_t kShortTotalMax = 255;
+  const bool sorts = coefficient_ == Coefficient::kKendall &&
+                     (approaches_ > size_t{kShortTotalMax} ||
+                      std::accumulate(weights.begin(), weights.end(), 0) > kShortTotalMax);
+  if (coefficient_ == Coefficient::kKendall && !sorts) {
+    EvaluateKendall(weights, row_begin, row_end, scratch, out);
   } else if (coefficient_ == Coefficient::kPearson || coefficient_ == Coefficient::kSpearman) {
     EvaluateMoments(weights, row_begin, row_end, scratch, out);
   }
-  if (all_complete_) {
+  if (all_complete_ && !sorts) {
     return;
   }
   size_t at = 0;
   for (size_t a = row_begin; a < row_end; ++a) {
     for (size_t b = a + 1; b < benchmarks_; ++b, ++at) {
-      if (!complete_[a] || !complete_[b]) {
+      if (sorts || !complete_[a] || !complete_[b]) {
         out[at] = EvaluatePair(weights, a, b, scratch);
       }
     }
@@ -178,10 +174,11 @@ void WeightedCoefficients::Evaluate(absl::Span<const int32_t> weights, size_t ro
 // For every two active approaches the signs of their differences on all benchmarks make one row of
 // a matrix S, and their weights' product a diagonal matrix W: the numerators of all tau-b are the
 // entries of S' W S, the denominators come from its diagonal.
-template <typename Vector, typename Lane>
 void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, size_t row_begin,
-                                           size_t row_end, Scratch& scratch,
-                                           std::vector<Vector>& memory, double* out) const {
+                                           size_t row_end, Scratch& scratch, double* out) const {
+  using Vector = Shorts;
+  using Lane = int16_t;
+  std::vector<Vector>& memory = scratch.shorts;
   constexpr size_t kLanes = kLanesOf<Vector, Lane>;
   const size_t vectors = lanes_ / kLanes;
   const size_t active = scratch.active.size();
@@ -227,9 +224,7 @@ void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, si
       for (size_t b = std::max(a + 1, block); b < end; ++b, ++at) {
         const double value =
             static_cast<double>(sum[b - block]) * scratch.scale[a] * scratch.scale[b];
-        // No tau-b of so few approaches lies between this and 1; NaN stays.
-        constexpr double kOne = 1 - 1e-14;
-        out[at] = value > kOne ? 1 : value < -kOne ? -1 : value;
+        out[at] = AtMostOne(value);
       }
     }
   }
@@ -338,37 +333,24 @@ void WeightedCoefficients::EvaluateMoments(absl::Span<const int32_t> weights, si
 
 namespace {
 
-double WeightedTau(const std::vector<double>& x, const std::vector<double>& y,
-                   const std::vector<double>& w) {
-  double difference = 0;
-  double pairs_x = 0;
-  double pairs_y = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const double weight = w[i] * w[j];
-      const int sign_x = (x[i] > x[j]) - (x[i] < x[j]);
-      const int sign_y = (y[i] > y[j]) - (y[i] < y[j]);
-      difference += weight * sign_x * sign_y;
-      pairs_x += weight * sign_x * sign_x;
-      pairs_y += weight * sign_y * sign_y;
-    }
-  }
-  return pairs_x > 0 && pairs_y > 0
-             ? std::clamp(difference / std::sqrt(pairs_x * pairs_y), -1.0, 1.0)
-             : kNoReplicate;
-}
-
 // Replaces values by their average ranks under the weights.
 void RankWeighted(std::vector<double>& values, const std::vector<double>& w) {
-  const std::vector<double> original = values;
+  std::vector<std::pair<double, size_t>> sorted;
   for (size_t i = 0; i < values.size(); ++i) {
-    double below = 0;
+    sorted.emplace_back(values[i], i);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  double below = 0;
+  for (size_t begin = 0; begin < sorted.size();) {
+    size_t end = begin;
     double tied = 0;
-    for (size_t j = 0; j < values.size(); ++j) {
-      below += original[j] < original[i] ? w[j] : 0;
-      tied += original[j] == original[i] ? w[j] : 0;
+    for (; end < sorted.size() && sorted[end].first == sorted[begin].first; ++end) {
+      tied += w[sorted[end].second];
     }
-    values[i] = below + (tied + 1) / 2;
+    for (; begin < end; ++begin) {
+      values[sorted[begin].second] = below + (tied + 1) / 2;
+    }
+    below += tied;
   }
 }
 
@@ -408,9 +390,77 @@ double WeightedR(const std::vector<double>& x, const std::vector<double>& y,
 
 }  // namespace
 
+// Tau-b in the order of one benchmark: for each approach the weight of those before it that have
+// less on the other one, less the weight of those that have more, from a Fenwick tree over the
+// ranks there (Knight's method, 1966, with weights). Whole numbers: the order of sums changes no
+// bit.
+double WeightedCoefficients::EvaluateTau(absl::Span<const int32_t> weights, size_t a, size_t b,
+                                         Scratch& scratch) const {
+  const uint32_t* order = order_.data() + a * approaches_;
+  const uint32_t* rank_a = ranks_.data() + a * approaches_;
+  const uint32_t* rank_b = ranks_.data() + b * approaches_;
+  std::vector<int64_t>& tree = scratch.tree;  // by rank on b, from 1
+  std::vector<int64_t>& by_rank = scratch.by_rank;
+  tree.assign(approaches_ + 1, 0);
+  by_rank.assign(approaches_ + 1, 0);
+  const auto upto = [&tree](size_t rank) {
+    int64_t sum = 0;
+    for (; rank > 0; rank &= rank - 1) {
+      sum += tree[rank];
+    }
+    return sum;
+  };
+  int64_t total = 0;  // of what is in the tree
+  int64_t difference = 0;
+  int64_t equal_a = 0;  // squares of the weights of those with one score
+  std::vector<uint32_t>& tied = scratch.tied;
+  const auto insert_tied = [&] {
+    int64_t sum = 0;
+    for (const uint32_t i : tied) {
+      by_rank[rank_b[i]] += weights[i];
+      sum += weights[i];
+      for (size_t rank = rank_b[i]; rank <= approaches_; rank += rank & (0 - rank)) {
+        tree[rank] += weights[i];
+      }
+    }
+    total += sum;
+    equal_a += sum * sum;
+    tied.clear();
+  };
+  for (size_t k = 0; k < approaches_; ++k) {
+    const uint32_t i = order[k];
+    if (weights[i] == 0 || rank_a[i] == 0 || rank_b[i] == 0) {
+      continue;
+    }
+    if (!tied.empty() && rank_a[i] != rank_a[tied[0]]) {
+      insert_tied();
+    }
+    difference += weights[i] * (upto(rank_b[i] - 1) + upto(rank_b[i]) - total);
+    tied.push_back(i);
+  }
+  insert_tied();
+  int64_t equal_b = 0;
+  for (const int64_t weight : by_rank) {
+    equal_b += weight * weight;
+  }
+  const auto pairs_a = static_cast<double>((total * total - equal_a) / 2);
+  const auto pairs_b = static_cast<double>((total * total - equal_b) / 2);
+  if (pairs_a == 0 || pairs_b == 0) {
+    return kNoReplicate;
+  }
+  const auto numerator = static_cast<double>(difference);
+  // As EvaluateKendall rounds where no score is missing.
+  return complete_[a] && complete_[b]
+             ? AtMostOne(numerator * (1 / std::sqrt(pairs_a)) * (1 / std::sqrt(pairs_b)))
+             : std::clamp(numerator / std::sqrt(pairs_a * pairs_b), -1.0, 1.0);
+}
+
 // Direct evaluation, for pairs with missing scores and coefficients that weigh by rank.
 double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
                                           Scratch& scratch) const {
+  if (coefficient_ == Coefficient::kKendall) {
+    return EvaluateTau(weights, a, b, scratch);
+  }
   scratch.x.clear();
   scratch.y.clear();
   scratch.w.clear();
@@ -423,9 +473,6 @@ double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, siz
   }
   if (scratch.x.size() < 2) {
     return kNoReplicate;
-  }
-  if (coefficient_ == Coefficient::kKendall) {
-    return WeightedTau(scratch.x, scratch.y, scratch.w);
   }
   if (coefficient_ == Coefficient::kWeightedKendall) {
     return WeightedKendallValue(scratch.x, scratch.y, scratch.w, scratch.ranks);

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
 #include "analysis/score_table.h"
-#include "analysis/weighted_rank.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/weighted_rank.h"
 
 namespace concur::analysis {
 
@@ -22,25 +22,27 @@ class WeightedCoefficients {
  public:
   // Eight 16-bit or two 64-bit lanes: what every x86-64 and ARM64 has.
   using Shorts = int16_t __attribute__((vector_size(16)));
-  using Ints = int32_t __attribute__((vector_size(16)));
   using Doubles = double __attribute__((vector_size(16)));
 
   // Memory for one evaluation, kept between calls.
   struct Scratch {
     std::vector<size_t> active;  // approaches with a positive weight
     std::vector<Shorts> shorts;
-    std::vector<Ints> ints;
     std::vector<Doubles> doubles;
     std::vector<double> scale;  // by benchmark: 1 / sqrt(variance), NaN when constant
     std::vector<Doubles> means;
     std::vector<double> x;
     std::vector<double> y;
     std::vector<double> w;
+    std::vector<int64_t> tree;
+    std::vector<int64_t> by_rank;
+    std::vector<uint32_t> tied;
     RankScratch ranks;
   };
 
   WeightedCoefficients(const ScoreTable& table, Coefficient coefficient, size_t top = kTopDefault);
 
+  Coefficient coefficient() const { return coefficient_; }
   size_t approaches() const { return approaches_; }
   size_t benchmarks() const { return benchmarks_; }
   // How many pairs (a, b) with a < b have a in [row_begin, row_end).
@@ -52,13 +54,13 @@ class WeightedCoefficients {
                 Scratch& scratch, double* out) const;
 
  private:
-  template <typename Vector, typename Lane>
   void EvaluateKendall(absl::Span<const int32_t> weights, size_t row_begin, size_t row_end,
-                       Scratch& scratch, std::vector<Vector>& memory, double* out) const;
+                       Scratch& scratch, double* out) const;
   void EvaluateMoments(absl::Span<const int32_t> weights, size_t row_begin, size_t row_end,
                        Scratch& scratch, double* out) const;
   void CenterScores(absl::Span<const int32_t> weights, Scratch& scratch) const;
   void FillWeightedRanks(absl::Span<const int32_t> weights, Scratch& scratch) const;
+  double EvaluateTau(absl::Span<const int32_t> weights, size_t a, size_t b, Scratch& scratch) const;
   double EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
                       Scratch& scratch) const;
 
@@ -74,6 +76,7 @@ class WeightedCoefficients {
   std::vector<int32_t> dense_ranks_;  // approach-major, lanes_ wide; ranks from 0, ties equal
   std::vector<double> differences_;   // approach-major, lanes_ wide; complete benchmarks only
   std::vector<uint32_t> order_;       // benchmark-major: approaches by ascending value
+  std::vector<uint32_t> ranks_;       // benchmark-major: dense ranks from 1, 0 where there is none
 };
 
 }  // namespace concur::analysis

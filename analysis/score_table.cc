@@ -14,11 +14,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -285,6 +285,17 @@ ScoreTable ScoreTable::Oriented() const {
   return table;
 }
 
+void ScoreTable::MergeTies() {
+  for (size_t b = 0; b < benchmarks_.size(); ++b) {
+    absl::flat_hash_map<double, double> values;
+    for (size_t i = 0; i < approaches_.size(); ++i) {
+      if (ScoreCell& one = cell(i, b); one.state == CellState::kValue) {
+        one.value = values.emplace(WithoutRounding(one.value), one.value).first->second;
+      }
+    }
+  }
+}
+
 std::vector<std::string> ScoreTable::Minimized() const {
   std::vector<std::string> names;
   for (const AxisEntry& benchmark : benchmarks_) {
@@ -359,31 +370,6 @@ int ScoreTable::decimals(size_t benchmark) const {
     return cell.state != CellState::kValue || std::abs(cell.value) <= 1;
   });
   return is_small ? kOfFractions : kOfPercents;
-}
-
-std::vector<AxisEntry> ResolveTags(absl::Span<const TaggedName> names) {
-  std::set<std::string> flags;
-  for (const TaggedName& name : names) {
-    for (const std::string& tag : name.tags) {
-      if (!absl::StrContains(tag, '=')) {
-        flags.insert(tag);
-      }
-    }
-  }
-  std::vector<AxisEntry> entries;
-  for (const TaggedName& name : names) {
-    AxisEntry entry;
-    entry.name = name.name;
-    for (const std::string& flag : flags) {
-      entry.tags[flag] = "no";
-    }
-    for (const std::string& tag : name.tags) {
-      const size_t sign = tag.find('=');
-      entry.tags[tag.substr(0, sign)] = sign == std::string::npos ? "yes" : tag.substr(sign + 1);
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
 }
 
 }  // namespace concur::analysis

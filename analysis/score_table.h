@@ -138,6 +138,9 @@ class ScoreTable {
   // Minimizes the columns whose names match a pattern, in which "*" stands for any text.
   // InvalidArgument when a pattern matches none.
   absl::Status Minimize(absl::Span<const std::string> patterns);
+  // Gives tied scores of a column (base/metric_meaning.h) the value of the first of them, so that
+  // every coefficient and rank takes them as equal.
+  void MergeTies();
   void SetChoice(size_t benchmark, SettingChoice choice) {
     benchmarks_[benchmark].choice = std::move(choice);
   }
@@ -160,14 +163,6 @@ class ScoreTable {
   std::vector<AxisEntry> benchmarks_;
   std::vector<ScoreCell> cells_;  // column by column
 };
-
-// Tags as sweeps write them: "pretrained=no" is a tag with a value; a bare "neural" has the value
-// "yes" where it stands and "no" on every other entry, so that both can be asked for.
-struct TaggedName {
-  std::string name;
-  std::vector<std::string> tags;
-};
-std::vector<AxisEntry> ResolveTags(absl::Span<const TaggedName> names);
 
 // A scores CSV, read.
 struct ParsedScores {
@@ -202,12 +197,12 @@ struct ScoresCsvOptions {
   std::string train_column = {};  // read as the tag "train"; "": the column of that name, if any
 };
 
-// Reads a scores CSV: one row per approach, the first column its name. A column with any value
-// that is neither a number nor absent is a tag, as are those that the options name; all others are
-// benchmarks. Absent are scores that are empty, "NA", "N/A" (also in small letters), "-", "--" or a
-// dash. Blanks around names and values are dropped. InvalidArgument, as `FILE:LINE: column "X": …`,
-// for what ParseCsv refuses, rows of the wrong length, empty or repeated names, unknown goals and
-// scales, and scores that are NaN or infinite.
+// Reads a scores CSV, as ReadTableText reads tables: one row per approach, the first column its
+// name. A column with any value that is neither a number nor absent is a tag, as are those that the
+// options name; all others are benchmarks. Absent are the gaps and, among numbers, the failures of
+// ParseCell. InvalidArgument, as `FILE:LINE: column "X": …`, for what ReadTableText refuses, rows
+// of the wrong length, empty or repeated names, unknown goals and scales, and scores that are NaN
+// or infinite.
 absl::StatusOr<ParsedScores> ParseScoresCsv(absl::string_view text, absl::string_view file,
                                             const ScoresCsvOptions& options = {});
 

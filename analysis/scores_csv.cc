@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scores CSV of score_table.h.
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -14,89 +11,20 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "analysis/csv.h"
 #include "analysis/score_table.h"
+#include "base/csv.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
+#include "base/table_text.h"
 
 namespace concur::analysis {
 namespace {
-
-enum class ValueKind { kEmpty, kNumber, kNotFinite, kText };
-
-bool IsDecimal(absl::string_view text) {
-  size_t at = 0;
-  const auto digits = [&] {
-    const size_t begin = at;
-    while (at < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[at]))) {
-      ++at;
-    }
-    return at - begin;
-  };
-  const auto skip = [&](absl::string_view any_of) {
-    const bool there = at < text.size() && absl::StrContains(any_of, text[at]);
-    at += there ? 1 : 0;
-    return there;
-  };
-  skip("+-");
-  size_t mantissa = digits();
-  if (skip(".")) {
-    mantissa += digits();
-  }
-  if (mantissa == 0) {
-    return false;
-  }
-  if (skip("eE")) {
-    skip("+-");
-    if (digits() == 0) {
-      return false;
-    }
-  }
-  return at == text.size();
-}
-
-// What published tables write where there is no score.
-bool IsAbsent(absl::string_view text) {
-  constexpr std::array<absl::string_view, 9> kAbsent = {"",  "NA", "N/A", "na", "n/a",
-                                                        "-", "--", "–",   "—"};
-  return std::find(kAbsent.begin(), kAbsent.end(), text) != kAbsent.end();
-}
-
-// Kind of a stripped field; `value` is set for numbers.
-ValueKind Classify(absl::string_view text, double& value) {
-  if (IsAbsent(text)) {
-    return ValueKind::kEmpty;
-  }
-  if (IsDecimal(text)) {
-    return absl::SimpleAtod(text, &value) && std::isfinite(value) ? ValueKind::kNumber
-                                                                  : ValueKind::kNotFinite;
-  }
-  std::string name = absl::AsciiStrToLower(text);
-  if (name[0] == '+' || name[0] == '-') {
-    name.erase(0, 1);
-  }
-  return name == "nan" || name == "inf" || name == "infinity" ? ValueKind::kNotFinite
-                                                              : ValueKind::kText;
-}
-
-// Whether a score can be seen in a text that is none: 80.1%, **80.1**, 80.1 ± 0.2, 80.1 (0.2).
-bool HoldsScore(absl::string_view text) {
-  for (const absl::string_view margin : {"±", "+/-", "("}) {
-    text = text.substr(0, text.find(margin));
-  }
-  while (absl::ConsumeSuffix(&text, "*") || absl::ConsumePrefix(&text, "*") ||
-         absl::ConsumeSuffix(&text, "%") || absl::ConsumeSuffix(&text, " ")) {
-  }
-  return IsDecimal(text);
-}
 
 struct Column {
   std::string name;
@@ -107,14 +35,19 @@ struct Column {
   bool has_goal = false;    // a goal or a scale is stated
   // Of a column of standard deviations: the position of the column of their means, else 0.
   size_t deviations_of = 0;
-  std::vector<ValueKind> kinds;
-  std::vector<double> values;
+  std::vector<Cell> cells;  // by row
 };
 
 class Reader {
  public:
-  Reader(absl::string_view file, std::vector<CsvRecord> records)
-      : file_(file), records_(std::move(records)) {}
+  Reader(absl::string_view file, TableText table)
+      : file_(file), separator_(table.separator), records_(std::move(table.records)) {
+    for (const TableText::LeftOut& line : table.left_out) {
+      warnings_.push_back(
+          absl::StrCat(file_, ":", line.line, ": left out: ", line.reason,
+                       line.count > 1 ? absl::StrCat(", and ", line.count - 1, " more") : ""));
+    }
+  }
 
   absl::StatusOr<ParsedScores> Read(const ScoresCsvOptions& options) {
     CONCUR_RETURN_IF_ERROR(ReadHeader());
@@ -166,12 +99,6 @@ class Reader {
   }
 
   absl::Status CheckLengths() const {
-    const std::string& first = records_[0].fields[0];
-    if (columns_.size() == 1 && (absl::StrContains(first, ';') || absl::StrContains(first, '\t'))) {
-      return At(records_[0].line, columns_[0].name,
-                "expected columns that commas separate; write the file with commas, and decimals "
-                "with points, or make a bundle of it with concur import leaderboard");
-    }
     for (const CsvRecord& record : records_) {
       if (record.fields.size() != columns_.size()) {
         return absl::InvalidArgumentError(
@@ -246,11 +173,11 @@ class Reader {
       }
       column.choice.on = std::string(text);
     } else {
-      double optimism = 0;
-      if (Classify(text, optimism) != ValueKind::kNumber) {
+      const Cell optimism = ParseCell(text);
+      if (optimism.kind != CellKind::kNumber) {
         return absl::InvalidArgumentError(absl::StrCat("expected a number, got \"", text, "\""));
       }
-      column.choice.optimism = optimism;
+      column.choice.optimism = optimism.value();
     }
     return absl::OkStatus();
   }
@@ -368,34 +295,37 @@ class Reader {
   }
 
   absl::string_view Field(size_t record, size_t column) const {
-    return WithoutApostrophe(absl::StripAsciiWhitespace(records_[record].fields[column]));
+    return records_[record].fields[column];
   }
 
   // Decides whether the column is a tag or a benchmark, and reads it.
   absl::Status ReadColumn(size_t index) {
     Column& column = columns_[index];
-    size_t text_at = 0;
-    size_t not_finite_at = 0;
-    size_t numbers = 0;
-    size_t scores = 0;  // those that are no plain numbers
+    std::vector<absl::string_view> fields;
     for (size_t r = 1; r < records_.size(); ++r) {
-      double value = 0;
-      const ValueKind kind = Classify(Field(r, index), value);
-      column.kinds.push_back(kind);
-      column.values.push_back(value);
-      numbers += kind == ValueKind::kNumber ? 1 : 0;
-      scores += kind == ValueKind::kText && HoldsScore(Field(r, index)) ? 1 : 0;
-      if (kind == ValueKind::kText && text_at == 0) {
-        text_at = r;
-      }
-      if (kind == ValueKind::kNotFinite && not_finite_at == 0) {
-        not_finite_at = r;
-      }
+      fields.push_back(Field(r, index));
     }
+    CellColumn read = ReadCells(fields, separator_);
     if (column.is_tag) {
       return absl::OkStatus();
     }
+    size_t text_at = 0;
+    size_t failure_at = 0;
+    size_t not_finite_at = 0;
+    std::vector<Cell*> cells;
+    for (size_t r = 1; r < records_.size(); ++r) {
+      Cell& cell = read.cells[r - 1];
+      cells.push_back(&cell);
+      const auto note = [r](bool is_so, size_t& first) { first = is_so && first == 0 ? r : first; };
+      note(cell.kind == CellKind::kFailure, failure_at);
+      // A pair does not say which of its scores counts; without numbers a failure is a word.
+      note(cell.kind == CellKind::kWord || cell.is_pair ||
+               (cell.kind == CellKind::kFailure && read.numbers == 0),
+           text_at);
+      note(cell.kind == CellKind::kNotFinite, not_finite_at);
+    }
     if (column.deviations_of != 0) {
+      column.cells = std::move(read.cells);
       return CheckDeviations(index);
     }
     if (text_at != 0 && column.metric_line != 0) {
@@ -405,16 +335,12 @@ class Reader {
     }
     if (text_at != 0) {
       column.is_tag = true;
-      if (numbers > 0) {
-        warnings_.push_back(Where(
-            records_[text_at].line, column.name,
-            absl::StrCat("read as a tag, not as a benchmark, because of \"", Field(text_at, index),
-                         "\"; ", numbers, " of its values are numbers")));
-      } else if (scores > 0) {
-        warnings_.push_back(Where(
-            records_[text_at].line, column.name,
-            absl::StrCat("read as a tag, not as a benchmark: \"", Field(text_at, index),
-                         "\" is no plain number; concur import leaderboard reads such tables")));
+      if (read.numbers > 0) {
+        warnings_.push_back(Where(records_[text_at].line, column.name,
+                                  absl::StrCat("read as a tag, not as a benchmark, because of \"",
+                                               Field(text_at, index), "\"; ", read.numbers,
+                                               " of its values are numbers; concur bundle convert "
+                                               "leaderboard reads such tables")));
       }
       return absl::OkStatus();
     }
@@ -423,6 +349,17 @@ class Reader {
                 absl::StrCat("expected a finite number, or nothing for a missing score, got \"",
                              Field(not_finite_at, index), "\""));
     }
+    if (failure_at != 0) {
+      read.remarks.push_back(absl::StrCat("\"", Field(failure_at, index),
+                                          "\" and the like are missing scores: ", read.failures));
+    }
+    if (SettlePercent(cells, read.remarks) && column.metric.scale.kind == Scale::Kind::kUnstated) {
+      column.metric.scale.kind = Scale::Kind::kPercent;
+    }
+    for (const std::string& remark : read.remarks) {
+      warnings_.push_back(Where(records_[0].line, column.name, remark));
+    }
+    column.cells = std::move(read.cells);
     const bool goal_is_known =
         column.has_goal ||
         std::any_of(with_goal_.begin(), with_goal_.end(), [&](const std::string& pattern) {
@@ -439,8 +376,8 @@ class Reader {
   absl::Status CheckDeviations(size_t index) const {
     const Column& column = columns_[index];
     for (size_t r = 1; r < records_.size(); ++r) {
-      const ValueKind kind = column.kinds[r - 1];
-      if (kind != ValueKind::kEmpty && !(kind == ValueKind::kNumber && column.values[r - 1] >= 0)) {
+      const Cell& cell = column.cells[r - 1];
+      if (cell.kind != CellKind::kGap && !(cell.kind == CellKind::kNumber && cell.value() >= 0)) {
         return At(records_[r].line, column.name,
                   absl::StrCat("expected a standard deviation of at least 0, or nothing, got \"",
                                Field(r, index), "\""));
@@ -473,11 +410,11 @@ class Reader {
         continue;
       }
       benchmark_of[i] = benchmark;
-      for (size_t row = 0; row < columns_[i].kinds.size(); ++row) {
-        if (columns_[i].kinds[row] == ValueKind::kNumber) {
+      for (size_t row = 0; row < columns_[i].cells.size(); ++row) {
+        if (columns_[i].cells[row].kind == CellKind::kNumber) {
           ScoreCell& cell = parsed.table.cell(row, benchmark);
           cell.state = CellState::kValue;
-          cell.value = columns_[i].values[row];
+          cell.value = columns_[i].cells[row].value();
         }
       }
       ++benchmark;
@@ -486,19 +423,21 @@ class Reader {
       if (column.deviations_of == 0 || columns_[column.deviations_of].is_tag) {
         continue;
       }
-      for (size_t row = 0; row < column.kinds.size(); ++row) {
+      for (size_t row = 0; row < column.cells.size(); ++row) {
         ScoreCell& cell = parsed.table.cell(row, benchmark_of[column.deviations_of]);
-        if (column.kinds[row] == ValueKind::kNumber && cell.state == CellState::kValue) {
-          cell.standard_deviation = column.values[row];
+        if (column.cells[row].kind == CellKind::kNumber && cell.state == CellState::kValue) {
+          cell.standard_deviation = column.cells[row].value();
           cell.seeds = seeds_;
         }
       }
     }
+    parsed.table.MergeTies();
     parsed.warnings = std::move(warnings_);
     return parsed;
   }
 
   absl::string_view file_;
+  char separator_;
   std::vector<CsvRecord> records_;
   std::vector<Column> columns_;
   std::vector<AxisEntry> approaches_;
@@ -511,8 +450,8 @@ class Reader {
 
 absl::StatusOr<ParsedScores> ParseScoresCsv(absl::string_view text, absl::string_view file,
                                             const ScoresCsvOptions& options) {
-  CONCUR_ASSIGN_OR_RETURN(std::vector<CsvRecord> records, ParseCsv(text, file));
-  return Reader(file, std::move(records)).Read(options);
+  CONCUR_ASSIGN_OR_RETURN(TableText table, ReadTableText(text, file));
+  return Reader(file, std::move(table)).Read(options);
 }
 
 }  // namespace concur::analysis

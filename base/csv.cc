@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/csv.h"
+#include "base/csv.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,47 +17,35 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 
-namespace concur::analysis {
+namespace concur {
 namespace {
 
 absl::Status At(absl::string_view file, int64_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", what));
 }
 
-absl::Status CheckText(absl::string_view text, absl::string_view file) {
-  int64_t line = 1;
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8CharacterBytes(text.substr(i));
-    if (length == 0) {
-      return At(file, line,
-                absl::StrCat("expected UTF-8, got the byte 0x",
-                             absl::Hex(static_cast<unsigned char>(text[i]), absl::kZeroPad2)));
-    }
-    if (text[i] == '\0') {
-      return At(file, line, "expected text, got a NUL byte");
-    }
-    line += text[i] == '\n' ? 1 : 0;
-    i += length;
-  }
-  return absl::OkStatus();
+// True when a line ends behind the byte at `at`.
+bool EndsLine(absl::string_view text, size_t at) {
+  return text[at] == '\n' || (text[at] == '\r' && text.substr(at + 1, 1) != "\n");
 }
 
 class Parser {
  public:
-  Parser(absl::string_view text, absl::string_view file, char separator)
-      : text_(text), file_(file), separator_(separator) {}
+  Parser(absl::string_view text, absl::string_view file, char separator, CsvQuotes quotes)
+      : text_(text), file_(file), separator_(separator), quotes_(quotes) {}
 
   absl::StatusOr<std::vector<CsvRecord>> Parse() {
     std::vector<CsvRecord> records;
     while (at_ < text_.size()) {
       CsvRecord record;
       record.line = line_;
+      literal_ = quotes_ == CsvQuotes::kLenient && text_[at_] == '#';
       bool more = true;
       bool quoted = false;
       while (more) {
         CONCUR_ASSIGN_OR_RETURN(std::string field, ParseField(quoted));
         record.fields.push_back(std::move(field));
-        CONCUR_ASSIGN_OR_RETURN(more, ParseSeparator(quoted));
+        CONCUR_ASSIGN_OR_RETURN(more, ParseSeparator());
       }
       const bool empty_line = record.fields.size() == 1 && record.fields[0].empty() && !quoted;
       if (!empty_line) {
@@ -68,16 +56,41 @@ class Parser {
   }
 
  private:
+  bool MayHoldQuotes() const {
+    return literal_ || (quotes_ == CsvQuotes::kLenient && separator_ == '\t');
+  }
+
+  void SkipBlanks(absl::string_view before) {
+    const size_t end = text_.find_first_not_of(' ', at_);
+    if (quotes_ == CsvQuotes::kLenient && end != text_.npos && !literal_ &&
+        absl::StrContains(before, text_[end])) {
+      at_ = end;
+    }
+  }
+
   absl::StatusOr<std::string> ParseField(bool& quoted) {
-    quoted = at_ < text_.size() && text_[at_] == '"';
-    return quoted ? ParseQuoted() : ParseBare();
+    SkipBlanks("\"");
+    quoted = at_ < text_.size() && text_[at_] == '"' && !literal_;
+    if (!quoted || !MayHoldQuotes()) {
+      return quoted ? ParseQuoted() : ParseBare();
+    }
+    const size_t begin = at_;
+    const int64_t line = line_;
+    absl::StatusOr<std::string> field = ParseQuoted();
+    if (field.ok() && (at_ == text_.size() || absl::StrContains("\t\r\n", text_[at_]))) {
+      return field;
+    }
+    at_ = begin;
+    line_ = line;
+    quoted = false;
+    return ParseBare();
   }
 
   absl::StatusOr<std::string> ParseBare() {
     const size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' &&
            text_[at_] != '\r') {
-      if (text_[at_] == '"') {
+      if (text_[at_] == '"' && !MayHoldQuotes()) {
         return At(file_, line_,
                   "a quote inside an unquoted field; quote the whole field and double the quote");
       }
@@ -98,14 +111,15 @@ class Parser {
           return field;
         }
       }
-      line_ += text_[at_] == '\n' ? 1 : 0;
+      line_ += EndsLine(text_, at_) ? 1 : 0;
       field.push_back(text_[at_]);
     }
     return At(file_, opened, "the quote opened here is never closed");
   }
 
   // Skips the separator after a field; true when the record has another field.
-  absl::StatusOr<bool> ParseSeparator(bool quoted) {
+  absl::StatusOr<bool> ParseSeparator() {
+    SkipBlanks(absl::StrCat("\r\n", absl::string_view(&separator_, 1)));
     if (at_ == text_.size()) {
       return false;
     }
@@ -116,36 +130,54 @@ class Parser {
     if (absl::StartsWith(text_.substr(at_), "\r\n")) {
       ++at_;
     }
-    if (text_[at_] == '\n') {
+    if (EndsLine(text_, at_)) {
       ++at_;
       ++line_;
       return false;
     }
-    if (quoted) {
-      return At(file_, line_,
-                absl::StrCat("expected \"", absl::string_view(&separator_, 1),
-                             "\" or the end of the line after a closing quote"));
-    }
-    return At(file_, line_, "a carriage return without a line feed");
+    return At(file_, line_,
+              absl::StrCat("expected \"", absl::string_view(&separator_, 1),
+                           "\" or the end of the line after a closing quote"));
   }
 
   absl::string_view text_;
   absl::string_view file_;
   char separator_;
+  CsvQuotes quotes_;
+  bool literal_ = false;  // quotes of this line stand for themselves
   size_t at_ = 0;
   int64_t line_ = 1;
 };
 
 }  // namespace
 
+absl::Status CheckText(absl::string_view text, absl::string_view file) {
+  int64_t line = 1;
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = Utf8CharacterBytes(text.substr(i));
+    if (length == 0) {
+      return At(file, line,
+                absl::StrCat("expected UTF-8, got the byte 0x",
+                             absl::Hex(static_cast<unsigned char>(text[i]), absl::kZeroPad2),
+                             "; save the file as UTF-8"));
+    }
+    if (text[i] == '\0') {
+      return At(file, line, "expected text, got a NUL byte");
+    }
+    line += EndsLine(text, i) ? 1 : 0;
+    i += length;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file,
-                                                char separator) {
+                                                char separator, CsvQuotes quotes) {
   CONCUR_RETURN_IF_ERROR(CheckText(text, file));
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (absl::StartsWith(text, kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
-  return Parser(text, file, separator).Parse();
+  return Parser(text, file, separator, quotes).Parse();
 }
 
 std::string CsvField(absl::string_view field) {
@@ -181,4 +213,4 @@ absl::string_view WithoutApostrophe(absl::string_view field) {
   return formula ? field.substr(1) : field;
 }
 
-}  // namespace concur::analysis
+}  // namespace concur

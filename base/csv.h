@@ -2,30 +2,41 @@
 // Comma-separated values as RFC 4180 has them, read strictly and written so that they read back.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_CSV_H_
-#define CONCUR_ANALYSIS_CSV_H_
+#ifndef CONCUR_BASE_CSV_H_
+#define CONCUR_BASE_CSV_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace concur::analysis {
+namespace concur {
 
 struct CsvRecord {
   int64_t line = 0;  // where it starts, from 1
   std::vector<std::string> fields;
 };
 
-// Splits `text` into records of fields between separators. Accepts a byte order mark, LF and CRLF,
-// quoted fields with doubled quotes and line breaks; skips lines that are wholly empty.
-// InvalidArgument, as `FILE:LINE: …`, for bytes that are not UTF-8, NUL bytes, a carriage return
-// without line feed, a quote inside an unquoted field, text after a closing quote and a quote that
-// is never closed.
+enum class CsvQuotes {
+  kStrict,
+  // Quotes stand for themselves in lines that begin with "#", and between tabs where they do not
+  // enclose a field, as in tables that were copied from pages.
+  kLenient,
+};
+
+// Splits `text` into records of fields between separators. Accepts a byte order mark, the line ends
+// LF, CRLF and CR, quoted fields with doubled quotes and line breaks; skips lines that are wholly
+// empty. InvalidArgument, as `FILE:LINE: …`, as CheckText, and for a quote inside an unquoted
+// field, text after a closing quote and a quote that is never closed.
 absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file,
-                                                char separator = ',');
+                                                char separator = ',',
+                                                CsvQuotes quotes = CsvQuotes::kStrict);
+
+// InvalidArgument, as `FILE:LINE: …`, for bytes that are not UTF-8 and NUL bytes.
+absl::Status CheckText(absl::string_view text, absl::string_view file);
 
 // `field` as it must stand in a CSV file: quoted when it has commas, quotes, line breaks or
 // surrounding blanks.
@@ -37,6 +48,6 @@ std::string CsvText(absl::string_view text);
 // The inverse: `field` without such an apostrophe.
 absl::string_view WithoutApostrophe(absl::string_view field);
 
-}  // namespace concur::analysis
+}  // namespace concur
 
-#endif  // CONCUR_ANALYSIS_CSV_H_
+#endif  // CONCUR_BASE_CSV_H_

@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/escape.h"
 
 namespace concur {
 
@@ -42,8 +43,7 @@ absl::StatusOr<Digest> Digest::FromHex(absl::string_view hex) {
   }
   if (!valid) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a SHA-256 digest of 64 hexadecimal digits, got \"",
-                     absl::CHexEscape(hex.substr(0, 80)), "\""));
+        absl::StrCat("expected a SHA-256 digest of 64 hexadecimal digits, got ", Quoted(hex)));
   }
   return FromBytes(absl::HexStringToBytes(hex));
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file_system.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -53,6 +55,21 @@ class MachineFileSystem : public FileSystem {
 FileSystem& RealFileSystem() {
   static auto& files = *new MachineFileSystem;
   return files;
+}
+
+int64_t DiskUseOf(const std::string& path) {
+  int64_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator
+           it(path, std::filesystem::directory_options::skip_permission_denied, error),
+       end;
+       !error && it != end; it.increment(error)) {
+    struct stat info {};
+    if (lstat(it->path().c_str(), &info) == 0) {
+      bytes += int64_t{info.st_blocks} * 512;
+    }
+  }
+  return bytes;
 }
 
 }  // namespace concur

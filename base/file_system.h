@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file operations that small durable files need, as an interface, so that the simulator can
-// inject lost writes, errors and crashes (sim/disk.h).
+// inject lost writes, errors and crashes (tests/sim/disks/disk.h).
 //
 // Each implementation states its thread contract; RealFileSystem is thread-safe.
 #ifndef CONCUR_BASE_FILE_SYSTEM_H_
 #define CONCUR_BASE_FILE_SYSTEM_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class FileSystem {
 
 // The machine's file system.
 FileSystem& RealFileSystem();
+
+// Bytes on disk of all files and folders below `path`; what cannot be read counts as nothing.
+int64_t DiskUseOf(const std::string& path);
 
 }  // namespace concur
 

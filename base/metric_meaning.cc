@@ -78,22 +78,36 @@ absl::Status CheckScale(const Scale& scale) {
 }
 
 bool UsuallyMinimized(absl::string_view name) {
-  constexpr std::array<absl::string_view, 14> kWords = {
-      "perplexity", "ppl", "loss", "logloss", "nll", "brier", "wer",
-      "cer",        "ter", "mse",  "rmse",    "mae", "bpb",   "bpc"};
+  constexpr std::array<absl::string_view, 17> kWords = {
+      "perplexity", "ppl",  "loss", "logloss", "nll", "brier", "wer", "cer", "ter",
+      "mse",        "rmse", "mae",  "mape",    "bpb", "bpc",   "ece", "fid"};
   // Only at the end: a benchmark of error detection is none of errors.
-  constexpr std::array<absl::string_view, 7> kEnds = {
-      "error", "errors", "error rate", "cross entropy", "latency", "distance", "bits per byte"};
-  const std::vector<std::string> parts =
-      absl::StrSplit(absl::AsciiStrToLower(name), absl::ByAnyChar(" _-.:/()"), absl::SkipEmpty());
-  const std::string words = absl::StrCat(" ", absl::StrJoin(parts, " "));
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const std::string& part) {
-                       return std::find(kWords.begin(), kWords.end(), part) != kWords.end();
-                     }) ||
-         std::any_of(kEnds.begin(), kEnds.end(), [&](absl::string_view end) {
-           return absl::EndsWith(words, absl::StrCat(" ", end));
-         });
+  constexpr std::array<absl::string_view, 9> kEnds = {
+      "error",    "errors",        "error rate", "cross entropy",     "latency",
+      "distance", "bits per byte", "runtime",    "hallucination rate"};
+  // Units and statistics that may follow that end.
+  constexpr absl::string_view kUnits =
+      " percent pct ms msec millisecond milliseconds s sec secs second seconds us µs ns min mins "
+      "minute minutes h hour hours m cm mm km px deg degrees avg average mean median p50 p90 p95 "
+      "p99 in of per token sample example ";
+  std::vector<std::string> parts = absl::StrSplit(
+      absl::AsciiStrToLower(name), absl::ByAnyChar(" _-.:/()[]{},%@"), absl::SkipEmpty());
+  const auto words = [&parts] { return absl::StrCat(" ", absl::StrJoin(parts, " ")); };
+  const auto ends = [&] {
+    return std::any_of(kEnds.begin(), kEnds.end(), [&](absl::string_view end) {
+      return absl::EndsWith(words(), absl::StrCat(" ", end));
+    });
+  };
+  if (std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+        return std::find(kWords.begin(), kWords.end(), part) != kWords.end();
+      })) {
+    return true;
+  }
+  while (!ends() && parts.size() > 1 &&
+         absl::StrContains(kUnits, absl::StrCat(" ", parts.back(), " "))) {
+    parts.pop_back();
+  }
+  return ends();
 }
 
 }  // namespace concur

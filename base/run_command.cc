@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/command.h"
+#include "base/run_command.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,19 +15,19 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/argv.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 
-namespace concur::provision {
+namespace concur {
 namespace {
 
 constexpr size_t kErrBytesMax = size_t{64} * 1024;
@@ -51,15 +51,15 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{FileDescriptor(fds[0]), FileDescriptor(fds[1])};
 }
 
-std::vector<std::string> Environment(const std::map<std::string, std::string>& more) {
+std::vector<std::string> Environment(const CommandRequest& request) {
   std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; request.inherits_env && *entry != nullptr; ++entry) {
     const absl::string_view text = *entry;
-    if (!more.contains(std::string(text.substr(0, text.find('='))))) {
+    if (!request.env.contains(std::string(text.substr(0, text.find('='))))) {
       environment.emplace_back(text);
     }
   }
-  for (const auto& [name, value] : more) {
+  for (const auto& [name, value] : request.env) {
     environment.push_back(absl::StrCat(name, "=", value));
   }
   return environment;
@@ -83,7 +83,7 @@ class Child {
     posix_spawn_file_actions_adddup2(&actions, out.write.get(), 1);
     posix_spawn_file_actions_adddup2(&actions, err.write.get(), 2);
     absl::StatusOr<pid_t> pid =
-        Spawn(request.argv, Environment(request.env), actions, POSIX_SPAWN_SETPGROUP);
+        Spawn(request.argv, Environment(request), actions, POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_destroy(&actions);
     CONCUR_ASSIGN_OR_RETURN(pid_, std::move(pid));
     return absl::OkStatus();
@@ -232,19 +232,15 @@ absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request) {
   return result;
 }
 
-std::string Printable(absl::string_view text) {
-  return absl::StrReplaceAll(absl::CHexEscape(text), {{"\\\"", "\""}, {"\\'", "'"}});
-}
-
 std::string WhatItSaid(absl::string_view program, const CommandResult& result) {
   std::string text;
   for (absl::string_view line : absl::StrSplit(result.err, '\n', absl::SkipEmpty())) {
     absl::ConsumePrefix(&line, absl::StrCat(program, ": "));
     absl::ConsumePrefix(&line, "error: ");
-    absl::StrAppend(&text, text.empty() ? "" : "; ", Printable(line));
+    absl::StrAppend(&text, text.empty() ? "" : "; ", OneLine(line));
   }
   if (text.size() > kSaidBytesMax) {
-    text = absl::StrCat(text.substr(0, kSaidBytesMax), "…");
+    text = absl::StrCat(CleanUtf8(text, kSaidBytesMax), "…");
   }
   if (text.empty()) {
     text = absl::StrCat("exit code ", result.exit_code, " without a word");
@@ -252,4 +248,4 @@ std::string WhatItSaid(absl::string_view program, const CommandResult& result) {
   return absl::StrCat(program, ": ", text);
 }
 
-}  // namespace concur::provision
+}  // namespace concur

@@ -2,8 +2,8 @@
 // Runs an external program to its end, with bounded time and output, or starts one. No shell.
 //
 // Thread-safe (stateless). RunCommand blocks the calling thread.
-#ifndef CONCUR_PROVISION_COMMAND_H_
-#define CONCUR_PROVISION_COMMAND_H_
+#ifndef CONCUR_BASE_RUN_COMMAND_H_
+#define CONCUR_BASE_RUN_COMMAND_H_
 
 #include <spawn.h>
 #include <sys/types.h>
@@ -17,11 +17,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace concur::provision {
+namespace concur {
 
 struct CommandRequest {
   std::vector<std::string> argv;           // argv[0] is looked for in PATH
   std::map<std::string, std::string> env;  // over this process's own environment
+  bool inherits_env = true;                // else `env` is all that it has
   std::string input;                       // of its standard input
   absl::Duration timeout = absl::Seconds(30);
   size_t output_bytes_max = size_t{64} << 20;
@@ -45,13 +46,10 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv,
                             const std::vector<std::string>& environment,
                             const posix_spawn_file_actions_t& actions, short apart);
 
-// A program's words as they can be shown: what is no printable ASCII is escaped.
-std::string Printable(absl::string_view text);
-
 // "PROGRAM: " and what a failed program printed to its standard error, as one line of bounded
 // length; or with which code it ended, if it said nothing.
 std::string WhatItSaid(absl::string_view program, const CommandResult& result);
 
-}  // namespace concur::provision
+}  // namespace concur
 
-#endif  // CONCUR_PROVISION_COMMAND_H_
+#endif  // CONCUR_BASE_RUN_COMMAND_H_

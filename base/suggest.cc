@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/escape.h"
 
 namespace concur {
 namespace {
@@ -61,13 +61,11 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
 }
 
 std::string ExpectedOneOf(const std::vector<std::string>& names, absl::string_view got) {
-  constexpr size_t kShownBytesMax = 100;
   std::string text = "expected ";
   for (size_t i = 0; i < names.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
   }
-  return absl::StrCat(text, ", got \"", absl::Utf8SafeCEscape(got.substr(0, kShownBytesMax)), "\"",
-                      DidYouMean(got, names));
+  return absl::StrCat(text, ", got ", Quoted(got), DidYouMean(got, names));
 }
 
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates) {

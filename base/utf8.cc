@@ -50,6 +50,19 @@ size_t Utf8CharacterBytes(absl::string_view text) {
   return 0;
 }
 
+char32_t NextCodePoint(absl::string_view text, size_t& at) {
+  const size_t bytes = Utf8CharacterBytes(text.substr(at));
+  const auto lead = static_cast<unsigned char>(text[at++]);
+  if (bytes <= 1) {
+    return bytes == 1 ? lead : 0xFFFD;
+  }
+  char32_t code = lead & (0x7FU >> bytes);
+  for (const size_t end = at + bytes - 1; at < end; ++at) {
+    code = code << 6 | (static_cast<unsigned char>(text[at]) & 0x3FU);
+  }
+  return code;
+}
+
 size_t FindInvalidUtf8(absl::string_view text) {
   for (size_t i = AsciiPrefixBytes(text); i < text.size();) {
     const size_t length = Utf8CharacterBytes(text.substr(i));

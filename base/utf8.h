@@ -17,6 +17,10 @@ namespace concur {
 // REQUIRES: !text.empty()
 size_t Utf8CharacterBytes(absl::string_view text);
 
+// The character that starts at `at`, which then is the byte after it; of an ill-formed byte U+FFFD.
+// REQUIRES: at < text.size()
+char32_t NextCodePoint(absl::string_view text, size_t& at);
+
 // The offset of the first byte of `text` that is ill-formed, or npos.
 size_t FindInvalidUtf8(absl::string_view text);
 inline bool IsUtf8(absl::string_view text) {

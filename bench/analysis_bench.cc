@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/bootstrap.h"
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
 #include "base/check.h"
 #include "base/random.h"

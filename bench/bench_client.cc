@@ -31,10 +31,10 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "rpc/channel.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/credentials.h"
-#include "spec/sweep_yaml.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/credentials.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur {
 namespace {

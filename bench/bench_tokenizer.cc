@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
 
 int main(int argc, char** argv) {
   using concur::readers::CheckpointTokenizer;

@@ -23,10 +23,10 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "concur/v1/worker.grpc.pb.h"
-#include "rpc/channel.h"
-#include "rpc/credentials.h"
-#include "store/directory_store.h"
-#include "worker/grpc_gateway.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/credentials.h"
+#include "store/artifacts/directory_store.h"
+#include "worker/agent/grpc_gateway.h"
 
 namespace concur {
 namespace {

@@ -6,8 +6,8 @@
 //
 // Ends when so many results have been acknowledged (durable then), prints one JSON object, and
 // fails unless every one of them was acknowledged exactly once: a figure without that check counts
-// for nothing. Each worker keeps core/sync.h's rules: it lists every attempt that it knows in every
-// Sync, and hands in a result until it is told to forget it.
+// for nothing. Each worker keeps core/sync/sync.h's rules: it lists every attempt that it knows in
+// every Sync, and hands in a result until it is told to forget it.
 //
 // One thread takes all answers from one completion queue: the threads of gRPC's callbacks wake each
 // other for every answer, and would take time of the CPUs from the coordinator that is measured.
@@ -39,9 +39,9 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "concur/v1/worker.grpc.pb.h"
-#include "rpc/channel.h"
-#include "rpc/convert_value.h"
-#include "rpc/credentials.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_value.h"
+#include "proto/rpc/credentials.h"
 
 namespace concur {
 namespace {

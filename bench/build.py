@@ -17,7 +17,7 @@ import time
 import harness
 
 PROGRAMS = ["concur", "concur-coordinator", "concur-worker", "concur-qa"]
-CHANGED = "core/expansion.cc"
+CHANGED = "core/sweep/expansion.cc"
 UNITS = 10
 
 

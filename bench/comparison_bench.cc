@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/comparison.h"
+#include "analysis/comparison/comparison.h"
 #include "base/check.h"
 #include "base/random.h"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time and memory of `concur import mteb` on files like those of MTEB's results repository, and of a matrix of it.
+"""Time and memory of `concur bundle convert mteb` on files like those of MTEB's results repository, and of a matrix
+of it.
 
 usage: imports.py [FILES]      default: 105000
 
@@ -85,7 +86,7 @@ def main():
         results = pathlib.Path(work, "results")
         total = make(results, files)
         print("| what | wall s | processor s | peak MiB |\n|---|---|---|---|")
-        took = measure("import", "mteb", results, "--out", f"{work}/bundle")
+        took = measure("bundle", "convert", "mteb", results, "--out", f"{work}/bundle")
         print(f"| import of {files:,} files, {total / 1e9:.2f} GB | {took[0]:.1f} | {took[1]:.1f} | {took[2]:.0f} |")
         matrices = [
             measure("matrix", f"{work}/bundle", "--columns", ",".join(MATRIX_TASKS), "--complete-cases",

@@ -2,7 +2,8 @@
 // How often nominal 95 % intervals hold the true coefficient of simulated studies: the tables of
 // docs/coverage.md, a line as soon as it is known.
 //
-// usage: interval_coverage bootstrap|hierarchical|families|shift TRIALS
+// usage: interval_coverage bootstrap|hierarchical|families|shift|ranks|verdicts|clusters TRIALS
+// [DESIGN]
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +17,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
-#include "analysis/fit.h"
-#include "analysis/line_intervals.h"
+#include "analysis/comparison/fit.h"
+#include "analysis/concurrence/uncertainty.h"
 #include "analysis/score_table.h"
-#include "analysis/uncertainty.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/line_intervals.h"
 #include "base/check.h"
 #include "base/random.h"
+#include "bench/cluster_coverage.h"
 #include "tests/analysis/simulated_studies.h"
 
 namespace concur::analysis {
@@ -115,12 +117,11 @@ void PrintHierarchical(int64_t trials) {
 // Slopes of few systems: how often intervals hold the true one. Noise of the original scores is a
 // tenth of their variance where there is some.
 void PrintShift(int64_t trials) {
-  std::printf(
-      "| scatter | n | percentile %% | HC3 %% | noisy x: HC3 %% | noisy x: corrected %% |\n");
+  std::printf("| scatter | n | HC3 %% | noisy x: HC3 %% | noisy x: corrected %% |\n");
   for (const bool even : {true, false}) {
     for (const size_t n : {3U, 5U, 10U, 20U, 29U, 50U}) {
       Random random(5, "coverage/shift");
-      int64_t held[4] = {0, 0, 0, 0};
+      int64_t held[3] = {0, 0, 0};
       for (int64_t trial = 0; trial < trials; ++trial) {
         std::vector<AxisEntry> rows;
         for (size_t i = 0; i < n; ++i) {
@@ -129,9 +130,7 @@ void PrintShift(int64_t trials) {
         absl::StatusOr<ScoreTable> table =
             ScoreTable::Create(rows, {{"x", {}}, {"noisy", {}}, {"y", {}}});
         FitOptions options;
-        options.bootstrap = BootstrapOptions();
-        options.bootstrap->replicates = 1000;
-        options.bootstrap->seed = static_cast<uint64_t>(trial);
+        options.level = 0.95;
         options.from_errors.assign(n, 10 / 3.0);
         for (size_t i = 0; i < n; ++i) {
           const double z = random.Normal();
@@ -143,8 +142,7 @@ void PrintShift(int64_t trials) {
             table->cell(i, b).value = values[b];
           }
         }
-        const auto fit = [&](const char* from, LineMethod method) {
-          options.method = method;
+        const auto fit = [&](const char* from) {
           absl::StatusOr<std::vector<ShiftFit>> fits = FitShift(*table, from, {"y"}, options);
           CONCUR_CHECK_OK(fits.status());
           return (*fits)[0];
@@ -153,11 +151,10 @@ void PrintShift(int64_t trials) {
           held[kind] +=
               interval.has_value() && interval->low <= 0.9 && 0.9 <= interval->high ? 1 : 0;
         };
-        count(fit("x", LineMethod::kPercentile).slope_interval, 0);
-        count(fit("x", LineMethod::kHc3).slope_interval, 1);
-        const ShiftFit noisy = fit("noisy", LineMethod::kHc3);
-        count(noisy.slope_interval, 2);
-        count(noisy.corrected.has_value() ? noisy.corrected->slope_interval : std::nullopt, 3);
+        count(fit("x").slope_interval, 0);
+        const ShiftFit noisy = fit("noisy");
+        count(noisy.slope_interval, 1);
+        count(noisy.corrected.has_value() ? noisy.corrected->slope_interval : std::nullopt, 2);
       }
       std::printf("| %s | %d |", even ? "even" : "grows", static_cast<int>(n));
       for (const int64_t of_kind : held) {
@@ -195,6 +192,34 @@ void PrintFamilies(int64_t trials) {
   }
 }
 
+// False statements of rank sets.
+void PrintRanks(int64_t trials) {
+  std::printf("| design | approaches × benchmarks or documents | false %% |\n");
+  for (const RankDesign& design : RankDesigns()) {
+    const double share = FalseRankSets(design, trials, 1000);
+    std::printf("| %s | %d × %d | %.1f |\n", design.name.c_str(),
+                static_cast<int>(design.approaches), static_cast<int>(design.benchmarks),
+                100 * share);
+    std::fflush(stdout);
+  }
+}
+
+// Verdicts with stopping: families of `family_size` whose scores on two
+// benchmarks have this tau, a share of .5 of the variance between families.
+void PrintVerdicts(int64_t trials) {
+  std::printf(
+      "| panel | families of | tau | tau > .8 shown %% | refuted %% | held the truth %% | stopped "
+      "with ± .15 %% | of these within it %% | mean approaches |\n");
+  for (const VerdictDesign& design : VerdictDesigns()) {
+    const VerdictCoverage coverage = MeasureVerdicts(design, trials);
+    std::printf("| %d | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f |\n",
+                static_cast<int>(design.approaches), static_cast<int>(design.family_size),
+                design.tau, 100 * coverage.shown, 100 * coverage.refuted, 100 * coverage.held,
+                100 * coverage.precise, 100 * coverage.precise_right, coverage.approaches);
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 }  // namespace concur::analysis
 
@@ -202,16 +227,21 @@ int main(int argc, char** argv) {
   using concur::analysis::PrintBootstrap;
   using concur::analysis::PrintFamilies;
   using concur::analysis::PrintHierarchical;
+  using concur::analysis::PrintRanks;
   using concur::analysis::PrintShift;
+  using concur::analysis::PrintVerdicts;
   const struct {
     absl::string_view name;
     void (*print)(int64_t trials);
-  } kinds[] = {{"bootstrap", PrintBootstrap},
-               {"hierarchical", PrintHierarchical},
-               {"families", PrintFamilies},
-               {"shift", PrintShift}};
+  } kinds[] = {{"bootstrap", PrintBootstrap}, {"hierarchical", PrintHierarchical},
+               {"families", PrintFamilies},   {"shift", PrintShift},
+               {"ranks", PrintRanks},         {"verdicts", PrintVerdicts}};
   int64_t trials = 0;
-  if (argc == 3 && absl::SimpleAtoi(argv[2], &trials) && trials > 0) {
+  if (argc >= 3 && argc <= 4 && absl::SimpleAtoi(argv[2], &trials) && trials > 0) {
+    if (argv[1] == absl::string_view("clusters")) {
+      concur::analysis::PrintClusters(trials, argc == 4 ? argv[3] : "");
+      return 0;
+    }
     for (const auto& kind : kinds) {
       if (kind.name == argv[1]) {
         kind.print(trials);
@@ -219,6 +249,9 @@ int main(int argc, char** argv) {
       }
     }
   }
-  std::fprintf(stderr, "usage: interval_coverage bootstrap|hierarchical|families|shift TRIALS\n");
+  std::fprintf(stderr,
+               "usage: interval_coverage "
+               "bootstrap|hierarchical|families|shift|ranks|verdicts|clusters TRIALS "
+               "[DESIGN]\n");
   return 2;
 }

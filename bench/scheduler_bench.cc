@@ -22,7 +22,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "core/scheduler.h"
+#include "core/scheduler/scheduler.h"
 #include "store/memory_store.h"
 
 namespace concur {
@@ -163,7 +163,7 @@ Costs Measure(uint32_t jobs) {
     (void)scheduler.TakeEffects();
     costs.bytes_waiting = (BytesInUse() - before) / jobs;
     CarryOut(scheduler, nullptr, now, costs);
-    CONCUR_CHECK(scheduler.FindSweep(SweepId{1})->state == SweepState::kSucceeded);
+    CONCUR_CHECK(scheduler.views().FindSweep(SweepId{1})->state == SweepState::kSucceeded);
     costs.bytes_done = (BytesInUse() - before) / jobs;
     // One by one, as retention does it while a sweep runs.
     costs.collect.Time([&] {
@@ -172,7 +172,7 @@ Costs Measure(uint32_t jobs) {
       }
     });
     costs.resubmit.Time([&] { submit(scheduler); });
-    CONCUR_CHECK(scheduler.FindSweep(SweepId{2})->state == SweepState::kSucceeded);
+    CONCUR_CHECK(scheduler.views().FindSweep(SweepId{2})->state == SweepState::kSucceeded);
     (void)scheduler.TakeEffects();
   }
   {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole process `concur score`, beside a script of the same usage as SQuAD's official one.
+"""The whole process `concur data score`, beside a script of the same usage as SQuAD's official one.
 
 usage: score.py DATA PREDICTIONS [SCRIPT]      SCRIPT is run as: python3 SCRIPT DATA PREDICTIONS
 """
@@ -27,12 +27,12 @@ def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     data, predictions = sys.argv[1:3]
-    score = [harness.BIN / "concur", "-o", "json", "score", "--data", data,
+    score = [harness.BIN / "concur", "-o", "json", "data", "score", "--data", data,
              "--predictions", predictions]
-    runs = {"concur score": measure(score, 31)}
+    runs = {"concur data score": measure(score, 31)}
     if len(sys.argv) == 4:
         runs[sys.argv[3]] = measure(["python3", sys.argv[3], data, predictions], 7)
-    ours = runs["concur score"]
+    ours = runs["concur data score"]
     rows = []
     for name, run in runs.items():
         if any(abs(a - b) > 5e-5 for a, b in zip(run[2:], ours[2:])):

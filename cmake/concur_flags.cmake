@@ -52,6 +52,9 @@ if(CONCUR_HARDENED)
   add_link_options(-pie)
 endif()
 
+# Messages name a file from the top of the sources, whatever folder these lie in.
+add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
 find_program(CONCUR_CCACHE ccache)
 if(CONCUR_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}

@@ -3,17 +3,17 @@
 include(GNUInstallDirs)
 # Programs are installed as they are built: a build of the programs alone can be installed.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
-set(programs concur concur-annotate concur-fetch concur-chaos concur-coordinator concur-worker concur-qa)
+set(programs concur concur-annotate concur-fetch concur-coordinator concur-worker concur-qa)
 install(TARGETS ${programs} RUNTIME)
-# What pools give to nodes and pods: where provision/provider.h has kStaticWorker. It is built where
+# What pools give to nodes and pods: where coordinator/provision/provider.h has kStaticWorker. It is built where
 # there are static libraries (scripts/package).
 if(TARGET concur-worker-static)
   install(TARGETS concur-worker-static RUNTIME DESTINATION lib/concur OPTIONAL)
 endif()
 
 # Man pages and completion, from the commands that the programs parse. concur-fetch is described by
-# the page of the command that runs it; concur-annotate and concur-chaos have the pages of their
-# commands, concur-annotate(1) and concur-chaos(1).
+# the page of the command that runs it; concur-annotate has the page of its command,
+# concur-annotate(1).
 set(help ${CMAKE_BINARY_DIR}/share)
 set(doc ${CMAKE_BINARY_DIR}/doc)
 set(write_help)
@@ -43,7 +43,7 @@ add_custom_target(concur_package DEPENDS ${help}/man/man1/concur.1.gz)
 add_dependencies(concur_package ${programs})
 install(DIRECTORY ${help}/ DESTINATION ${CMAKE_INSTALL_DATADIR})
 
-set(packaging ${CMAKE_SOURCE_DIR}/packaging)
+set(packaging ${CMAKE_SOURCE_DIR}/cmake/packaging)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/concur
         PATTERN providers EXCLUDE)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs/providers

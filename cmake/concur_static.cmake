@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Links Abseil, gRPC and protobuf from their archives. They come as some fifty shared libraries,
-# whose loading takes a program longer than `concur score` takes to score SQuAD; Debian ships both
+# whose loading takes a program longer than `concur data score` takes to score SQuAD; Debian ships both
 # forms. No other library that Concur uses depends on them, so that there is one copy of each.
 function(concur_link_archives)
   get_directory_property(targets IMPORTED_TARGETS)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# One target per folder. DEPS of a target are the layers that it may include;
-# tests/tidy checks the same rule on the sources.
+# One target for each folder with a CMakeLists.txt. DEPS of a target are the layers that it may
+# include; tests/tidy checks the same rule on the sources.
 
 # Instrumented code takes three times longer to compile with -O1 than without optimisation: under a
 # sanitizer only the folders that compute for long are optimised.
 set(concur_optimised_under_sanitizers
-    base core spec analysis approaches scores qa reader_data sim store)
+    base core spec analysis report approaches qa reader_data sim store)
 
 # The precompiled header `pch`, that of base/ if it is empty. It holds for one level of optimisation.
 function(concur_use_pch target pch)
@@ -46,12 +46,25 @@ function(concur_build_if_tested target)
   endif()
 endfunction()
 
+# Sets `result` to the .cc files of this folder and of those below that have no CMakeLists.txt.
+function(concur_own_sources result)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
+  file(GLOB_RECURSE lists CONFIGURE_DEPENDS CMakeLists.txt)
+  foreach(list ${lists})
+    get_filename_component(folder ${list} DIRECTORY)
+    if(NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+      list(FILTER sources EXCLUDE REGEX "^${folder}/")
+    endif()
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
 # concur_cc_library(NAME n DEPS … [PRIVATE_DEPS …] [SRCS …] [PCH …])
-# SRCS default to every .cc of the folder and below, except main.cc.
+# SRCS default to concur_own_sources, except main.cc.
 function(concur_cc_library)
   cmake_parse_arguments(ARG "" "NAME;PCH" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   if(NOT ARG_SRCS)
-    file(GLOB_RECURSE ARG_SRCS CONFIGURE_DEPENDS *.cc)
+    concur_own_sources(ARG_SRCS)
     list(FILTER ARG_SRCS EXCLUDE REGEX "/main\\.cc$")
   endif()
   if(NOT ARG_SRCS)
@@ -83,13 +96,13 @@ function(concur_cc_binary)
   concur_build_if_tested(${ARG_NAME})
 endfunction()
 
-# concur_cc_test(NAME n [SRCS … default: every *_test.cc of the folder] DEPS … [LABELS …] [TIMEOUT seconds] [BINARIES targets…] [PCH …])
+# concur_cc_test(NAME n [SRCS … default: concur_own_sources] DEPS … [LABELS …] [TIMEOUT seconds] [BINARIES targets…] [PCH …])
 # One program for a folder's tests, one CTest entry. Test programs find the source tree
 # through the environment variable CONCUR_SOURCE_DIR and binaries through CONCUR_BIN_DIR.
 function(concur_cc_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT;PCH" "SRCS;DEPS;LABELS;BINARIES" ${ARGN})
   if(NOT ARG_SRCS)
-    file(GLOB_RECURSE ARG_SRCS CONFIGURE_DEPENDS *.cc)
+    concur_own_sources(ARG_SRCS)
   endif()
   if(NOT ARG_SRCS)
     return()

@@ -18,7 +18,7 @@ find_package(Torch QUIET)
 unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
 if(NOT Torch_FOUND)
   message(STATUS "concur-reader is not built: torch was not found; "
-                 "scripts/install-packages scripts/packages-readers.txt installs it, or set Torch_DIR")
+                 "scripts/install-packages scripts/packages/readers.txt installs it, or set Torch_DIR")
   return()
 endif()
 # Its headers are taken as the system's, so that they bring no warnings.

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
-#include "command/command.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/data_directory.h"
 

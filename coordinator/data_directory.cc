@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,12 +22,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "coordinator/collector.h"
-#include "core/expansion.h"
-#include "core/scheduler.h"
-#include "rpc/convert_sweep.h"
-#include "store/artifact_reader.h"
-#include "store/artifact_store.h"
+#include "coordinator/engine/collector.h"
+#include "core/scheduler/scheduler.h"
+#include "core/sweep/expansion.h"
+#include "proto/rpc/convert_sweep.h"
+#include "store/artifacts/artifact_reader.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/artifacts/file_blocks.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
 
@@ -184,6 +186,15 @@ absl::Status CheckArtifacts(const ArtifactStore& store, const Inventory& invento
   return absl::OkStatus();
 }
 
+// As long as the descriptor is open nothing is collected. Where nothing can be written there is no
+// coordinator that collects.
+absl::StatusOr<FileDescriptor> HoldArtifacts(const std::string& directory) {
+  absl::StatusOr<FileDescriptor> lock = LockFile(directory + kCollectLock, LOCK_SH);
+  return lock.ok() || faccessat(AT_FDCWD, directory.c_str(), W_OK, AT_EACCESS) == 0
+             ? std::move(lock)
+             : FileDescriptor();
+}
+
 absl::Status RequireDatabase(const std::string& directory) {
   if (!Exists(directory + kDatabase)) {
     return absl::NotFoundError(
@@ -211,6 +222,7 @@ absl::Status CopyRest(const DataPlace& from, const Inventory& inventory, const D
 absl::StatusOr<DataReport> CheckDataDirectory(const DataPlace& place) {
   const std::string& directory = place.directory;
   CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor hold, HoldArtifacts(directory));
   DataReport report;
   CONCUR_ASSIGN_OR_RETURN(report.findings, CheckDatabase(directory + kDatabase));
   Inventory inventory;
@@ -235,6 +247,7 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
   if (Exists(to)) {
     return absl::AlreadyExistsError(absl::StrCat(to, ": exists; a backup needs a new directory"));
   }
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor hold, HoldArtifacts(directory));
   const std::string partial = absl::StrCat(to, ".partial.", getpid());
   DataReport report;
   const auto fill = [&]() -> absl::Status {

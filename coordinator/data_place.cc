@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "store/directory_store.h"
-#include "store/s3_store.h"
+#include "store/artifacts/directory_store.h"
+#include "store/artifacts/s3_store.h"
 #include "store/store_lock.h"
 
 namespace concur {

@@ -11,15 +11,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "store/artifact_store.h"
-#include "store/s3_client.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/artifacts/s3_client.h"
 
 namespace concur {
+
+// In the data directory: a file whose lock a backup or a check holds, so that nothing is collected.
+inline constexpr char kCollectLock[] = "/collect.lock";
 
 struct DataPlace {
   std::string directory;
   std::optional<s3::Options> s3;
-  // Makes DIRECTORY/artifacts/packs, which workers use where they find it (store/packs.h).
+  // Makes DIRECTORY/artifacts/packs, which workers use where they find it
+  // (store/artifacts/packs.h).
   bool makes_packs = false;
 };
 

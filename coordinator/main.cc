@@ -20,16 +20,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
+#include "base/command/command.h"
+#include "base/data_directory.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "command/command.h"
 #include "coordinator/admin_commands.h"
+#include "coordinator/provision/provider.h"
 #include "coordinator/server.h"
-#include "provision/provider.h"
-#include "rpc/channel.h"
-#include "spec/options.h"
-#include "spec/options_yaml.h"
+#include "proto/rpc/channel.h"
+#include "yaml/options.h"
+#include "yaml/options_yaml.h"
 
 // Options of jemalloc: unused memory is returned to the kernel after one second instead of ten.
 extern "C" const char* malloc_conf;
@@ -46,16 +47,6 @@ std::string UserName() {
     return found->pw_name;
   }
   return std::to_string(getuid());
-}
-
-std::string DefaultDataDirectory() {
-  // Read before any thread is started.
-  const char* xdg = std::getenv("XDG_DATA_HOME");  // NOLINT(concurrency-mt-unsafe)
-  const char* home = std::getenv("HOME");          // NOLINT(concurrency-mt-unsafe)
-  if (xdg != nullptr && *xdg == '/') {
-    return std::string(xdg) + "/concur";
-  }
-  return std::string(home == nullptr ? "." : home) + "/.local/share/concur";
 }
 
 // The variable's value. Removes it from the environment of this process and its children.

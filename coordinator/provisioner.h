@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
-#include "coordinator/engine.h"
-#include "core/pools.h"
-#include "provision/provider.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/provision/provider.h"
+#include "core/pools/pools.h"
 
 namespace concur {
 

@@ -5,8 +5,11 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/server_posix.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -24,39 +27,42 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/metrics/metric_set.h"
+#include "base/metrics/status_server.h"
+#include "base/process/machine.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "coordinator/access.h"
-#include "coordinator/audit_log.h"
-#include "coordinator/collector.h"
-#include "coordinator/coordinator_metrics.h"
-#include "coordinator/coordinator_service.h"
+#include "coordinator/access/access.h"
+#include "coordinator/access/audit_log.h"
+#include "coordinator/access/page_access.h"
+#include "coordinator/access/pilot_tls.h"
+#include "coordinator/access/tokens.h"
 #include "coordinator/data_place.h"
-#include "coordinator/engine_log.h"
-#include "coordinator/fleet_history.h"
-#include "coordinator/page_access.h"
-#include "coordinator/partial_uploads.h"
-#include "coordinator/pilot_tls.h"
+#include "coordinator/engine/collector.h"
+#include "coordinator/engine/engine_log.h"
+#include "coordinator/engine/fleet_history.h"
+#include "coordinator/engine/partial_uploads.h"
+#include "coordinator/gate/gate.h"
+#include "coordinator/gate/peers.h"
+#include "coordinator/page/page_server.h"
+#include "coordinator/provision/command_provider.h"
+#include "coordinator/provision/kube_config.h"
+#include "coordinator/provision/kubernetes_provider.h"
+#include "coordinator/provision/local_provider.h"
+#include "coordinator/provision/slurm_provider.h"
 #include "coordinator/provisioner.h"
-#include "coordinator/service_front.h"
-#include "coordinator/system_relay.h"
-#include "coordinator/tokens.h"
-#include "coordinator/views.h"
-#include "coordinator/worker_service.h"
-#include "metrics/metric_set.h"
-#include "metrics/status_server.h"
-#include "page/page_server.h"
-#include "provision/command_provider.h"
-#include "provision/kube_config.h"
-#include "provision/kubernetes_provider.h"
-#include "provision/local_provider.h"
-#include "provision/slurm_provider.h"
-#include "rpc/callback_threads.h"
-#include "rpc/channel.h"
-#include "rpc/convert_pool.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/credentials.h"
-#include "store/artifact_store.h"
+#include "coordinator/services/coordinator_metrics.h"
+#include "coordinator/services/coordinator_service.h"
+#include "coordinator/services/service_front.h"
+#include "coordinator/services/views.h"
+#include "coordinator/services/worker_service.h"
+#include "proto/rpc/callback_threads.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_pool.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/credentials.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/artifacts/file_blocks.h"
 #include "store/sqlite_store.h"
 
 namespace concur {
@@ -66,6 +72,8 @@ namespace {
 constexpr std::chrono::seconds kStopGrace{2};
 // Interrupted uploads to object storage: each has a part in memory, and takes a call to abort.
 constexpr size_t kHeldForObjectStorage = 4;
+// Less than the four seconds that Kubernetes waits for /readyz.
+constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 
 // Clients authenticate by tokens; DATA/token has one for the user who runs the coordinator.
 absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOptions& options) {
@@ -89,32 +97,15 @@ absl::Status CheckListen(const ServerOptions& options) {
       "and name them under tls: in the options, or with --tls-certificate and --tls-key"));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
-    const TlsFiles& files) {
-  if (files.certificate.empty()) {
-    if (!files.key.empty() || !files.client_ca.empty()) {
-      return absl::InvalidArgumentError("TLS: expected a certificate beside the key or client CA");
-    }
-    return grpc::InsecureServerCredentials();
-  }
-  constexpr int64_t kPemBytesMax = 1 << 20;
-  grpc::SslServerCredentialsOptions options(
-      files.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                              : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  CONCUR_ASSIGN_OR_RETURN(std::string key, ReadFile(files.key, kPemBytesMax));
-  CONCUR_ASSIGN_OR_RETURN(std::string certificate, ReadFile(files.certificate, kPemBytesMax));
-  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
-  if (!files.client_ca.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(files.client_ca, kPemBytesMax));
-  }
-  return grpc::SslServerCredentials(options);
-}
-
 void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   const auto set = [builder](const char* argument, absl::Duration span) {
     builder->AddChannelArgument(argument, static_cast<int>(absl::ToInt64Milliseconds(span)));
   };
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // gRPC unpacks a message whole before it compares its size with the limit. No client of ours
+  // compresses; a message that is compressed all the same is refused as it came.
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder->AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+                              1 << GRPC_COMPRESS_NONE);
   builder->SetMaxReceiveMessageSize(rpc::kMessageBytesLimit);
   builder->SetMaxSendMessageSize(rpc::kMessageBytesLimit);
   // Workers send keepalive pings on connections that carry only a parked Sync.
@@ -122,13 +113,14 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   // Sooner than a client notices: its interrupted upload is kept by the time it reconnects.
   set(GRPC_ARG_KEEPALIVE_TIME_MS, absl::Seconds(10));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::Seconds(10));
-  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, limits.handshake_timeout);
   set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.idle_max);
   set(GRPC_ARG_MAX_CONNECTION_AGE_MS, limits.age_max);
   set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, limits.age_grace);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_max);
   grpc::ResourceQuota quota("coordinator");
-  builder->SetResourceQuota(quota.Resize(limits.memory_max));
+  // The pod's limit of memory is the one number that both the kernel's bound and this one are of.
+  const auto memory = static_cast<size_t>(process::DetectMachine().memory_bytes);
+  builder->SetResourceQuota(quota.Resize(std::min(limits.memory_max, memory / 2)));
 }
 
 // "0.0.0.0:7447" is not an address that others can connect to.
@@ -191,7 +183,22 @@ std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& opti
   };
 }
 
-std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
+// Opens a gate before the server; errors say "cannot VERB on ADDRESS" and name the flag.
+absl::StatusOr<std::unique_ptr<gate::Gate>> OpenGate(gate::GateOptions options,
+                                                     grpc::Server& server, gate::Peers& peers,
+                                                     absl::string_view verb,
+                                                     absl::string_view flag) {
+  const std::string listen = options.listen;
+  options.serve = [&server](int fd) { grpc::AddInsecureChannelFromFd(&server, fd); };
+  absl::StatusOr<std::unique_ptr<gate::Gate>> gate = gate::Gate::Start(std::move(options), peers);
+  if (absl::IsUnavailable(gate.status())) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot ", verb, " on ", listen,
+                     ": the address is taken or not this machine's; choose another with ", flag,
+                     " (", gate.status().message(), ")"));
+  }
+  return gate;
+}
 
 constexpr absl::Duration kStoreCheckInterval = absl::Seconds(2);
 
@@ -203,12 +210,20 @@ void WatchStore(ThreadPool& pool, Engine& engine) {
   });
 }
 
-constexpr absl::Duration kSystemCheckInterval = absl::Seconds(5);
+constexpr absl::Duration kGateCheckInterval = absl::Seconds(10);
+constexpr int kGateChecksMax = 6;
 
-void WatchSystems(ThreadPool& pool, SystemRelay& systems) {
-  pool.SubmitAfter(kSystemCheckInterval, [&pool, &systems] {
-    systems.CheckDeadlines();
-    WatchSystems(pool, systems);
+// Ends the process when the gate is deaf for a minute, so that it is started anew: systemd and
+// Kubernetes do. Nothing is lost, since what was acknowledged is on the disk.
+void WatchGate(ThreadPool& pool, gate::Gate& gate, int failed) {
+  pool.SubmitAfter(kGateCheckInterval, [&pool, &gate, failed] {
+    const absl::Status answers = gate.Probe(kProbeTimeout);
+    if (!answers.ok() && failed + 1 >= kGateChecksMax) {
+      LogError("nobody can connect any more: the process ends, to be started anew",
+               {{"error", std::string(answers.message())}});
+      std::_Exit(1);
+    }
+    WatchGate(pool, gate, answers.ok() ? 0 : failed + 1);
   });
 }
 
@@ -234,7 +249,9 @@ void StartFleetHistory(Clock& clock, ThreadPool& pool, Engine& engine, FleetHist
   engine.AddObserver(fleet);
   using Workers = std::vector<WorkerView>;
   engine.Read<Workers>(
-      [](const Scheduler& scheduler) -> absl::StatusOr<Workers> { return scheduler.ListWorkers(); },
+      [](const Scheduler& scheduler) -> absl::StatusOr<Workers> {
+        return scheduler.views().ListWorkers();
+      },
       [&fleet](const absl::StatusOr<Workers>& workers) {
         if (workers.ok()) {
           fleet.Begin(*workers);
@@ -259,7 +276,6 @@ struct Server::Parts {
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<ArtifactStore> artifacts;
   std::unique_ptr<PartialUploads> partial_uploads;
-  std::unique_ptr<SystemRelay> systems;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Collector> collector;
   std::unique_ptr<ThreadPool> pool;       // ends before what its work uses
@@ -267,15 +283,18 @@ struct Server::Parts {
   std::unique_ptr<ThreadPool> answers;
   std::unique_ptr<Access> access;
   std::unique_ptr<AuditLog> audit;
+  gate::Peers peers;
   std::unique_ptr<StreamWatch> streams;
   std::unique_ptr<CoordinatorService> coordinator_service;
   std::unique_ptr<WorkerService> worker_service;
   std::unique_ptr<ServiceFront> front;
   rpc::CallbackThreads callback_threads;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<gate::Gate> gate;        // hands connections to the server
   std::unique_ptr<page::PageServer> page;  // a client of the server
   std::unique_ptr<Provisioner> provisioner;
   std::unique_ptr<grpc::Server> health;
+  std::unique_ptr<gate::Gate> health_gate;
   std::unique_ptr<StatusServer> status_server;
   std::optional<provision::OfferedWorker> offered_worker;
 };
@@ -299,21 +318,23 @@ absl::Status Server::OfferWorker(Parts& parts) {
 absl::Status Server::StartStatus(Parts& parts) {
   if (!parts.options.health_listen.empty()) {
     grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddListeningPort(parts.options.health_listen, grpc::InsecureServerCredentials(), &port);
+    SetLimits(parts.options.connections, &builder);
     parts.health = builder.BuildAndStart();
-    if (parts.health == nullptr || port == 0) {
-      return absl::UnavailableError(absl::StrCat(
-          "cannot answer health checks on ", parts.options.health_listen,
-          ": the address is taken or not this machine's; choose another with --health-listen"));
-    }
-    parts.health_address = absl::StrCat(HostOf(parts.options.health_listen), ":", port);
+    gate::GateOptions options;  // everybody is a stranger
+    options.listen = parts.options.health_listen;
+    options.handshake_max = parts.options.connections.handshake_timeout;
+    CONCUR_ASSIGN_OR_RETURN(parts.health_gate,
+                            OpenGate(std::move(options), *parts.health, parts.peers,
+                                     "answer health checks", "--health-listen"));
+    parts.health_address = parts.health_gate->address();
   }
   if (parts.coordinator_metrics != nullptr) {
     CoordinatorMetrics& metrics = *parts.coordinator_metrics;
     StatusPages pages = {[&metrics] { return metrics.Text(); },
-                         [&metrics] { return metrics.Ready(); }};
+                         [&metrics, gate = parts.gate.get()] {
+                           const absl::Status answers = gate->Probe(kProbeTimeout);
+                           return answers.ok() ? metrics.Ready() : answers;
+                         }};
     if (parts.offered_worker.has_value()) {
       pages.files[OfferedWorkerPage(*parts.offered_worker)] = parts.offered_worker->file;
     }
@@ -440,11 +461,11 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
     held.count_max = kHeldForObjectStorage;
   }
   parts.partial_uploads = std::make_unique<PartialUploads>(clock, held);
-  parts.systems = std::make_unique<SystemRelay>(clock);
   EngineOptions engine_options = parts.options.engine;
   engine_options.artifact_directory = parts.artifacts->directory();
   engine_options.artifact_store_id = parts.artifacts->store_id();
   engine_options.decode_pool = rpc::DecodePool;
+  engine_options.policy.encode_spec = rpc::EncodeSpec;
   CONCUR_ASSIGN_OR_RETURN(parts.engine, Engine::Create(clock, *parts.store, rpc::DecodeSpec,
                                                        std::move(engine_options)));
   parts.engine->AddObserver(parts.log);
@@ -462,9 +483,11 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
     parts.transfers = std::make_unique<ThreadPool>(parts.options.transfer_threads);
   }
   ThreadPool& transfers = parts.transfers != nullptr ? *parts.transfers : *parts.pool;
+  // Made here, so that it is this user's whoever runs the first backup.
+  CONCUR_RETURN_IF_ERROR(LockFile(data + kCollectLock, LOCK_SH).status());
   parts.collector = std::make_unique<Collector>(
       clock, *parts.engine, *parts.store, *parts.artifacts, transfers,
-      CollectorOptions{parts.options.gc_interval, parts.options.gc_grace});
+      CollectorOptions{parts.options.gc_interval, parts.options.gc_grace, data + kCollectLock});
   CONCUR_ASSIGN_OR_RETURN(parts.access, MakeAccess(clock, parts.options));
   CONCUR_ASSIGN_OR_RETURN(parts.audit, AuditLog::Open(clock, data + "/audit"));
   parts.options.limits.data_directory = data;
@@ -474,19 +497,20 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   parts.pilot_tls = PilotTls::Load(parts.options.tls, parts.options.pilots);
   parts.options.limits.check_pool = PoolCheck(parts.options, parts.pilot_tls);
   parts.coordinator_service = std::make_unique<CoordinatorService>(
-      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.systems, *parts.audit,
-      *parts.fleet, *parts.pool, transfers, *parts.answers, parts.options.limits);
-  parts.worker_service = std::make_unique<WorkerService>(
-      *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.systems, transfers,
-      parts.options.limits.artifact_bytes_max);
+      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.audit, *parts.fleet,
+      *parts.pool, transfers, *parts.answers, parts.options.limits);
+  parts.worker_service =
+      std::make_unique<WorkerService>(*parts.engine, *parts.artifacts, *parts.partial_uploads,
+                                      transfers, parts.options.limits.artifact_bytes_max);
   parts.streams =
       std::make_unique<StreamWatch>(clock, parts.options.connections.streams,
                                     [access = parts.access.get()](const Digest& sender) {
                                       return access->CheckStillValid(sender);
                                     });
-  parts.front = std::make_unique<ServiceFront>(
-      ServiceFrontParts{*parts.access, *parts.audit, *parts.streams, parts.metrics.get()},
-      *parts.coordinator_service, *parts.worker_service);
+  parts.front =
+      std::make_unique<ServiceFront>(ServiceFrontParts{*parts.access, *parts.audit, *parts.streams,
+                                                       parts.peers, parts.metrics.get()},
+                                     *parts.coordinator_service, *parts.worker_service);
   return absl::OkStatus();
 }
 
@@ -495,13 +519,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->options = std::move(options);
   CONCUR_RETURN_IF_ERROR(Assemble(clock, *parts));
   const std::string& data = parts->options.data_directory;
-  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::ServerCredentials> credentials,
-                          MakeServerCredentials(parts->options.tls));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(parts->options.listen, credentials, &port);
   SetLimits(parts->options.connections, &builder);
   parts->front->AddTo(builder);
   StartFleetHistory(clock, *parts->pool, *parts->engine, *parts->fleet);
@@ -509,14 +529,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->engine->board().Start(MakeWatchEncoder());
   parts->access->set_admits(false);
   parts->server = builder.BuildAndStart();
-  const bool is_unix = absl::StartsWith(parts->options.listen, "unix:");
-  if (parts->server == nullptr || (!is_unix && port == 0)) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", parts->options.listen,
-                     ": the address is taken or not this machine's; choose another with --listen"));
-  }
-  parts->address =
-      is_unix ? parts->options.listen : absl::StrCat(HostOf(parts->options.listen), ":", port);
+  gate::GateOptions gate_options;
+  gate_options.listen = parts->options.listen;
+  gate_options.tls = parts->options.tls;
+  gate_options.handshake_max = parts->options.connections.handshake_timeout;
+  gate_options.authenticate = [access = parts->access.get()](absl::string_view authorization) {
+    return access->CallerOf(authorization).ok();
+  };
+  CONCUR_ASSIGN_OR_RETURN(parts->gate, OpenGate(std::move(gate_options), *parts->server,
+                                                parts->peers, "listen", "--listen"));
+  parts->address = parts->gate->address();
   CONCUR_RETURN_IF_ERROR(OfferWorker(*parts));
   CONCUR_RETURN_IF_ERROR(StartStatus(*parts));
   // Before the address file, which tells the user's programs that the server is ready.
@@ -535,7 +557,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
       WriteFileAtomically(data + "/address", LoopbackAddress(parts->address) + "\n"));
   parts->collector->Start();
   WatchStore(*parts->pool, *parts->engine);
-  WatchSystems(*parts->pool, *parts->systems);
+  WatchGate(*parts->pool, *parts->gate, 0);
   LogFields fields = {{"data", data}};
   if (!parts->metrics_address.empty()) {
     fields.push_back({"metrics", parts->metrics_address});
@@ -556,18 +578,19 @@ void Server::Stop() {
   rpc::ForgetServer(parts_->address);
   // Health checks fail first, and stop asking the engine.
   if (parts_->health != nullptr) {
+    parts_->health_gate.reset();
     parts_->health->Shutdown(std::chrono::system_clock::now());
     parts_->health.reset();
   }
   parts_->status_server.reset();
   parts_->page.reset();
-  // The relay and the engine answer parked calls when they stop, so that the server need not wait
-  // for them.
-  parts_->systems->Stop();
+  // The engine answers parked calls when it stops, so that the server need not wait for them.
   parts_->engine->Stop();
   parts_->provisioner.reset();
+  // The gate passes on the last answers, until the server has closed its connections.
   parts_->server->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   parts_->server->Wait();
+  parts_->gate.reset();
   parts_->server.reset();
 }
 

@@ -16,12 +16,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "coordinator/access.h"
-#include "coordinator/engine.h"
-#include "coordinator/pilot_tls.h"
-#include "coordinator/service_limits.h"
-#include "coordinator/stream_watch.h"
-#include "store/s3_client.h"
+#include "coordinator/access/access.h"
+#include "coordinator/access/pilot_tls.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/services/service_limits.h"
+#include "coordinator/services/stream_watch.h"
+#include "store/artifacts/s3_client.h"
 
 namespace concur {
 
@@ -35,7 +35,9 @@ struct ConnectionLimits {
   absl::Duration age_grace = absl::Hours(1);
   int streams_max = 1000;  // concurrent calls on one connection
   StreamLimits streams;
-  size_t memory_max = size_t{2} << 30;  // of gRPC's buffers, all connections together
+  // Bounds gRPC's buffers, all connections together; half of the memory of the machine or the
+  // control group bounds them, too.
+  size_t memory_max = size_t{2} << 30;
 };
 
 struct ServerOptions {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
-#include "command/command.h"
+#include "coordinator/access/tls_files.h"
 #include "coordinator/admin_commands.h"
-#include "coordinator/tls_files.h"
 
 namespace concur {
 namespace {

@@ -8,14 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "command/command.h"
+#include "coordinator/access/tokens.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/data_place.h"
-#include "coordinator/tokens.h"
-#include "spec/value.h"
+#include "report/table.h"
+#include "yaml/value.h"
 
 namespace concur {
 namespace {

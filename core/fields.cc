@@ -8,9 +8,9 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 
@@ -37,12 +37,6 @@ absl::Status AtField(const FieldPath& path, const absl::Status& status) {
   return status.ok()
              ? status
              : absl::Status(status.code(), absl::StrCat(path.ToString(), ": ", status.message()));
-}
-
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kShownBytesMax = 100;
-  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(CleanUtf8(text, kShownBytesMax)),
-                      text.size() > kShownBytesMax ? "…\"" : "\"");
 }
 
 absl::Status CheckText(const FieldPath& path, absl::string_view text, size_t bytes_max) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The field that a value stands in, and the checks that many fields share. Every value that enters
 // Concur, from YAML or over the wire, is judged by checks of core/: this file's and those that use
-// it (core/sweep.h, core/pool.h, core/sync.h, core/result.h). Limits stand beside the types.
+// it (core/sweep/sweep.h, core/pools/pool.h, core/sync/sync.h, core/result.h). Limits stand beside
+// the types.
 //
 // A failed check is InvalidArgument, "FIELD.PATH: what was expected, what was found", e.g. for
-// `approaches[3].version`. spec/ puts file, line and column in front of it, rpc/ the message.
+// `approaches[3].version`. yaml/ puts file, line and column in front of it, proto/rpc/ the message.
 //
 // Values and pure functions.
 #ifndef CONCUR_CORE_FIELDS_H_
@@ -64,9 +65,6 @@ class FieldPath {
 absl::Status FieldError(const FieldPath& path, absl::string_view message);
 // `status` with "PATH: " in front of its message; OK stays OK.
 absl::Status AtField(const FieldPath& path, const absl::Status& status);
-
-// `text` as it stands in an error message: in quotes, escaped, and cut when it is long.
-std::string Quoted(absl::string_view text);
 
 // UTF-8 without NUL, at most `bytes_max` bytes.
 absl::Status CheckText(const FieldPath& path, absl::string_view text, size_t bytes_max);

@@ -2,7 +2,8 @@
 // The names of things that the coordinator counts. Values; ordered; hashable.
 //
 // A sweep is "s12"; a job is "s12/345": the 345th job of sweep 12, counted from 0 in the order of
-// core/expansion.h. An attempt counts the executions of one job from 1; 0 means "never started".
+// core/sweep/expansion.h. An attempt counts the executions of one job from 1; 0 means "never
+// started".
 #ifndef CONCUR_CORE_IDS_H_
 #define CONCUR_CORE_IDS_H_
 

@@ -57,10 +57,6 @@ constexpr std::array<uint16_t, kJobStates> kNextStates = {
 
 absl::string_view JobStateName(JobState state) { return NameIn(kJobStateNames, state); }
 
-absl::StatusOr<JobState> JobStateFromName(absl::string_view name) {
-  return FromNameIn<JobState>(kJobStateNames, "state of a job", name);
-}
-
 bool IsLegalTransition(JobState from, JobState to) {
   const auto row = static_cast<size_t>(from);
   return row < kNextStates.size() && static_cast<size_t>(to) < kJobStates &&
@@ -68,9 +64,5 @@ bool IsLegalTransition(JobState from, JobState to) {
 }
 
 absl::string_view SweepStateName(SweepState state) { return NameIn(kSweepStateNames, state); }
-
-absl::StatusOr<SweepState> SweepStateFromName(absl::string_view name) {
-  return FromNameIn<SweepState>(kSweepStateNames, "state of a sweep", name);
-}
 
 }  // namespace concur

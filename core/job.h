@@ -21,7 +21,6 @@
 #include <array>
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace concur {
@@ -45,8 +44,6 @@ constexpr bool IsTerminal(JobState state) { return state >= JobState::kSucceeded
 // "blocked", "ready", "backoff", "running", "succeeded", "failed", "canceled", "skipped",
 // "stopped".
 absl::string_view JobStateName(JobState state);
-// InvalidArgument when no state is called so.
-absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
 
 // Whether the scheduler may move a job from one state to the other.
 bool IsLegalTransition(JobState from, JobState to);
@@ -65,8 +62,6 @@ enum class SweepState : uint8_t {
 inline constexpr int kSweepStates = 6;
 // "active", "paused", "canceling", "succeeded", "failed", "canceled".
 absl::string_view SweepStateName(SweepState state);
-// InvalidArgument when no state is called so.
-absl::StatusOr<SweepState> SweepStateFromName(absl::string_view name);
 constexpr bool IsTerminal(SweepState state) { return state >= SweepState::kSucceeded; }
 
 }  // namespace concur

@@ -22,8 +22,8 @@ inline constexpr char kGpusMinLabel[] = "gpus_min";
 
 using Labels = std::map<std::string, std::string>;
 
-// Labels with this prefix say which environments (core/environment.h) a worker can build and run. A
-// worker sets them itself, and approaches with an environment ask for them.
+// Labels with this prefix say which environments (core/sweep/environment.h) a worker can build and
+// run. A worker sets them itself, and approaches with an environment ask for them.
 inline constexpr char kEnvironmentLabelPrefix[] = "environment.";
 inline constexpr char kEnvironmentLabelValue[] = "yes";
 // Runs roots and images, and gets images from registries.

@@ -5,15 +5,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "absl/time/time.h"
 #include "core/quota.h"
 
 namespace concur {
 
+struct SweepSpec;
+
 struct SchedulerPolicy {
   // A worker that has not synced for so long has lost what it was running.
   absl::Duration lease = absl::Seconds(30);
+  // A coordinator that could take no calls for so long was paused.
+  absl::Duration pause_min = absl::Seconds(1);
   // An attempt that has no result is taken back from its worker this long after the job's time-out,
   // which allows for inputs, scoring and artifacts; one that a worker is told to start or to stop,
   // and does not, is waited for as long. Only time in which the worker calls counts.
@@ -36,6 +42,8 @@ struct SchedulerPolicy {
   // is given up when that worker dies, too. 0: never.
   uint32_t suspect_deaths = 2;
   QuotaPolicy quotas;
+  // Encodes a spec for the store, as submissions have it; needed for sweeps with a search alone.
+  std::function<std::string(const SweepSpec&)> encode_spec = {};
   // Of the jitter of back-offs.
   uint64_t seed = 1;
 };

@@ -36,6 +36,7 @@ struct OwnerUse {
   // Data files of the owner's sweeps, each once, and what the results of the owner's jobs keep;
   // results that were taken over from another job count where they were made.
   int64_t stored_bytes = 0;
+  int64_t checkpoint_bytes = 0;  // of these: checkpoints of jobs that have not ended
   Quota quota;
 };
 

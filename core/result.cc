@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/result.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -47,16 +48,17 @@ absl::Status CheckArtifact(const FieldPath& path, const ArtifactRef& artifact) {
 
 absl::string_view ArtifactKindName(ArtifactKind kind) { return NameIn(kArtifactKindNames, kind); }
 
-absl::StatusOr<ArtifactKind> ArtifactKindFromName(absl::string_view name) {
-  return FromNameIn<ArtifactKind>(kArtifactKindNames, "kind of artifact", name);
-}
-
 absl::string_view FailureClassName(FailureClass failure) {
   return NameIn(kFailureClassNames, failure);
 }
 
-absl::StatusOr<FailureClass> FailureClassFromName(absl::string_view name) {
-  return FromNameIn<FailureClass>(kFailureClassNames, "failure class", name);
+const Metric* FindMetric(const JobResult* result, absl::string_view name) {
+  if (result == nullptr) {
+    return nullptr;
+  }
+  const auto it = std::find_if(result->metrics.begin(), result->metrics.end(),
+                               [&](const Metric& metric) { return metric.name == name; });
+  return it == result->metrics.end() ? nullptr : &*it;
 }
 
 const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind) {

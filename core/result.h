@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
@@ -29,8 +28,6 @@ enum class ArtifactKind : uint8_t {
 inline constexpr int kArtifactKinds = 5;
 // "system", "predictions", "examples", "log", "metrics".
 absl::string_view ArtifactKindName(ArtifactKind kind);
-// InvalidArgument when no kind is called so.
-absl::StatusOr<ArtifactKind> ArtifactKindFromName(absl::string_view name);
 
 struct ArtifactRef {
   ArtifactKind kind = ArtifactKind::kSystem;
@@ -91,15 +88,13 @@ inline constexpr int kFailureClasses = 12;
 // "none", "failed", "oom", "timeout", "lost", "preempted", "spawn", "invalid-output", "config",
 // "temporary", "worker", "poison".
 absl::string_view FailureClassName(FailureClass failure);
-// InvalidArgument when no class is called so.
-absl::StatusOr<FailureClass> FailureClassFromName(absl::string_view name);
 
 // Every form of a result (columns, protobuf, JSON) lists these fields, in this order: VisitFields.
 struct JobResult {
   bool succeeded = false;
   FailureClass failure = FailureClass::kNone;  // kNone exactly when succeeded
   int32_t exit_code = 0;                       // 128 + signal when killed by one; -1 unknown
-  std::string message;                         // for people; "" on success
+  std::string message;                         // for people; on success a note, or ""
   absl::Time start_time = absl::UnixEpoch();
   absl::Duration run_time;
   int64_t memory_bytes_peak = 0;
@@ -131,6 +126,9 @@ void VisitFields(Result& result, Visitor&& visit) {
 
 // The artifact of this kind, or null.
 const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind);
+
+// The metric of this name, or null; null of no result.
+const Metric* FindMetric(const JobResult* result, absl::string_view name);
 
 // Limits on one result.
 inline constexpr size_t kMetricsMax = 100;

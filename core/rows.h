@@ -22,7 +22,7 @@
 
 namespace concur {
 
-// A sweep as stored. `spec` never changes after the first commit.
+// A sweep as stored. `spec` changes by what its search chooses alone.
 struct SweepRow {
   SweepId id;
   std::string owner;
@@ -35,6 +35,7 @@ struct SweepRow {
   std::optional<absl::Time> end_time;  // when the last job ended; reset by RetryJobs
   // From submission to the last end, as it was expected at submission; nullopt: unknown.
   std::optional<absl::Duration> forecast;
+  std::optional<int32_t> priority;  // as changed since submission; nullopt: its specification's
 
   friend bool operator==(const SweepRow&, const SweepRow&) = default;
 };
@@ -116,11 +117,11 @@ struct WorkerRow {
   friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
 };
 
-// What is remembered of a worker's jobs of one kind (core/blame.h). The names are for people.
+// A worker's record at a job or in a kind of jobs (core/state/blame.h).
 struct BlameRow {
   std::string worker;
-  Digest kind;
-  SweepId sweep;  // that changed the row last; it goes with the sweep
+  Digest kind;  // Blame::KeyOf the job or kind
+  SweepId sweep;
   std::string approach;
   std::string benchmark;  // the train set of train jobs, the test benchmark of eval jobs
   bool is_train = false;

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Confidence intervals of exact match and F1 from the scores of the questions: what workers report
-// with a score and what `concur score` prints.
+// with a score and what `concur data score` prints.
 //
 // Thread-safe (stateless). Intervals are in percent. Formulas: docs/statistics.md.
-#ifndef CONCUR_SCORES_EXAMPLE_INTERVALS_H_
-#define CONCUR_SCORES_EXAMPLE_INTERVALS_H_
+#ifndef CONCUR_QA_EXAMPLE_INTERVALS_H_
+#define CONCUR_QA_EXAMPLE_INTERVALS_H_
 
 #include <optional>
 #include <vector>
 
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 #include "qa/score.h"
 
 namespace concur {
@@ -32,4 +32,4 @@ ExampleIntervals IntervalsOf(const qa::ScoreReport& report,
 
 }  // namespace concur
 
-#endif  // CONCUR_SCORES_EXAMPLE_INTERVALS_H_
+#endif  // CONCUR_QA_EXAMPLE_INTERVALS_H_

@@ -5,20 +5,31 @@
 #ifndef CONCUR_QA_EXAMPLE_SCORES_H_
 #define CONCUR_QA_EXAMPLE_SCORES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "qa/score.h"
 
 namespace concur::qa {
 
-// Reads lines of {"id": "…", "exact_match": 0 or 1, "f1": 0..1}, in their order, and "passage" and
-// "document" where they are: whole numbers up to 2^31. Other keys are ignored, empty lines skipped.
-// InvalidArgument, as `FILE:LINE: …`, for anything else, an id that comes twice, and text without
-// any example.
-absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(absl::string_view text,
-                                                             absl::string_view file);
+// Reads lines of {"id": "…", NAME: number, …}, in their order. `value` is the number of the first
+// of `names` that the first line has; without names, any number will do. "exact_match" is 0 or 1,
+// "f1" 0..1; "passage" and "document", where they are, whole numbers up to 2^31. Other keys are
+// ignored, empty lines skipped. NotFound, "per-example scores have …, not NAME", when the first
+// line has none of `names`; InvalidArgument, as `FILE:LINE: …`, for anything else, a line without
+// the value, an id that comes twice, and text without any example.
+absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(
+    absl::string_view text, absl::string_view file, absl::Span<const std::string> names = {});
+
+// What a mean of per-example values is multiplied by to be the score that was reported: 1, or 100
+// for shares reported in percent. InvalidArgument, "the mean of its per-example scores, …, is not
+// its METRIC, …", unless one of them equals it within the rounding of the digits that it has.
+// REQUIRES: at least one example.
+absl::StatusOr<double> UnitOfMean(const std::vector<ExampleScore>& examples,
+                                  absl::string_view metric, double reported);
 
 // The percentages that qa::Score reports for these examples, by the same arithmetic.
 // REQUIRES: at least one example.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "qa/json_text.h"
+#include "base/escape.h"
 #include "qa/utf8.h"
 
 namespace concur::qa {

@@ -87,6 +87,14 @@ absl::StatusOr<std::string> JsonFields::Text(const std::optional<Element>& value
   return std::string(std::string_view(*value));
 }
 
+absl::StatusOr<std::string> JsonFields::Id(const std::optional<Element>& value,
+                                           absl::string_view field) const {
+  if (value.has_value() && (value->is_int64() || value->is_uint64())) {
+    return simdjson::minify(*value);
+  }
+  return Text(value, field);
+}
+
 absl::StatusOr<simdjson::dom::array> JsonFields::List(const std::optional<Element>& value,
                                                       absl::string_view field) const {
   if (!value.has_value()) {

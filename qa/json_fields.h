@@ -42,6 +42,9 @@ class JsonFields {
   // InvalidArgument when the field is missing or of another type.
   absl::StatusOr<std::string> Text(const std::optional<Element>& value,
                                    absl::string_view field) const;
+  // An id: a string, or a whole number as its decimal digits.
+  absl::StatusOr<std::string> Id(const std::optional<Element>& value,
+                                 absl::string_view field) const;
   absl::StatusOr<simdjson::dom::array> List(const std::optional<Element>& value,
                                             absl::string_view field) const;
   absl::StatusOr<int64_t> Integer(const std::optional<Element>& value,

@@ -6,11 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/utf8.h"
-#include "qa/utf8.h"
 
 namespace concur::qa {
 namespace {
@@ -43,31 +41,6 @@ class ErrorFinder : public nlohmann::json::json_sax_t {
 
 }  // namespace
 
-void AppendJsonString(absl::string_view text, std::string& out) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out.push_back('"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (byte >= 0x20 && byte != 0x7F) {
-      out.push_back(c);
-    } else if (c == '\n') {
-      out.append("\\n");
-    } else if (c == '\t') {
-      out.append("\\t");
-    } else if (c == '\r') {
-      out.append("\\r");
-    } else {
-      out.append("\\u00");
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 0xF]);
-    }
-  }
-  out.push_back('"');
-}
-
 std::string ExplainJsonError(absl::string_view text, int64_t first_line) {
   const auto place = [&](size_t offset) {
     offset = std::min(offset, text.size());
@@ -90,13 +63,9 @@ std::string ExplainJsonError(absl::string_view text, int64_t first_line) {
       return "";
     }
   } catch (const std::exception& error) {
-    return error.what();
+    return JsonReason(error.what());
   }
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …"
-  std::string reason = finder.message;
-  if (const size_t cut = reason.find("syntax error"); cut != std::string::npos) {
-    reason.erase(0, cut);
-  }
+  std::string reason = JsonReason(finder.message);
   if (reason.size() > 240) {
     reason = absl::StrCat(reason.substr(0, 200), "…");
     while (FindInvalidUtf8(reason) != absl::string_view::npos) {
@@ -106,17 +75,6 @@ std::string ExplainJsonError(absl::string_view text, int64_t first_line) {
   return absl::StrCat(place(finder.position == 0 ? 0 : finder.position - 1), ": ", reason);
 }
 
-std::string Shown(absl::string_view text) {
-  constexpr size_t kBytesMax = 60;
-  const bool cut = text.size() > kBytesMax;
-  if (cut) {
-    size_t end = kBytesMax;
-    while (end > 0 && !IsCodePointBoundary(text, end)) {
-      --end;
-    }
-    text = text.substr(0, end);
-  }
-  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(text), cut ? "…" : "", "\"");
-}
+std::string Shown(absl::string_view text) { return Quoted(text, 60); }
 
 }  // namespace concur::qa

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON strings and error messages, for the readers and writers of data.
+// Error messages about JSON, for the readers of data.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_QA_JSON_TEXT_H_
@@ -12,16 +12,12 @@
 
 namespace concur::qa {
 
-// Appends `text` as a JSON string with its quotes. Characters beyond ASCII stay as they are.
-// REQUIRES: `text` is valid UTF-8.
-void AppendJsonString(absl::string_view text, std::string& out);
-
 // Where and why `text` is not one JSON value: `line 3, column 7: expected …`; "" if it is. Parses
 // the text again, so use it for error messages only. Columns count bytes from 1, lines from
 // `first_line`.
 std::string ExplainJsonError(absl::string_view text, int64_t first_line = 1);
 
-// `text` for an error message: quoted, cut after 60 bytes, control characters shown.
+// Quoted (base/escape.h), cut after 60 bytes.
 std::string Shown(absl::string_view text);
 
 }  // namespace concur::qa

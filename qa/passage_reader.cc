@@ -28,6 +28,15 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
+// So many rows at most make a passage, which is held in memory.
+constexpr size_t kRowsMax = 10'000;
+
+// A row of Hugging Face's SQuAD: {"id", "title", "context", "question", "answers"}.
+bool IsRow(const element& value) {
+  return value.is_object() && value["question"].error() == simdjson::SUCCESS &&
+         value["qas"].error() != simdjson::SUCCESS;
+}
+
 // Reads the items of one file.
 class PassageReader {
  public:
@@ -39,12 +48,16 @@ class PassageReader {
   absl::Status ReadArticle(const element& article, const std::string& place);
   absl::Status ReadLine(const element& line, const std::string& place,
                         const std::function<absl::Status(Header)>& on_header);
+  // Passes on the passage of the last rows. Call at the end.
+  absl::Status EndRows();
 
  private:
   using ReadQuestion = absl::Status (PassageReader::*)(const element& value,
                                                        const CodePointMap& map, Passage& passage);
 
   absl::Status ReadParagraph(const element& value, const std::string& title);
+  // A question with its context. Rows in succession with the same context are one passage.
+  absl::Status ReadRow(const element& value);
   // `passage` has its title and context.
   absl::Status ReadPassage(const std::optional<element>& questions, absl::string_view separator,
                            ReadQuestion read_question, Passage passage);
@@ -54,7 +67,10 @@ class PassageReader {
   absl::Status ReadId(const std::optional<element>& value, absl::string_view field,
                       Question& question);
   absl::Status ReadSquadQuestion(const element& value, const CodePointMap& map, Passage& passage);
-  absl::Status ReadSquadAnswer(const element& value, const CodePointMap& map,
+  absl::Status ReadSquadAnswers(const std::optional<element>& value, const CodePointMap& map,
+                                const Passage& passage, Question& question);
+  absl::Status ReadSquadAnswer(const std::optional<element>& text,
+                               const std::optional<element>& start, const CodePointMap& map,
                                const Passage& passage, Question& question);
   absl::Status ReadMrqaQuestion(const element& value, const CodePointMap& map, Passage& passage);
   absl::Status ReadMrqaSpans(const std::optional<element>& detected, const CodePointMap& map,
@@ -67,10 +83,15 @@ class PassageReader {
   bool first_line_ = true;
   int64_t uncut_size_ = 0;  // in code points, of a context that was cut; else 0
   absl::flat_hash_set<std::string> ids_;
+  std::optional<Passage> rows_;
+  std::string rows_place_;  // of the first of them
 };
 
 absl::Status PassageReader::ReadArticle(const element& article, const std::string& place) {
   json_.place = place;
+  if (IsRow(article)) {
+    return ReadRow(article);
+  }
   std::optional<element> title_value;
   std::optional<element> paragraphs;
   CONCUR_RETURN_IF_ERROR(
@@ -99,10 +120,41 @@ absl::Status PassageReader::ReadParagraph(const element& value, const std::strin
   return ReadPassage(questions, ".", &PassageReader::ReadSquadQuestion, std::move(passage));
 }
 
+absl::Status PassageReader::ReadRow(const element& value) {
+  if (refuses_) {
+    return json_.Invalid(
+        "this is a question a row, as Hugging Face writes SQuAD; concur data import squad reads "
+        "it");
+  }
+  std::optional<element> title;
+  std::optional<element> context;
+  CONCUR_RETURN_IF_ERROR(json_.Collect(value, "row", {{"title", &title}, {"context", &context}}));
+  Passage passage;
+  if (title.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(passage.title, json_.Text(title, "title"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
+  if (!rows_ || rows_->context != passage.context || rows_->title != passage.title ||
+      rows_->questions.size() >= kRowsMax) {
+    CONCUR_RETURN_IF_ERROR(EndRows());
+    rows_ = std::move(passage);
+    rows_place_ = json_.place;
+  }
+  return ReadSquadQuestion(value, CodePointMap(rows_->context), *rows_);
+}
+
+absl::Status PassageReader::EndRows() {
+  std::optional<Passage> passage = std::exchange(rows_, std::nullopt);
+  return passage ? on_passage_(*std::move(passage), rows_place_) : absl::OkStatus();
+}
+
 absl::Status PassageReader::ReadLine(const element& line, const std::string& place,
                                      const std::function<absl::Status(Header)>& on_header) {
   json_.place = place;
   const bool first = std::exchange(first_line_, false);
+  if (IsRow(line)) {
+    return ReadRow(line);
+  }
   std::optional<element> header;
   std::optional<element> title;
   std::optional<element> context;
@@ -200,7 +252,7 @@ absl::Status PassageReader::ReadHeader(const element& value,
 
 absl::Status PassageReader::ReadId(const std::optional<element>& value, absl::string_view field,
                                    Question& question) {
-  CONCUR_ASSIGN_OR_RETURN(question.id, json_.Text(value, field));
+  CONCUR_ASSIGN_OR_RETURN(question.id, json_.Id(value, field));
   if (!refuses_) {
     return absl::OkStatus();
   }
@@ -227,11 +279,7 @@ absl::Status PassageReader::ReadSquadQuestion(const element& value, const CodePo
   const absl::Cleanup forget_id = [this] { json_.id = {}; };
   CONCUR_ASSIGN_OR_RETURN(question.text, json_.Text(text, "question"));
   if (answers.has_value() || refuses_) {
-    CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(answers, "answers"));
-    question.answers.reserve(list.size());
-    for (const element answer : list) {
-      CONCUR_RETURN_IF_ERROR(ReadSquadAnswer(answer, map, passage, question));
-    }
+    CONCUR_RETURN_IF_ERROR(ReadSquadAnswers(answers, map, passage, question));
   }
   if (question.answers.empty() && refuses_) {
     return json_.Invalid(
@@ -242,12 +290,44 @@ absl::Status PassageReader::ReadSquadQuestion(const element& value, const CodePo
   return absl::OkStatus();
 }
 
-absl::Status PassageReader::ReadSquadAnswer(const element& value, const CodePointMap& map,
-                                            const Passage& passage, Question& question) {
+// A list of {"text", "answer_start"}, or one object with a list of each.
+absl::Status PassageReader::ReadSquadAnswers(const std::optional<element>& value,
+                                             const CodePointMap& map, const Passage& passage,
+                                             Question& question) {
   std::optional<element> text;
   std::optional<element> start;
-  CONCUR_RETURN_IF_ERROR(
-      json_.Collect(value, "answers", {{"text", &text}, {"answer_start", &start}}));
+  if (value.has_value() && value->is_object()) {
+    CONCUR_RETURN_IF_ERROR(
+        json_.Collect(*value, "answers", {{"text", &text}, {"answer_start", &start}}));
+    CONCUR_ASSIGN_OR_RETURN(const array texts, json_.List(text, "answers.text"));
+    CONCUR_ASSIGN_OR_RETURN(const array starts, json_.List(start, "answers.answer_start"));
+    if (texts.size() != starts.size()) {
+      return json_.Invalid(absl::StrCat("answers: expected as many places as texts, got ",
+                                        starts.size(), " and ", texts.size()));
+    }
+    auto place = starts.begin();
+    for (const element answer : texts) {
+      CONCUR_RETURN_IF_ERROR(ReadSquadAnswer(answer, *place, map, passage, question));
+      ++place;
+    }
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(value, "answers"));
+  question.answers.reserve(list.size());
+  for (const element answer : list) {
+    text.reset();
+    start.reset();
+    CONCUR_RETURN_IF_ERROR(
+        json_.Collect(answer, "answers", {{"text", &text}, {"answer_start", &start}}));
+    CONCUR_RETURN_IF_ERROR(ReadSquadAnswer(text, start, map, passage, question));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassageReader::ReadSquadAnswer(const std::optional<element>& text,
+                                            const std::optional<element>& start,
+                                            const CodePointMap& map, const Passage& passage,
+                                            Question& question) {
   CONCUR_ASSIGN_OR_RETURN(std::string answer, json_.Text(text, "answers.text"));
   if (start.has_value()) {
     int64_t first = 0;
@@ -345,22 +425,32 @@ absl::Status PassageReader::ReadMrqaSpans(const std::optional<element>& detected
 
 absl::Status ReadSquad(const std::string& path, const ReadPolicy& policy,
                        const OnPassage& on_passage) {
+  CONCUR_ASSIGN_OR_RETURN(const bool is_document, FirstObjectHas(path, "data"));
+  if (!is_document) {
+    CONCUR_ASSIGN_OR_RETURN(const bool is_row, FirstObjectHas(path, "context"));
+    if (is_row) {
+      return ReadMrqa(path, policy, on_passage);
+    }
+  }
   PassageReader reader(policy, on_passage);
-  return ForEachListItem(path, "data", [&](const element& article, const std::string& place) {
-    return reader.ReadArticle(article, place);
-  });
+  CONCUR_RETURN_IF_ERROR(
+      ForEachListItem(path, "data", [&](const element& article, const std::string& place) {
+        return reader.ReadArticle(article, place);
+      }));
+  return reader.EndRows();
 }
 
 absl::Status ReadMrqa(const std::string& path, const ReadPolicy& policy,
                       const OnPassage& on_passage,
                       const std::function<absl::Status(Header)>& on_header) {
   PassageReader reader(policy, on_passage);
-  return ForEachJsonLine(
+  CONCUR_RETURN_IF_ERROR(ForEachJsonLine(
       path,
       [&](const element& line, const std::string& place) {
         return reader.ReadLine(line, place, on_header);
       },
-      policy.line_bytes_max);
+      policy.line_bytes_max));
+  return reader.EndRows();
 }
 
 }  // namespace concur::qa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of SQuAD v1.1 JSON and MRQA JSON lines, plain or gzipped. A policy says what happens
-// to records that have the layout of their format but cannot be used as they are.
+// The reader of SQuAD v1.1 JSON and MRQA JSON lines, plain or gzipped. With kPassOn a question a
+// row, as Hugging Face writes SQuAD, may stand for the passages of either. A policy says what
+// happens to records that have the layout of their format but cannot be used as they are.
 //
 // Thread-safe (stateless). Every error is "PATH:LINE: FIELD: what was expected, what was found";
 // SQuAD files, which often have one line, name the article, paragraph and question as well.

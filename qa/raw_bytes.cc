@@ -16,7 +16,7 @@
 
 namespace concur::qa {
 
-absl::StatusOr<std::string> ReadRawBytes(const std::string& path, int64_t bytes_max) {
+absl::StatusOr<std::string> ReadUnpacked(const std::string& path, int64_t bytes_max) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<RawStream> stream, RawStream::Open(path));
   std::string bytes;
   bytes.reserve(static_cast<size_t>(std::min(stream->file_bytes(), bytes_max)) + kRawPadding);
@@ -31,6 +31,11 @@ absl::StatusOr<std::string> ReadRawBytes(const std::string& path, int64_t bytes_
     }
     bytes.append(block.data(), block.size());
   }
+  return bytes;
+}
+
+absl::StatusOr<std::string> ReadRawBytes(const std::string& path, int64_t bytes_max) {
+  CONCUR_ASSIGN_OR_RETURN(std::string bytes, ReadUnpacked(path, bytes_max));
   bytes.append(kRawPadding, '\0');
   return bytes;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/raw_stream.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -29,6 +31,9 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 18;
 constexpr absl::string_view kGzipMagic = "\x1f\x8b";
+constexpr absl::string_view kXzMagic = "\xFD\x37zXZ";
+constexpr absl::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
+constexpr absl::string_view kBzip2Block = "1AY&SY";  // behind "BZh" and a digit
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 class PlainStream : public RawStream {
@@ -57,6 +62,15 @@ class PlainStream : public RawStream {
   const int64_t file_bytes_;
   std::string block_;
 };
+
+absl::Status CheckRatio(absl::string_view path, int64_t used, int64_t made) {
+  if (made <= kUnpackedFreeBytes || made / kUnpackedRatioMax <= used) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(path, ": unpacks to more than ", kUnpackedRatioMax,
+                                                 " times its size (", made, " bytes of ", used,
+                                                 "); if it is meant to, give it unpacked"));
+}
 
 class GzipStream : public RawStream {
  public:
@@ -102,7 +116,7 @@ class GzipStream : public RawStream {
       between_members_ = code == Z_STREAM_END;
       if (const size_t made = block_.size() - stream_.avail_out; made > 0) {
         made_ += static_cast<int64_t>(made);
-        CONCUR_RETURN_IF_ERROR(CheckRatio());
+        CONCUR_RETURN_IF_ERROR(CheckRatio(path_, used_, made_));
         return absl::string_view(block_).substr(0, made);
       }
     }
@@ -110,14 +124,6 @@ class GzipStream : public RawStream {
   int64_t file_bytes() const override { return packed_->file_bytes(); }
 
  private:
-  absl::Status CheckRatio() const {
-    if (made_ <= kGzipFreeBytes || made_ / kGzipRatioMax <= used_) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": gzip: unpacks to more than ", kGzipRatioMax, " times its size (",
-                     made_, " bytes of ", used_, "); if it is meant to, give it unpacked"));
-  }
   std::string AtByte() const {
     return absl::StrCat(" at byte ", used_, " of ", packed_->file_bytes());
   }
@@ -151,6 +157,66 @@ class GzipStream : public RawStream {
   std::string block_;
 };
 
+// xz, bzip2 and zstd. For gzip zlib is used, which checks the sums that libarchive ignores.
+class ArchiveStream : public RawStream {
+ public:
+  ArchiveStream(std::string path, FileDescriptor fd, int64_t file_bytes)
+      : path_(std::move(path)), fd_(std::move(fd)), file_bytes_(file_bytes) {}
+
+  absl::Status Init() {
+    archive* a = archive_.get();
+    archive_read_support_format_raw(a);
+    // Anything but ARCHIVE_OK: libarchive would run a program of that name.
+    for (const int code : {archive_read_support_filter_xz(a), archive_read_support_filter_bzip2(a),
+                           archive_read_support_filter_zstd(a)}) {
+      if (code != ARCHIVE_OK) {
+        return absl::UnimplementedError(
+            absl::StrCat(path_, ": this program reads gzip only; give the file unpacked"));
+      }
+    }
+    archive_entry* entry = nullptr;
+    return archive_read_open_fd(a, fd_.get(), kReadBytes) == ARCHIVE_OK &&
+                   archive_read_next_header(a, &entry) == ARCHIVE_OK
+               ? absl::OkStatus()
+               : Damaged();
+  }
+
+  absl::StatusOr<absl::string_view> Next() override {
+    const la_ssize_t got = archive_read_data(archive_.get(), block_.data(), block_.size());
+    if (got < 0 || (got == 0 && archive_filter_bytes(archive_.get(), -1) < file_bytes_)) {
+      return Damaged();
+    }
+    made_ += got;
+    CONCUR_RETURN_IF_ERROR(CheckRatio(path_, archive_filter_bytes(archive_.get(), -1), made_));
+    return absl::string_view(block_).substr(0, static_cast<size_t>(got));
+  }
+  int64_t file_bytes() const override { return file_bytes_; }
+
+ private:
+  struct Free {
+    void operator()(archive* reader) const { archive_read_free(reader); }
+  };
+
+  absl::Status Damaged() const {
+    const char* reason = archive_error_string(archive_.get());
+    return absl::DataLossError(absl::StrCat(
+        path_, ": damaged, or it ends early: ", reason == nullptr ? "bad data" : reason,
+        "; fetch or build it again"));
+  }
+
+  const std::string path_;
+  const FileDescriptor fd_;
+  const int64_t file_bytes_;
+  const std::unique_ptr<archive, Free> archive_{archive_read_new()};
+  int64_t made_ = 0;
+  std::string block_ = std::string(kReadBytes, '\0');
+};
+
+bool IsArchive(absl::string_view start) {
+  return absl::StartsWith(start, kXzMagic) || absl::StartsWith(start, kZstdMagic) ||
+         (absl::StartsWith(start, "BZh") && absl::EndsWith(start, kBzip2Block));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RawStream>> RawStream::Open(const std::string& path) {
@@ -159,12 +225,18 @@ absl::StatusOr<std::unique_ptr<RawStream>> RawStream::Open(const std::string& pa
   if (fstat(fd.get(), &info) != 0) {
     return ErrnoStatus(errno, path, "stat");
   }
-  std::string first(kGzipMagic.size(), '\0');
-  const ssize_t got = pread(fd.get(), first.data(), first.size(), 0);
+  char first[10];
+  const ssize_t got = pread(fd.get(), first, sizeof(first), 0);
   if (got < 0) {
     return ErrnoStatus(errno, path, "read");
   }
-  const bool gzip = absl::string_view(first).substr(0, static_cast<size_t>(got)) == kGzipMagic;
+  const absl::string_view start(first, static_cast<size_t>(got));
+  if (IsArchive(start)) {
+    auto unpacked = std::make_unique<ArchiveStream>(path, std::move(fd), info.st_size);
+    CONCUR_RETURN_IF_ERROR(unpacked->Init());
+    return unpacked;
+  }
+  const bool gzip = absl::StartsWith(start, kGzipMagic);
   auto plain = std::make_unique<PlainStream>(path, std::move(fd), info.st_size);
   if (!gzip) {
     return plain;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data file as a stream, plain or gzipped, in bounded memory: blocks of bytes, or lines.
+// A data file as a stream, plain or packed by gzip, xz, bzip2 or zstd, in bounded memory: blocks of
+// bytes, or lines.
 //
 // Thread-compatible.
 #ifndef CONCUR_QA_RAW_STREAM_H_
@@ -18,20 +19,24 @@
 
 namespace concur::qa {
 
-// A gzip file may unpack to so many times its size, and to kGzipFreeBytes whatever its size: a
+// A file may unpack to so many times its size, and to kUnpackedFreeBytes whatever its size: a
 // small file must not fill a machine's memory or disk. Texts and their annotations stay below 20
 // times.
-inline constexpr int64_t kGzipRatioMax = 100;
-inline constexpr int64_t kGzipFreeBytes = int64_t{64} << 20;
+inline constexpr int64_t kUnpackedRatioMax = 100;
+inline constexpr int64_t kUnpackedFreeBytes = int64_t{64} << 20;
+
+// The suffixes of packed files.
+inline constexpr absl::string_view kPackedSuffixes[] = {".gz", ".xz", ".bz2", ".zst"};
 
 class RawStream {
  public:
-  // Opens a regular file; unpacks it if it starts with gzip's magic number (any number of members).
+  // Opens a regular file; unpacks it if it starts with the magic number of one of the four (gzip:
+  // any number of members).
   static absl::StatusOr<std::unique_ptr<RawStream>> Open(const std::string& path);
   virtual ~RawStream() = default;
 
-  // The next bytes, valid until the next call; empty at the end. DataLoss when the gzip stream is
-  // damaged, ends early or is followed by other bytes; InvalidArgument beyond kGzipRatioMax.
+  // The next bytes, valid until the next call; empty at the end. DataLoss when a packed file is
+  // damaged, ends early or is followed by other bytes; InvalidArgument beyond kUnpackedRatioMax.
   virtual absl::StatusOr<absl::string_view> Next() = 0;
   // Size of the file on disk.
   virtual int64_t file_bytes() const = 0;

@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/decimal.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
-#include "qa/json_text.h"
 #include "qa/normalize.h"
 
 namespace concur::qa {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "qa/json_fields.h"
-#include "qa/json_text.h"
 
 namespace concur::qa {
 namespace {

@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/cluster.h"
+#include "report/block_table.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/correlation.h"
-#include "analysis/generalization.h"
-#include "analysis/matrix.h"
-#include "analysis/notes.h"
-#include "analysis/table.h"
+#include "analysis/statistics/correlation.h"
+#include "report/notes.h"
 
 namespace concur::analysis {
 namespace {
-
-const MatrixPair& PairOf(const ConcurrenceMatrix& matrix, size_t a, size_t b) {
-  return matrix.pair(std::min(a, b), std::max(a, b));
-}
 
 // The coefficients of the pairs between two groups.
 struct MemberBlock {
@@ -44,7 +37,7 @@ MemberBlock BlockOf(const ConcurrenceMatrix& matrix, const BenchmarkGroup& first
   std::sort(seen.begin(), seen.end());
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   for (const auto& [a, b] : seen) {
-    const MatrixPair& pair = PairOf(matrix, a, b);
+    const MatrixPair& pair = matrix.pair(a, b);
     if (pair.correlation.defined()) {
       block.values.emplace_back(pair.correlation.value, &pair);
     } else {
@@ -57,47 +50,6 @@ MemberBlock BlockOf(const ConcurrenceMatrix& matrix, const BenchmarkGroup& first
 }
 
 }  // namespace
-
-std::vector<size_t> ClusterOrder(const ConcurrenceMatrix& matrix) {
-  const size_t n = matrix.benchmarks.size();
-  std::vector<std::vector<size_t>> clusters(n);
-  std::vector<double> distances(n * n, 0.0);
-  for (size_t a = 0; a < n; ++a) {
-    clusters[a] = {a};
-    for (size_t b = 0; b < n; ++b) {
-      if (a != b) {
-        const Correlation& correlation = PairOf(matrix, a, b).correlation;
-        distances[a * n + b] = 1 - (correlation.defined() ? correlation.value : 0);
-      }
-    }
-  }
-  std::vector<bool> alive(n, true);
-  for (size_t joins = 1; joins < n; ++joins) {
-    double least = std::numeric_limits<double>::infinity();
-    size_t left = 0;
-    size_t right = 0;
-    for (size_t a = 0; a < n; ++a) {
-      for (size_t b = a + 1; alive[a] && b < n; ++b) {
-        if (alive[b] && distances[a * n + b] < least) {
-          least = distances[a * n + b];
-          left = a;
-          right = b;
-        }
-      }
-    }
-    const auto size_left = static_cast<double>(clusters[left].size());
-    const auto size_right = static_cast<double>(clusters[right].size());
-    for (size_t c = 0; c < n; ++c) {
-      const double mean =
-          (size_left * distances[left * n + c] + size_right * distances[right * n + c]) /
-          (size_left + size_right);
-      distances[left * n + c] = distances[c * n + left] = mean;
-    }
-    clusters[left].insert(clusters[left].end(), clusters[right].begin(), clusters[right].end());
-    alive[right] = false;
-  }
-  return n > 0 ? clusters[0] : std::vector<size_t>();
-}
 
 Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGroup>& groups) {
   Table table;
@@ -156,9 +108,7 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
                                        " scores are missing; each pair uses the approaches that "
                                        "have both."));
   }
-  for (std::string& choice : ChoiceNotes(matrix)) {
-    table.notes.push_back(std::move(choice));
-  }
+  table.details = ChoiceNotes(matrix);
   return table;
 }
 

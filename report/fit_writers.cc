@@ -13,14 +13,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "analysis/csv.h"
-#include "analysis/fit.h"
-#include "analysis/intervals.h"
-#include "analysis/json_text.h"
+#include "analysis/comparison/fit.h"
 #include "analysis/references.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
+#include "analysis/statistics/intervals.h"
 #include "base/decimal.h"
+#include "report/json_text.h"
+#include "report/notes.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "report/writers.h"
 
 namespace concur::analysis {
 namespace {
@@ -45,8 +46,8 @@ Json FitJson(const ShiftFit& fit) {
   json["intercept"] = NumberOrNull(fit.intercept);
   json["r_squared"] = NumberOrNull(fit.r_squared);
   json["mean_gap"] = NumberOrNull(fit.mean_gap);
-  if (!fit.choices.empty()) {
-    json["choices"] = fit.choices;
+  if (std::vector<std::string> choices = ChoiceNotes(fit.benchmarks); !choices.empty()) {
+    json["choices"] = std::move(choices);
   }
   if (fit.level > 0 || fit.score_level > 0) {
     json["level"] = std::max(fit.level, fit.score_level);
@@ -56,7 +57,10 @@ Json FitJson(const ShiftFit& fit) {
     json["mean_gap_interval"] = EndsJson(fit.mean_gap_interval);
   }
   if (fit.slope_interval.has_value()) {
-    json["interval_method"] = fit.method == LineMethod::kHc3 ? "hc3" : "percentile";
+    json["interval_method"] = fit.families.empty() ? "hc3" : "cr3";
+  }
+  if (!fit.families.empty()) {
+    json["families"] = fit.families;
   }
   if (fit.corrected.has_value()) {
     json["noise_corrected"] = {{"reliability", fit.corrected->reliability},
@@ -126,8 +130,10 @@ std::string FitTitle(const ShiftFit& fit) {
       Figure(fit.r_squared, fit.r_squared_interval, 3), ", mean gap ",
       Figure(fit.mean_gap, fit.mean_gap_interval, 2),
       fit.level > 0 ? absl::StrCat(" (", ShortestDecimal(fit.level * 100), " % intervals, ",
-                                   fit.method == LineMethod::kHc3 ? "HC3 and Student's t)"
-                                                                  : "bootstrap over systems)")
+                                   fit.families.empty() ? "HC3"
+                                                        : absl::StrCat("CR3 over families by ",
+                                                                       ScreenName(fit.families)),
+                                   " and Student's t)")
                     : "",
       CorrectionText(fit),
       fit.score_level > 0 ? absl::StrCat("; scores with ", ShortestDecimal(fit.score_level * 100),
@@ -235,7 +241,7 @@ Table ShiftTable(absl::Span<const ShiftFit> fits) {
     if (!names.empty()) {
       missing.push_back(
           absl::StrCat(fits.size() > 1 ? absl::StrCat(fit.to, ": without") : "Without",
-                       " both scores: ", names.size(), ": ", absl::StrJoin(names, "; ")));
+                       " both scores: ", names.size(), ": ", FirstNames(names, "; ")));
     }
   }
   if (!all_fitted) {
@@ -246,24 +252,23 @@ Table ShiftTable(absl::Span<const ShiftFit> fits) {
   }
   table.notes.insert(table.notes.end(), missing.begin(), missing.end());
   for (const ShiftFit& fit : fits) {
-    for (const std::string& choice : fit.choices) {
-      if (std::find(table.notes.begin(), table.notes.end(), choice) == table.notes.end()) {
-        table.notes.push_back(choice);
-      }
+    for (const std::string& choice : ChoiceNotes(fit.benchmarks)) {
+      table.details.push_back(choice);
     }
   }
   return table;
 }
 
 // A table for each fit, below what the fit says.
-std::string ShiftText(const std::vector<ShiftFit>& fits) {
+std::string ShiftText(const std::vector<ShiftFit>& fits, const TextOptions& options) {
   std::string text;
   for (const ShiftFit& fit : fits) {
     Table table = ShiftTable({&fit, 1});
     table.columns[kToColumn].audience = TableColumn::Audience::kPrograms;
     table.title = table.notes.front();
     table.notes.erase(table.notes.begin());
-    absl::StrAppend(&text, text.empty() ? "" : "\n", WriteTable(table, TableFormat::kText));
+    absl::StrAppend(&text, text.empty() ? "" : "\n",
+                    WriteTable(table, TableFormat::kText, options));
   }
   return text;
 }
@@ -305,10 +310,11 @@ std::string ShiftJsonLines(const std::vector<ShiftFit>& fits) {
 
 }  // namespace
 
-std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format) {
+std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format,
+                       const TextOptions& options) {
   switch (format) {
     case TableFormat::kText:
-      return ShiftText(fits);
+      return ShiftText(fits, options);
     case TableFormat::kCsv:
       return ShiftCsv(fits);
     case TableFormat::kJson:
@@ -320,7 +326,7 @@ std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format) {
     case TableFormat::kLatex:
       break;
   }
-  return WriteTable(ShiftTable(fits), format);
+  return WriteTable(ShiftTable(fits), format, options);
 }
 
 }  // namespace concur::analysis

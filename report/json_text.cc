@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/json_text.h"
+#include "report/json_text.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>

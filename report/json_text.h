@@ -2,8 +2,8 @@
 // JSON as results are written: keys in the order given, bytes that are not UTF-8 as U+FFFD.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_JSON_TEXT_H_
-#define CONCUR_ANALYSIS_JSON_TEXT_H_
+#ifndef CONCUR_REPORT_JSON_TEXT_H_
+#define CONCUR_REPORT_JSON_TEXT_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -28,4 +28,4 @@ Json NumberOrNull(std::optional<double> value);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_JSON_TEXT_H_
+#endif  // CONCUR_REPORT_JSON_TEXT_H_

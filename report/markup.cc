@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/markup.h"
+#include "report/markup.h"
 
 #include <string>
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "analysis/text.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 

@@ -2,8 +2,8 @@
 // Text escaped for Markdown, LaTeX, and XML or HTML; control characters become U+FFFD.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_MARKUP_H_
-#define CONCUR_ANALYSIS_MARKUP_H_
+#ifndef CONCUR_REPORT_MARKUP_H_
+#define CONCUR_REPORT_MARKUP_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ std::string EscapeXml(absl::string_view text);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_MARKUP_H_
+#endif  // CONCUR_REPORT_MARKUP_H_

@@ -14,59 +14,26 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "analysis/bounds.h"
-#include "analysis/correlation.h"
-#include "analysis/difference.h"
+#include "analysis/concurrence/bounds.h"
+#include "analysis/concurrence/difference.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/concurrence/structure.h"
 #include "analysis/families.h"
-#include "analysis/intervals.h"
-#include "analysis/json_text.h"
-#include "analysis/matrix.h"
-#include "analysis/multiplicity.h"
-#include "analysis/notes.h"
-#include "analysis/structure.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
-#include "analysis/writers.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
+#include "analysis/statistics/multiplicity.h"
 #include "base/decimal.h"
+#include "report/json_text.h"
+#include "report/notes.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "report/writers.h"
 
 namespace concur::analysis {
 namespace {
 
 constexpr size_t kBlockNameMax = 24;  // it stands in every block of columns
-
-// P-values of all pairs after correction for their number, pair by pair.
-struct CorrectedPValues {
-  explicit CorrectedPValues(const ConcurrenceMatrix& matrix) {
-    for (const MatrixPair& pair : matrix.pairs) {
-      plain.push_back(pair.correlation.p_value);
-    }
-    holm = HolmAdjusted(plain);
-    bh = BenjaminiHochbergAdjusted(plain);
-  }
-
-  std::vector<double> plain;
-  std::vector<double> holm;
-  std::vector<double> bh;
-};
-
-// How many pairs are significant, before and after correction; "" where there are no p-values or
-// too few to correct.
-std::string SignificanceText(const ConcurrenceMatrix& matrix) {
-  constexpr size_t kPairsMin = 3;
-  const CorrectedPValues p(matrix);
-  const auto count = [](const std::vector<double>& values) {
-    return std::count_if(values.begin(), values.end(), [](double value) { return value < 0.05; });
-  };
-  const auto tests = std::count_if(p.plain.begin(), p.plain.end(),
-                                   [](double value) { return !std::isnan(value); });
-  if (static_cast<size_t>(tests) < kPairsMin) {
-    return "";
-  }
-  return absl::StrCat(
-      "p < .05: ", count(p.plain), " of ", tests, " pairs; ", count(p.holm),
-      " after Holm's correction, ", count(p.bh), " by Benjamini and Hochberg's",
-      matrix.families.declared() ? absl::StrCat(" (", kPValuesIgnoreFamilies, ")") : "");
-}
+constexpr size_t kPipeWidth = 80;     // where a matrix goes that is not written to a terminal
 
 std::vector<std::string> MissingNames(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {
   std::vector<std::string> names;
@@ -116,7 +83,7 @@ Table PairTable(const ConcurrenceMatrix& matrix) {
                    {"value", "value", true},
                    {"low", "low", true},
                    {"high", "high", true},
-                   ForPrograms("p_value"),
+                   {"noise_free", "noise-free", true},
                    ForPrograms("undefined"),
                    ForPrograms("missing")};
   table.columns[1].width_max = table.columns[2].width_max = kPairNameMax;
@@ -125,9 +92,19 @@ Table PairTable(const ConcurrenceMatrix& matrix) {
       table.columns.push_back(ForPrograms(key));
     }
   }
-  table.columns.push_back(ForPrograms("p_holm"));
-  table.columns.push_back(ForPrograms("p_bh"));
+  const size_t warning_at = table.columns.size();
   table.columns.push_back(ForPrograms("warning"));
+  if (matrix.with_p_values) {
+    table.columns.push_back({"p_value", "p", true, 4});
+    table.columns.push_back({"p_holm", "p (Holm)", true, 4});
+    table.columns.push_back(ForPrograms("p_bh"));
+  }
+  const bool has_noise_free =
+      std::any_of(matrix.pairs.begin(), matrix.pairs.end(),
+                  [](const MatrixPair& pair) { return pair.noise_free.has_value(); });
+  if (!has_noise_free) {
+    table.columns[7].audience = TableColumn::Audience::kPrograms;
+  }
   const CorrectedPValues p(matrix);
   for (size_t i = 0; i < matrix.pairs.size(); ++i) {
     const MatrixPair& pair = matrix.pairs[i];
@@ -137,7 +114,7 @@ Table PairTable(const ConcurrenceMatrix& matrix) {
                           WithFootnote(IntegerCell(correlation.n), pair.missing.empty() ? "" : "*"),
                           CoefficientCell(correlation.OptionalValue()), LowCell(pair.interval),
                           WithFootnote(HighCell(pair.interval), DaggerOf(pair.interval)),
-                          NumberCell(correlation.p_value),
+                          NumberCell(pair.noise_free),
                           TextCell(std::string(UndefinedReason(correlation.undefined))),
                           TextCell(absl::StrJoin(MissingNames(matrix, pair), "; "))});
     TableRow& row = table.rows.back();
@@ -146,10 +123,13 @@ Table PairTable(const ConcurrenceMatrix& matrix) {
       row.push_back(NumberCell(pair.bounds->high));
       row.push_back(YesNoCell(pair.bounds->exact));
     }
-    row.resize(table.columns.size() - 3);
-    row.push_back(NumberCell(p.holm[i]));
-    row.push_back(NumberCell(p.bh[i]));
+    row.resize(warning_at);
     row.push_back(TextCell(pair.warning));
+    if (matrix.with_p_values) {
+      row.push_back(PValueCell(correlation.p_value));
+      row.push_back(PValueCell(p.holm[i]));
+      row.push_back(NumberCell(p.bh[i]));
+    }
   }
   return table;
 }
@@ -324,10 +304,15 @@ Json PairJson(const ConcurrenceMatrix& matrix, const CorrectedPValues& p, size_t
   json["n"] = correlation.n;
   json["value"] = NumberOrNull(correlation.OptionalValue());
   AddEnds(pair.interval, json);
-  const auto p_or_null = [](double value) { return std::isnan(value) ? Json() : Json(value); };
-  json["p_value"] = p_or_null(correlation.p_value);
-  json["p_holm"] = p_or_null(p.holm[index]);
-  json["p_bh"] = p_or_null(p.bh[index]);
+  if (pair.noise_free.has_value()) {
+    json["noise_free"] = *pair.noise_free;
+  }
+  if (matrix.with_p_values) {
+    const auto p_or_null = [](double value) { return std::isnan(value) ? Json() : Json(value); };
+    json["p_value"] = p_or_null(correlation.p_value);
+    json["p_holm"] = p_or_null(p.holm[index]);
+    json["p_bh"] = p_or_null(p.bh[index]);
+  }
   if (!correlation.defined()) {
     json["undefined"] = std::string(UndefinedReason(correlation.undefined));
   }
@@ -354,29 +339,28 @@ size_t WidestLine(const std::string& text) {
   return width;
 }
 
-// A grid always. Where a terminal has no room for intervals they are left out, or follow as a list
-// of pairs; a grid that is still too wide comes in blocks of columns.
+// A grid always. Where there is no room for intervals they are left out, or follow as a list of
+// pairs; a grid that is still too wide comes in blocks of columns.
 std::string MatrixText(const ConcurrenceMatrix& matrix, const MatrixTextOptions& options) {
-  const size_t width = options.text.width;
+  TextOptions text = options.text;
   Table table = TriangleTable(matrix, TableFormat::kText, /*with_intervals=*/true);
-  const bool is_cut =
-      width > 0 && matrix.level > 0 && WidestLine(WriteTable(table, TableFormat::kText)) > width;
-  if (is_cut) {
+  const size_t needed = WidestLine(WriteTable(table, TableFormat::kText));
+  const bool is_wide = needed > (text.width > 0 ? text.width : kPipeWidth);
+  const bool is_cut = is_wide && matrix.level > 0;
+  if (is_wide) {
     table = TriangleTable(matrix, TableFormat::kText, /*with_intervals=*/false);
+    text.width = text.width > 0 ? text.width : kPipeWidth;
   }
   table.title = MatrixTitle(matrix);
   table.notes = MatrixNotes(matrix);
-  if (std::string significance = SignificanceText(matrix); !significance.empty()) {
-    table.notes.push_back(std::move(significance));
-  }
+  table.details = MatrixDetails(matrix);
   std::string pairs;
   if (is_cut && options.list_intervals) {
     pairs = absl::StrCat("\n", WriteTable(PairTable(matrix), TableFormat::kText, options.text));
   } else if (is_cut) {
-    table.notes.push_back(
-        "Intervals are left out, for they do not fit: --interval lists them below.");
+    table.notes.push_back("--intervals lists the intervals, for which there is no room.");
   }
-  return absl::StrCat(WriteTable(table, TableFormat::kText, options.text), pairs,
+  return absl::StrCat(WriteTable(table, TableFormat::kText, text), pairs,
                       InfluenceText(matrix, options.text), SwapText(matrix),
                       BoundsText(matrix, options.text), DifferenceText(matrix));
 }
@@ -414,8 +398,8 @@ std::string MatrixJson(const ConcurrenceMatrix& matrix) {
                         {"intraclass_correlation", matrix.families.intraclass},
                         {"effective_approaches", matrix.families.approaches}};
   }
-  if (!matrix.warnings.empty()) {
-    json["warnings"] = matrix.warnings;
+  if (std::vector<std::string> warnings = MatrixWarnings(matrix); !warnings.empty()) {
+    json["warnings"] = std::move(warnings);
   }
   json["pairs"] = Json::array();
   const CorrectedPValues p(matrix);
@@ -470,7 +454,8 @@ std::string WriteMatrix(const ConcurrenceMatrix& matrix, TableFormat format,
   Table table = TriangleTable(matrix, format, /*with_intervals=*/true);
   table.title = MatrixTitle(matrix);
   table.notes = MatrixNotes(matrix);
-  return WriteTable(table, format);
+  table.details = MatrixDetails(matrix);
+  return WriteTable(table, format, options.text);
 }
 
 }  // namespace concur::analysis

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/notes.h"
+#include "report/notes.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/correlation.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/concurrence/structure.h"
 #include "analysis/families.h"
-#include "analysis/matrix.h"
 #include "analysis/score_table.h"
-#include "analysis/structure.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
+#include "analysis/statistics/multiplicity.h"
 #include "base/decimal.h"
 #include "base/suggest.h"
+#include "report/table.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -104,26 +109,38 @@ void AddFamilyNotes(const ConcurrenceMatrix& matrix, std::vector<std::string>& n
         Fixed(families.approaches, 1), " unrelated ones (intraclass correlation ",
         Fixed(families.intraclass, 2), ")"));
   }
-  for (const std::string& warning : matrix.warnings) {
+  for (const std::string& warning : MatrixWarnings(matrix)) {
     notes.push_back(absl::StrCat("warning: ", warning));
   }
 }
 
-void AddFlags(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
-  for (const BenchmarkFlag& flag : matrix.flags) {
-    const std::string where =
-        flag.kind == BenchmarkFlag::Kind::kCeiling ? "within 1 % of a perfect score"
-        : flag.kind == BenchmarkFlag::Kind::kFloor
-            ? absl::StrCat("within 1 % of ",
-                           flag.end == 0 ? "zero" : "the worst score, " + ShortestDecimal(flag.end))
-            : "with the same score";
-    notes.push_back(absl::StrCat(ScreenName(matrix.benchmarks[flag.benchmark]), ": ",
-                                 BenchmarkFlagName(flag.kind), ": ", flag.approaches, " of ",
-                                 matrix.approaches.size(), " approaches ", where));
+// How many pairs are significant, before and after correction; "" where there are no p-values or
+// too few to correct.
+std::string SignificanceText(const ConcurrenceMatrix& matrix) {
+  constexpr size_t kPairsMin = 3;
+  const CorrectedPValues p(matrix);
+  const auto count = [](const std::vector<double>& values) {
+    return std::count_if(values.begin(), values.end(), [](double value) { return value < 0.05; });
+  };
+  const auto tests = std::count_if(p.plain.begin(), p.plain.end(),
+                                   [](double value) { return !std::isnan(value); });
+  if (static_cast<size_t>(tests) < kPairsMin) {
+    return "";
   }
+  return absl::StrCat("p < .05: ", count(p.plain), " of ", tests, " pairs; ", count(p.holm),
+                      " after Holm's correction, ", count(p.bh), " by Benjamini and Hochberg's",
+                      matrix.families.declared() ? " (p-values permute families)." : ".");
 }
 
 }  // namespace
+
+CorrectedPValues::CorrectedPValues(const ConcurrenceMatrix& matrix) {
+  for (const MatrixPair& pair : matrix.pairs) {
+    plain.push_back(pair.correlation.p_value);
+  }
+  holm = HolmAdjusted(plain);
+  bh = BenjaminiHochbergAdjusted(plain);
+}
 
 std::string LessIsBetter(const std::vector<std::string>& benchmarks) {
   std::vector<std::string> names;
@@ -134,10 +151,41 @@ std::string LessIsBetter(const std::vector<std::string>& benchmarks) {
   return absl::StrCat("Less is better on ", absl::StrJoin(names, ", "));
 }
 
-std::string CountedOtherWay(const std::vector<std::string>& benchmarks) {
-  return absl::StrCat(LessIsBetter(benchmarks),
-                      ": counted the other way round, so that a positive value means agreement on "
-                      "what is better");
+namespace {
+
+std::vector<AxisEntry> EntriesOf(const ConcurrenceMatrix& matrix) {
+  std::vector<AxisEntry> benchmarks;
+  for (size_t i = 0; i < matrix.choices.size(); ++i) {
+    benchmarks.push_back({matrix.benchmarks[i], {}, {}, matrix.choices[i]});
+  }
+  return benchmarks;
+}
+
+}  // namespace
+
+std::vector<std::string> ChoiceWarning(const std::vector<AxisEntry>& benchmarks) {
+  constexpr double kSmall = 0.005;  // shown as 0.00
+  std::vector<std::string> names;
+  size_t chosen = 0;
+  bool matters = false;
+  for (const AxisEntry& benchmark : benchmarks) {
+    const SettingChoice& choice = benchmark.choice;
+    chosen += choice.on.empty() ? 0 : 1;
+    if (choice.on == "test") {
+      names.push_back(ScreenName(benchmark.name));
+      matters = matters || std::abs(choice.optimism.value_or(1)) >= kSmall;
+    }
+  }
+  if (!matters) {
+    return {};
+  }
+  const std::string of =
+      names.size() == chosen ? "" : absl::StrCat(" of ", FirstNames(names, ", "));
+  return {absl::StrCat("Settings", of, " were chosen on the test sets: scores are too high.")};
+}
+
+std::vector<std::string> ChoiceWarning(const ConcurrenceMatrix& matrix) {
+  return ChoiceWarning(EntriesOf(matrix));
 }
 
 std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
@@ -183,16 +231,13 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
 }
 
 std::vector<std::string> ChoiceNotes(const ConcurrenceMatrix& matrix) {
-  std::vector<AxisEntry> benchmarks;
-  for (size_t i = 0; i < matrix.choices.size(); ++i) {
-    benchmarks.push_back({matrix.benchmarks[i], {}, {}, matrix.choices[i]});
-  }
-  return ChoiceNotes(benchmarks);
+  return ChoiceNotes(EntriesOf(matrix));
 }
 
-std::vector<std::string> ChoiceNotes(const ScoreTable& before, const ScoreTable& after) {
-  std::vector<std::string> notes = ChoiceNotes(before.benchmarks());
-  std::vector<std::string> others = ChoiceNotes(after.benchmarks());
+std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& before,
+                                     const std::vector<AxisEntry>& after) {
+  std::vector<std::string> notes = ChoiceNotes(before);
+  std::vector<std::string> others = ChoiceNotes(after);
   if (notes == others) {
     return notes;
   }
@@ -205,13 +250,16 @@ std::vector<std::string> ChoiceNotes(const ScoreTable& before, const ScoreTable&
   return notes;
 }
 
-std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
+std::string CoefficientTitle(const ConcurrenceMatrix& matrix) {
   constexpr std::array<const char*, 5> kNames = {"Kendall's tau-b", "Pearson's r", "Spearman's rho",
                                                  "weighted Kendall's tau", "Overlap of the top "};
-  std::string title = absl::StrCat(
-      kNames[static_cast<size_t>(matrix.coefficient)],
-      matrix.coefficient == Coefficient::kTopK ? absl::StrCat(matrix.top) : "", " over ",
-      matrix.approaches.size(), " approaches, ", matrix.benchmarks.size(), " benchmarks");
+  return absl::StrCat(kNames[static_cast<size_t>(matrix.coefficient)],
+                      matrix.coefficient == Coefficient::kTopK ? absl::StrCat(matrix.top) : "");
+}
+
+std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
+  std::string title = absl::StrCat(CoefficientTitle(matrix), " over ", matrix.approaches.size(),
+                                   " approaches, ", matrix.benchmarks.size(), " benchmarks");
   if (matrix.level > 0) {
     absl::StrAppend(&title, "; ", ShortestDecimal(matrix.level * 100),
                     " % intervals: ", matrix.interval_method);
@@ -227,16 +275,147 @@ std::string PairText(const MatrixPair& pair, bool with_interval) {
   return absl::StrCat(text, DaggerOf(pair.interval), pair.missing.empty() ? "" : "*");
 }
 
+std::string RelativesText(const Relatives& relatives) {
+  const std::string many = absl::StrCat(relatives.related, " of ", relatives.approaches);
+  return relatives.sign == Relatives::Sign::kTag
+             ? absl::StrCat(many, " approaches share the tag ", ScreenName(relatives.tag),
+                            " with another one")
+             : absl::StrCat(many, " approaches have names that start like another one's (",
+                            ScreenName(relatives.first), ", ", ScreenName(relatives.second),
+                            ", …)");
+}
+
+std::vector<std::string> MatrixWarnings(const ConcurrenceMatrix& matrix) {
+  std::vector<std::string> warnings = matrix.warnings;
+  if (matrix.relatives.has_value()) {
+    warnings.push_back(
+        absl::StrCat(RelativesText(*matrix.relatives),
+                     ": with relatives intervals are too short; declare them with --families TAG"));
+  }
+  return warnings;
+}
+
+std::string FewApproachesNote() {
+  return absl::StrCat("Fewer than ", kIntervalApproachesMin,
+                      " approaches: intervals may be too short.");
+}
+
+std::string FamiliesSentence(const ConcurrenceMatrix& matrix) {
+  return matrix.families.declared()
+             ? absl::StrCat(matrix.approaches.size(), " approaches in ",
+                            matrix.families.members.size(), " families tell about as much as ",
+                            Fixed(matrix.families.approaches, 1), " unrelated ones.")
+             : "";
+}
+
+std::string NoiseSentence(const ConcurrenceMatrix& matrix) {
+  std::vector<double> lowered;
+  double free = 0;
+  for (const MatrixPair& pair : matrix.pairs) {
+    if (pair.noise_free.has_value()) {
+      free = *pair.noise_free;
+      lowered.push_back(free - pair.correlation.value);
+    }
+  }
+  if (lowered.empty()) {
+    return "";
+  }
+  if (matrix.pairs.size() == 1) {
+    return absl::StrCat("Without noise of seeds: ", Fixed(free, kNoteDecimals), ".");
+  }
+  std::sort(lowered.begin(), lowered.end());
+  return absl::StrCat(
+      "Without noise of seeds, pairs are higher by ",
+      Fixed((lowered[(lowered.size() - 1) / 2] + lowered[lowered.size() / 2]) / 2, kNoteDecimals),
+      " (median), at most ", Fixed(lowered.back(), kNoteDecimals), ".");
+}
+
+std::vector<std::string> FlagSentences(const std::vector<BenchmarkFlag>& flags,
+                                       const std::vector<std::string>& benchmarks,
+                                       size_t approaches) {
+  std::map<std::string, std::vector<std::string>> kinds;
+  for (const BenchmarkFlag& flag : flags) {
+    const std::string where =
+        flag.kind == BenchmarkFlag::Kind::kCeiling ? "Ceiling (within 1 % of a perfect score): "
+        : flag.kind == BenchmarkFlag::Kind::kFloor
+            ? absl::StrCat("Floor (within 1 % of ",
+                           flag.end == 0 ? "zero" : "the worst score, " + ShortestDecimal(flag.end),
+                           "): ")
+            : "Constant (the same score): ";
+    kinds[where].push_back(absl::StrCat(ScreenName(benchmarks[flag.benchmark]), " (",
+                                        flag.approaches, " of ", approaches, ")"));
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [where, names] : kinds) {
+    sentences.push_back(absl::StrCat(where, FirstNames(names), "."));
+  }
+  return sentences;
+}
+
 std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
+  const auto any = [&](auto condition) {
+    return std::any_of(matrix.pairs.begin(), matrix.pairs.end(), condition);
+  };
+  std::vector<std::string> notes;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) {
+      notes.push_back(std::move(sentence));
+    }
+  };
+  add(FamiliesSentence(matrix));
+  add(NoiseSentence(matrix));
+  if (!matrix.left_out.empty()) {
+    notes.push_back(absl::StrCat(matrix.left_out.size(), " approaches lack a score: left out."));
+  }
+  if (!matrix.missing.empty()) {
+    notes.push_back(absl::StrCat("* over fewer approaches: ", matrix.missing.size(), " of ",
+                                 matrix.approaches.size() * matrix.benchmarks.size(),
+                                 " scores are missing."));
+  }
+  if (!matrix.partial.empty()) {
+    notes.push_back(absl::StrCat(matrix.partial.size(),
+                                 " scores lack seeds or settings (--notes lists them)."));
+  }
+  for (std::string& sentence :
+       FlagSentences(matrix.flags, matrix.benchmarks, matrix.approaches.size())) {
+    notes.push_back(std::move(sentence));
+  }
+  add(SignificanceText(matrix));
+  std::vector<std::string> intervals;
+  if (any([](const MatrixPair& pair) { return !DaggerOf(pair.interval).empty(); })) {
+    intervals.emplace_back(kAllReplicatesAgree);
+  }
+  if (matrix.level > 0 &&
+      any([](const MatrixPair& pair) { return pair.correlation.n < kIntervalApproachesMin; })) {
+    intervals.push_back(FewApproachesNote());
+  }
+  if (!intervals.empty()) {
+    notes.push_back(absl::StrJoin(intervals, " "));
+  }
+  std::set<std::string> reasons;
+  for (const MatrixPair& pair : matrix.pairs) {
+    if (!pair.correlation.defined()) {
+      reasons.insert(std::string(UndefinedReason(pair.correlation.undefined)));
+    }
+  }
+  if (!reasons.empty()) {
+    notes.push_back(absl::StrCat("undef: ", absl::StrJoin(reasons, ", or "), "."));
+  }
+  for (const std::string& warning : matrix.warnings) {
+    notes.push_back(absl::StrCat("Warning: ", warning, "."));
+  }
+  if (!matrix.minimized.empty()) {
+    notes.push_back(absl::StrCat(LessIsBetter(matrix.minimized), "; counted as better."));
+  }
+  return notes;
+}
+
+std::vector<std::string> MatrixDetails(const ConcurrenceMatrix& matrix) {
   std::vector<std::string> notes;
   AddMissing(matrix, notes);
   AddUndefined(matrix, notes);
   AddWarnings(matrix, notes);
   AddFamilyNotes(matrix, notes);
-  AddFlags(matrix, notes);
-  if (!matrix.minimized.empty()) {
-    notes.push_back(CountedOtherWay(matrix.minimized));
-  }
   for (std::string& sentence : ChoiceNotes(matrix)) {
     notes.push_back(std::move(sentence));
   }
@@ -301,7 +480,7 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
   for (const std::string& sentence : BeyondScale(table)) {
     notes.push_back(absl::StrCat("Warning: ", sentence, "."));
   }
-  for (std::string& sentence : ChoiceNotes(table.benchmarks())) {
+  for (std::string& sentence : ChoiceWarning(table.benchmarks())) {
     notes.push_back(std::move(sentence));
   }
   if (has_deviations) {

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "analysis/json_text.h"
-#include "analysis/notes.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
 #include "base/decimal.h"
+#include "report/json_text.h"
+#include "report/notes.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::analysis {
 namespace {
@@ -150,6 +150,7 @@ Table ScoresTable(const ScoreTable& table, bool people_see_tags) {
     result.rows.push_back(std::move(row));
   }
   result.notes = ScoreNotes(table);
+  result.details = ChoiceNotes(table.benchmarks());
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,17 +3,17 @@
 //
 // Thread-safe (stateless, deterministic). The server lists scores and the client makes the table
 // (docs/design/008-one-path-to-a-score-table.md).
-#ifndef CONCUR_SCORES_SWEEP_TABLE_H_
-#define CONCUR_SCORES_SWEEP_TABLE_H_
+#ifndef CONCUR_REPORT_SWEEP_TABLE_H_
+#define CONCUR_REPORT_SWEEP_TABLE_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/comparison/selection.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
 #include "core/job_score.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -40,4 +40,4 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
 
 }  // namespace concur
 
-#endif  // CONCUR_SCORES_SWEEP_TABLE_H_
+#endif  // CONCUR_REPORT_SWEEP_TABLE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/table.h"
+#include "report/table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "analysis/csv.h"
-#include "analysis/intervals.h"
-#include "analysis/json_text.h"
-#include "analysis/markup.h"
-#include "analysis/text.h"
+#include "analysis/statistics/intervals.h"
+#include "base/csv.h"
 #include "base/decimal.h"
+#include "report/json_text.h"
+#include "report/markup.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -59,11 +59,22 @@ Json RowJson(const Table& table, const TableRow& row) {
   return json;
 }
 
+// The notes and the details, each sentence once.
+std::vector<std::string> AllNotes(const Table& table) {
+  std::vector<std::string> notes = table.notes;
+  for (const std::string& detail : table.details) {
+    if (std::find(notes.begin(), notes.end(), detail) == notes.end()) {
+      notes.push_back(detail);
+    }
+  }
+  return notes;
+}
+
 std::string WriteJson(const Table& table) {
   Json json;
   json["title"] = table.title;
   json["rows"] = RowsJson(table);
-  json["notes"] = table.notes;
+  json["notes"] = AllNotes(table);
   return JsonLine(json);
 }
 
@@ -288,6 +299,12 @@ TableColumn ForPeople(std::string head, bool is_right) {
 }
 
 std::string WriteTable(const Table& table, TableFormat format, const TextOptions& options) {
+  if (options.details && !table.details.empty()) {
+    Table whole = table;
+    whole.notes = AllNotes(table);
+    whole.details.clear();
+    return WriteTable(whole, format, options);
+  }
   switch (format) {
     case TableFormat::kText:
       return WriteTextTable(table, options);

@@ -5,8 +5,8 @@
 // Values; the writers are stateless and thread-safe. People get figures with a fixed number of
 // decimals, programs the shortest form that reads back exactly, and null (JSON) or nothing (CSV)
 // where there is no value. Names are escaped for their format; control characters become U+FFFD.
-#ifndef CONCUR_ANALYSIS_TABLE_H_
-#define CONCUR_ANALYSIS_TABLE_H_
+#ifndef CONCUR_REPORT_TABLE_H_
+#define CONCUR_REPORT_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -81,6 +81,7 @@ struct Table {
   std::vector<TableRow> rows;      // each as long as `columns`
   size_t key_columns = 1;          // every block of columns begins with these, of what people see
   std::vector<std::string> notes;  // sentences below the table; a leading blank: part of the last
+  std::vector<std::string> details = {};  // further ones, that no conclusion hangs on
 };
 
 // JSON is {"title","rows":[{KEY: value}],"notes":[…]}. CSV, JSON lines and kJsonList (a list, two
@@ -93,6 +94,7 @@ enum class TableFormat { kText, kCsv, kJson, kJsonList, kJsonLines, kMarkdown, k
 struct TextOptions {
   size_t width = 0;  // 0: no terminal, any width
   bool color = false;
+  bool details = false;  // in every form for people; JSON always has them
 };
 std::string WriteTable(const Table& table, TableFormat format, const TextOptions& options = {});
 
@@ -128,4 +130,4 @@ std::string HtmlParagraph(const std::string& text, const std::string& style = ""
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_TABLE_H_
+#endif  // CONCUR_REPORT_TABLE_H_

@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
 #include "base/decimal.h"
+#include "report/table.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/text.h"
+#include "report/text.h"
 
 #include <cstddef>
 #include <optional>
@@ -8,34 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
+#include "base/utf8.h"
 
 namespace concur::analysis {
 namespace {
-
-// Reads the code point at `at` and moves `at` past it. U+FFFD for bytes that are not UTF-8.
-char32_t NextCodePoint(absl::string_view text, size_t& at) {
-  const auto lead = static_cast<unsigned char>(text[at++]);
-  if (lead < 0x80) {
-    return lead;
-  }
-  const size_t continuation = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
-  if (continuation == 0 || at + continuation > text.size()) {
-    return 0xFFFD;
-  }
-  char32_t code = lead & (0x3FU >> continuation);
-  for (size_t i = 0; i < continuation; ++i) {
-    const auto next = static_cast<unsigned char>(text[at + i]);
-    if ((next & 0xC0U) != 0x80U) {
-      return 0xFFFD;  // the lead byte alone: the byte after it may start another character
-    }
-    code = (code << 6) | (next & 0x3FU);
-  }
-  at += continuation;
-  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  return code < kLeast[continuation] || code > 0x10FFFF || surrogate ? 0xFFFD : code;
-}
 
 // Only the Unicode blocks that occur in names.
 size_t WidthOf(char32_t code) {

@@ -3,15 +3,15 @@
 // figures with a fixed number of decimals.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_TEXT_H_
-#define CONCUR_ANALYSIS_TEXT_H_
+#ifndef CONCUR_REPORT_TEXT_H_
+#define CONCUR_REPORT_TEXT_H_
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -40,4 +40,4 @@ std::string IntervalText(const Interval& interval, int decimals);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_TEXT_H_
+#endif  // CONCUR_REPORT_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uncertainty in words and as a table: the second half of uncertainty.h.
+// Uncertainty in words and as a table: one part of writers.h.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,12 +9,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/csv.h"
-#include "analysis/notes.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
-#include "analysis/uncertainty.h"
+#include "analysis/concurrence/uncertainty.h"
+#include "analysis/statistics/intervals.h"
 #include "base/decimal.h"
+#include "base/suggest.h"
+#include "report/notes.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "report/writers.h"
 
 namespace concur::analysis {
 namespace {
@@ -30,9 +32,9 @@ void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
   for (size_t b = 0; b < uncertainty.benchmarks.size(); ++b) {
     const ExampleClusters& clusters = uncertainty.clusters[b];
     if (!clusters.of.empty()) {
-      table.notes.push_back(absl::StrCat(uncertainty.benchmarks[b], ": ", clusters.of.size(),
-                                         " questions are drawn in ", clusters.count, " ",
-                                         ExampleUnitName(clusters.unit), "s."));
+      table.details.push_back(absl::StrCat(uncertainty.benchmarks[b], ": ", clusters.of.size(),
+                                           " questions are drawn in ", clusters.count, " ",
+                                           ExampleUnitName(clusters.unit), "s."));
     }
     if (uncertainty.reliabilities[b].has_value()) {
       reliabilities.push_back(
@@ -40,7 +42,7 @@ void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
     }
   }
   if (!reliabilities.empty()) {
-    table.notes.push_back(
+    table.details.push_back(
         absl::StrCat("Reliability (share of the variance of scores that is not "
                      "noise of seeds and examples): ",
                      absl::StrJoin(reliabilities, ", "), "."));
@@ -54,9 +56,9 @@ void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
     }
   }
   if (alone > 0) {
-    table.notes.push_back(absl::StrCat("Questions drawn alone would cause ",
-                                       Fixed(100 * alone / drawn, 0),
-                                       " % of the variance that examples have here."));
+    table.details.push_back(absl::StrCat("Questions drawn alone would cause ",
+                                         Fixed(100 * alone / drawn, 0),
+                                         " % of the variance that examples have here."));
   }
 }
 
@@ -117,14 +119,14 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
   table.columns = {{"a", "a"},
                    {"b", "b"},
                    {"n", "n", true},
-                   {"value", "value", true},
-                   ForPeople("interval", true),
-                   ForPrograms("low"),
-                   ForPrograms("high"),
                    {"noise_free", "noise-free", true},
                    ForPeople("its interval", true),
                    ForPrograms("noise_free_low"),
                    ForPrograms("noise_free_high"),
+                   {"value", "observed", true},
+                   ForPeople("interval", true),
+                   ForPrograms("low"),
+                   ForPrograms("high"),
                    {"standard_deviation", "sd", true, 3},
                    {"approaches_share", "approaches %", true, 0},
                    {"examples_share", "examples %", true, 0},
@@ -135,6 +137,7 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
                    ForPrograms("in_words"),
                    ForPrograms("warning")};
   table.columns[0].width_max = table.columns[1].width_max = kPairNameMax;
+  std::set<std::string> notes;
   std::set<std::string> warnings;
   for (const PairUncertainty& pair : uncertainty.pairs) {
     const bool defined = pair.value.has_value();
@@ -149,11 +152,6 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
         {TextCell(uncertainty.benchmarks[pair.a]),
          TextCell(uncertainty.benchmarks[pair.b]),
          IntegerCell(pair.n),
-         NumberCell(pair.value),
-         WithFootnote(TextCell(pair.interval.has_value() ? IntervalText(*pair.interval, 2) : "—"),
-                      DaggerOf(pair.interval)),
-         LowCell(pair.interval),
-         HighCell(pair.interval),
          NumberCell(pair.noise_free),
          WithFootnote(TextCell(pair.noise_free_interval.has_value()
                                    ? IntervalText(*pair.noise_free_interval, 2)
@@ -161,6 +159,11 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
                       DaggerOf(pair.noise_free_interval)),
          LowCell(pair.noise_free_interval),
          HighCell(pair.noise_free_interval),
+         NumberCell(pair.value),
+         WithFootnote(TextCell(pair.interval.has_value() ? IntervalText(*pair.interval, 2) : "—"),
+                      DaggerOf(pair.interval)),
+         LowCell(pair.interval),
+         HighCell(pair.interval),
          deviation(pair.total),
          share(pair.approaches),
          pair.examples.has_value() ? share(*pair.examples) : TableCell(),
@@ -170,38 +173,32 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
          defined ? NumberCell(pair.shift_by_noise) : TableCell(),
          TextCell(words),
          TextCell(pair.warning)});
-    table.notes.push_back(absl::StrCat(uncertainty.benchmarks[pair.a], " – ",
-                                       uncertainty.benchmarks[pair.b], ": ", words, "."));
-    // The warning of an interval without width says so itself, and has the mark.
-    if (DaggerOf(pair.interval).empty() && !DaggerOf(pair.noise_free_interval).empty()) {
-      warnings.insert("† all replicates agree: resampling cannot show the uncertainty.");
+    table.details.push_back(absl::StrCat(uncertainty.benchmarks[pair.a], " – ",
+                                         uncertainty.benchmarks[pair.b], ": ", words, "."));
+    if (!DaggerOf(pair.interval).empty() || !DaggerOf(pair.noise_free_interval).empty()) {
+      notes.insert(kAllReplicatesAgree);
+    }
+    if (pair.n < kIntervalApproachesMin) {
+      notes.insert(FewApproachesNote());
     }
     if (!pair.warning.empty()) {
-      const std::string dagger = DaggerOf(pair.interval);
-      warnings.insert(
-          absl::StrCat(dagger, dagger.empty() ? "" : " ", "intervals: ", pair.warning, "."));
+      warnings.insert(absl::StrCat("Intervals: ", pair.warning, "."));
     }
   }
   AddBenchmarkNotes(uncertainty, table);
-  constexpr size_t kSentencesMax = 40;
-  if (table.notes.size() > kSentencesMax) {
-    const size_t more = table.notes.size() - kSentencesMax;
-    table.notes.resize(kSentencesMax);
-    table.notes.push_back(
-        absl::StrCat("and ", more, " pairs more; -o json or csv has every sentence."));
-  }
-  for (const std::string& warning : warnings) {
-    table.notes.push_back(warning);
-  }
-  table.notes.emplace_back(
+  table.notes =
+      FlagSentences(uncertainty.flags, uncertainty.benchmarks, uncertainty.approaches.size());
+  table.notes.insert(table.notes.end(), notes.begin(), notes.end());
+  table.details.insert(table.details.end(), warnings.begin(), warnings.end());
+  table.details.emplace_back(
       "Approaches are drawn as unrelated: relatives among them make intervals too short, and "
       "concur matrix --families TAG draws families.");
   if (!uncertainty.minimized.empty()) {
-    table.notes.push_back(CountedOtherWay(uncertainty.minimized) + ".");
+    table.notes.push_back(LessIsBetter(uncertainty.minimized) + "; counted as better.");
   }
   if (!uncertainty.left_out.empty()) {
-    table.notes.push_back(absl::StrCat(
-        "Without per-example scores: ", absl::StrJoin(uncertainty.left_out, "; "), "."));
+    table.notes.push_back(
+        absl::StrCat("Without per-example scores: ", FirstNames(uncertainty.left_out, "; "), "."));
   }
   return table;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 #include "store/row_rules.h"
 
 namespace concur {

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 
 namespace concur {
@@ -25,24 +26,6 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr int64_t kIntMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kIntMax = std::numeric_limits<int64_t>::max();
-
-void AppendJsonString(absl::string_view text, std::string& json) {
-  constexpr char kHex[] = "0123456789abcdef";
-  json += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      json += '\\';
-      json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      json += "\\u00";
-      json += kHex[static_cast<unsigned char>(c) >> 4];
-      json += kHex[c & 15];
-    } else {
-      json += c;
-    }
-  }
-  json += '"';
-}
 
 // Limits are those of JSON, which has no infinity: 1e999 reads back as one everywhere.
 void AppendJsonNumber(double value, std::string& json) {
@@ -122,10 +105,16 @@ class MetricsParser {
       rest_.remove_prefix(2);
       return true;
     }
+    if (const size_t named = absl::string_view("ntr").find(escaped);
+        named != absl::string_view::npos) {
+      text += "\n\t\r"[named];
+      rest_.remove_prefix(2);
+      return true;
+    }
     unsigned code = 0;
     if (escaped != 'u' || rest_.size() < 6 ||
         std::from_chars(rest_.data() + 2, rest_.data() + 6, code, 16).ptr != rest_.data() + 6 ||
-        code >= 0x20) {
+        (code >= 0x20 && code != 0x7F)) {
       return false;
     }
     text += static_cast<char>(code);

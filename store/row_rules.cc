@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 #include "store/row_codec.h"
 
 namespace concur {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 
 namespace concur {
@@ -177,6 +178,7 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
                                                                      Mode mode,
                                                                      const std::string& vfs) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  std::string file = path;
   switch (mode) {
     case Mode::kCreate:
       flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -187,10 +189,16 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
     case Mode::kReadOnly:
       flags |= SQLITE_OPEN_READONLY;
       break;
+    case Mode::kImmutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+      file = absl::StrCat(
+          "file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}),
+          "?immutable=1");
+      break;
   }
   sqlite3* handle = nullptr;
   const int code =
-      sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
+      sqlite3_open_v2(file.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
   // On failure, too, there is a handle: it tells the reason and must be closed.
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, handle));
   if (code != SQLITE_OK) {

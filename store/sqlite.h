@@ -72,6 +72,7 @@ class SqliteDatabase {
     kCreate,     // reads and writes; makes the file when there is none
     kReadWrite,  // the file must exist
     kReadOnly,   // never writes to the database file
+    kImmutable,  // nobody writes to it, and it has no log
   };
   // NotFound when the file is missing (but for kCreate). Waits up to ten seconds for locks.
   // `vfs` names SQLite's way to files; "" is its usual one.

@@ -67,10 +67,31 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
+// For reading, also where nothing can be written (a snapshot, a read-only disk). Elsewhere not
+// opened read-only: a log that a killed process left must be readable. Nothing is changed.
+absl::StatusOr<std::unique_ptr<SqliteDatabase>> OpenToRead(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (faccessat(AT_FDCWD, parent.empty() ? "." : parent.c_str(), W_OK, AT_EACCESS) == 0 ||
+      errno == ENOENT) {
+    return SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite);
+  }
+  std::error_code no_log;
+  if (const uintmax_t bytes = std::filesystem::file_size(path + "-wal", no_log);
+      no_log || bytes == 0) {
+    return SqliteDatabase::Open(path, SqliteDatabase::Mode::kImmutable);
+  }
+  if (Exists(path + "-shm")) {
+    return SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadOnly);
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      path,
+      "-wal: holds commits that can only be read where this directory can be written to; "
+      "copy the directory to such a place"));
+}
+
 // Writes a copy of `path` to the new file `to`, complete and synced, but does not look into it.
 absl::Status CopyDatabase(const std::string& path, const std::string& to) {
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
-                          SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
   CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
   CONCUR_ASSIGN_OR_RETURN(SqliteStatement * copy, database->Prepare("VACUUM INTO ?1"));
   copy->BindText(1, to);
@@ -83,8 +104,7 @@ absl::StatusOr<std::optional<CommitMark::Mark>> MarkOf(const std::string& path) 
   if (!Exists(path + ".mark")) {
     return std::optional<CommitMark::Mark>();
   }
-  CONCUR_ASSIGN_OR_RETURN(const CommitMark mark, CommitMark::Open(path, ""));
-  return mark.Read();
+  return CommitMark::ReadOf(path);
 }
 
 // DataLoss with the first finding, if there is any.
@@ -96,9 +116,7 @@ absl::Status RequireSound(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) {
-  // Not opened read-only: a log that a killed process left must be readable. Nothing is changed.
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
-                          SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
   // Read first: a coordinator that runs may commit more before its rows are read, but not less.
   CONCUR_ASSIGN_OR_RETURN(const std::optional<CommitMark::Mark> mark, MarkOf(path));
   std::vector<std::string> findings;
@@ -154,8 +172,7 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
 }
 
 absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path) {
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
-                          SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
   CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
   CONCUR_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON; BEGIN"));
   DatabaseContents contents;

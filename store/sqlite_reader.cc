@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 #include "store/row_codec.h"
 #include "store/row_rules.h"
 
@@ -63,7 +63,7 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
       database,
       "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, forecast, "
-      "checksum FROM sweep ORDER BY number",
+      "priority, checksum FROM sweep ORDER BY number",
       [&](RowReader& reader) {
         SweepRow& row = snapshot.sweeps.emplace_back();
         const int64_t number = reader.Int();
@@ -79,6 +79,9 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
         }
         if (const std::optional<int64_t> forecast = reader.OptionalInt()) {
           row.forecast = DurationOfInt(*forecast);
+        }
+        if (const std::optional<int64_t> priority = reader.OptionalInt()) {
+          row.priority = static_cast<int32_t>(*priority);
         }
         return reader.Finish()
                    ? absl::OkStatus()

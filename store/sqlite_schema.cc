@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 
 namespace concur {
@@ -16,7 +17,10 @@ namespace {
 //
 // Every row carries a checksum of its values (store/row_codec.h), and `counter` how many rows there
 // must be: SQLite itself would not notice a flipped bit within a row.
-constexpr char kSchema1[] = R"sql(
+//
+// A column that is NULL adds nothing to a row's checksum: a step that adds a column leaves the
+// checksums of older rows as they are.
+constexpr char kBaseline[] = R"sql(
 CREATE TABLE meta (
   name     TEXT PRIMARY KEY,
   value    TEXT NOT NULL,
@@ -38,7 +42,8 @@ CREATE TABLE sweep (
   paused      INTEGER NOT NULL,
   canceled    INTEGER NOT NULL,
   end_time    INTEGER,
-  checksum    INTEGER NOT NULL
+  checksum    INTEGER NOT NULL,
+  forecast    INTEGER
 );
 
 CREATE TABLE sweep_spec (
@@ -122,16 +127,16 @@ CREATE TABLE attempt (
 ) WITHOUT ROWID;
 
 CREATE TABLE worker (
-  name        TEXT PRIMARY KEY,
-  incarnation TEXT NOT NULL,
-  draining    INTEGER NOT NULL,
-  last_seen   INTEGER NOT NULL,
-  checksum    INTEGER NOT NULL
+  name              TEXT PRIMARY KEY,
+  incarnation       TEXT NOT NULL,
+  draining          INTEGER NOT NULL,
+  last_seen         INTEGER NOT NULL,
+  checksum          INTEGER NOT NULL,
+  quarantine_end    INTEGER,
+  quarantine_span   INTEGER,
+  quarantine_reason TEXT
 ) WITHOUT ROWID;
-)sql";
 
-// Pools that somebody added, and the pilots that providers were asked for.
-constexpr char kSchema2[] = R"sql(
 CREATE TABLE pool (
   name         TEXT PRIMARY KEY,
   spec         BLOB NOT NULL,
@@ -153,19 +158,6 @@ CREATE TABLE pilot (
   joined       INTEGER NOT NULL,
   checksum     INTEGER NOT NULL
 ) WITHOUT ROWID;
-)sql";
-
-// How long a sweep was expected to take. NULL adds nothing to a row's checksum: rows of older
-// schemas keep theirs.
-constexpr char kSchema3[] = R"sql(
-ALTER TABLE sweep ADD COLUMN forecast INTEGER;
-)sql";
-
-// Why a worker gets nothing for a while, and what it did: a restart must not free it.
-constexpr char kSchema4[] = R"sql(
-ALTER TABLE worker ADD COLUMN quarantine_end INTEGER;
-ALTER TABLE worker ADD COLUMN quarantine_span INTEGER;
-ALTER TABLE worker ADD COLUMN quarantine_reason TEXT;
 
 CREATE TABLE blame (
   worker       TEXT NOT NULL,
@@ -236,10 +228,14 @@ ALTER TABLE attempt ADD COLUMN resumed_from INTEGER;
 ALTER TABLE pilot ADD COLUMN image TEXT;
 )sql";
 
-// The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4,
-                                       kSchema5, kSchema6, kSchema7, kSchema8};
-static_assert(std::size(kMigrations) == kSchemaVersion);
+// The priority that a sweep was given after its submission; NULL: its specification's.
+constexpr char kSchema9[] = R"sql(
+ALTER TABLE sweep ADD COLUMN priority INTEGER;
+)sql";
+
+// The first step leads from an empty file to the baseline, each later one to the next schema.
+constexpr const char* kMigrations[] = {kBaseline, kSchema5, kSchema6, kSchema7, kSchema8, kSchema9};
+static_assert(std::size(kMigrations) == kSchemaVersion - kSchemaBaseline + 1);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
 constexpr char kViews[] = R"sql(
@@ -349,6 +345,12 @@ absl::StatusOr<int64_t> SchemaVersionOf(SqliteDatabase& database) {
         database.path(), ": schema ", version, " was written by a newer Concur; this one knows ",
         "schemas up to ", kSchemaVersion, ": use the newer one, or restore an older backup"));
   }
+  if (!empty && version < kSchemaBaseline) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        database.path(), ": schema ", version, " was written by a Concur before 0.1.0; this one ",
+        "knows schemas from ", kSchemaBaseline,
+        " on: start a coordinator of 0.2.0 on it once, which migrates it"));
+  }
   return version;
 }
 
@@ -373,8 +375,9 @@ absl::Status MigrateSchema(SqliteDatabase& database) {
   }
   SqliteTransaction transaction(database);
   CONCUR_RETURN_IF_ERROR(transaction.Begin());
-  for (int64_t step = version; step < kSchemaVersion; ++step) {
-    CONCUR_RETURN_IF_ERROR(database.Execute(kMigrations[step]));
+  const int64_t steps_done = version == 0 ? 0 : version - kSchemaBaseline + 1;
+  for (const char* step : absl::MakeConstSpan(kMigrations).subspan(steps_done)) {
+    CONCUR_RETURN_IF_ERROR(database.Execute(step));
   }
   CONCUR_RETURN_IF_ERROR(database.Execute(kViews));
   CONCUR_RETURN_IF_ERROR(

@@ -17,18 +17,19 @@
 
 namespace concur {
 
-inline constexpr int64_t kSchemaVersion = 8;
+inline constexpr int64_t kSchemaVersion = 9;
+inline constexpr int64_t kSchemaBaseline = 4;          // the oldest that is migrated
 inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
 
 // The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur
-// wrote it or it is some other program's database.
+// wrote it, its schema is older than the baseline, or it is some other program's database.
 absl::StatusOr<int64_t> SchemaVersionOf(SqliteDatabase& database);
 
 // FailedPrecondition unless the file is at kSchemaVersion, and so can be read as it is.
 absl::Status CheckSchema(SqliteDatabase& database);
 
 // Brings an empty or older file to kSchemaVersion in one transaction. FailedPrecondition for a
-// newer file or another program's; the file is then as it was.
+// newer file, one older than the baseline, or another program's; the file is then as it was.
 absl::Status MigrateSchema(SqliteDatabase& database);
 
 }  // namespace concur

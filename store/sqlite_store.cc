@@ -363,8 +363,8 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put,
       database_->Prepare("INSERT OR REPLACE INTO sweep (number, owner, name, request_id, "
-                         "create_time, paused, canceled, end_time, forecast, checksum) "
-                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"));
+                         "create_time, paused, canceled, end_time, forecast, priority, "
+                         "checksum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put_spec,
       database_->Prepare(
@@ -388,8 +388,13 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
     } else {
       writer.Null();
     }
+    if (row.priority) {
+      writer.Int(*row.priority);
+    } else {
+      writer.Null();
+    }
     CONCUR_RETURN_IF_ERROR(writer.Run());
-    // A spec may have megabytes and never changes: it is written once.
+    // A spec may have megabytes: it is written when it changes, by what a search chooses.
     checksum_.Clear();
     checksum_.AddBytes(0, row.spec);
     const int32_t checksum = checksum_.Finish();

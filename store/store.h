@@ -18,8 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/expansion.h"
 #include "core/rows.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "store/row_codec.h"
 
@@ -57,7 +58,7 @@ absl::StatusOr<StoreLock> StoreLock::Acquire(const std::string& path) {
     std::string holder = ReadStart(fd.get());
     holder = holder.empty() ? "another process" : std::string(absl::StripSuffix(holder, "\n"));
     return absl::FailedPreconditionError(
-        absl::StrCat(path, ": in use by ", absl::CHexEscape(holder), " (it holds ", lock_path,
+        absl::StrCat(path, ": in use by ", OneLine(holder), " (it holds ", lock_path,
                      "): stop it, or choose another data directory"));
   }
   const std::string self = absl::StrCat("process ", getpid(), " on ", HostName(), "\n");
@@ -75,6 +76,15 @@ absl::StatusOr<CommitMark> CommitMark::Open(const std::string& path, std::string
     return ErrnoStatus(errno, mark_path, "open");
   }
   return CommitMark(std::move(mark_path), std::move(database_id), std::move(fd));
+}
+
+absl::StatusOr<std::optional<CommitMark::Mark>> CommitMark::ReadOf(const std::string& path) {
+  std::string mark_path = path + ".mark";
+  FileDescriptor fd(open(mark_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, mark_path, "open");
+  }
+  return CommitMark(std::move(mark_path), "", std::move(fd)).Read();
 }
 
 absl::StatusOr<std::optional<CommitMark::Mark>> CommitMark::Read() const {

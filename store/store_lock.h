@@ -45,6 +45,9 @@ class CommitMark {
   // Opens or makes the file, for the database of that name.
   static absl::StatusOr<CommitMark> Open(const std::string& path, std::string database_id);
 
+  // The mark of a file that is only read.
+  static absl::StatusOr<std::optional<Mark>> ReadOf(const std::string& path);
+
   // What the file says; nullopt when it is new or torn. It may be another database's.
   absl::StatusOr<std::optional<Mark>> Read() const;
   absl::Status Write(int64_t commits);

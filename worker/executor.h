@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/ids.h"
-#include "core/job_order.h"
-#include "core/sync.h"
+#include "core/sync/job_order.h"
+#include "core/sync/sync.h"
 
 namespace concur::worker {
 

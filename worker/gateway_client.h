@@ -5,10 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,8 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
-#include "core/serve_order.h"
-#include "core/sync.h"
+#include "core/sync/sync.h"
 
 namespace concur::worker {
 
@@ -57,34 +53,6 @@ class ArtifactTransfer {
   virtual absl::Status Download(const Digest& digest, int64_t offset,
                                 const std::function<absl::Status(absl::string_view)>& sink,
                                 const IsCanceled& is_canceled) = 0;
-};
-
-// Where one system can be served: from the offer until nobody asks it any more.
-//
-// One thread waits and reports; Cancel and ended are for any thread.
-class ServingStream {
- public:
-  using Message = std::variant<ServeOrder, ServedQuestion>;
-
-  virtual ~ServingStream() = default;
-  // The order, then one question after the other. Nullopt: it has ended.
-  virtual std::optional<Message> Wait() = 0;
-  virtual bool ended() const = 0;
-  // Why it ended. REQUIRES: ended().
-  virtual absl::Status status() = 0;
-  virtual void Cancel() = 0;
-
-  virtual void Prepared() = 0;
-  virtual void Answer(const ServedAnswer& answer) = 0;
-  // The system cannot be prepared here, for people. Ends the stream, and waits for that.
-  virtual void Fail(const std::string& why) = 0;
-};
-
-// Thread-safe.
-class ServingGateway {
- public:
-  virtual ~ServingGateway() = default;
-  virtual std::unique_ptr<ServingStream> Offer(const WorkerInfo& worker) = 0;
 };
 
 }  // namespace concur::worker

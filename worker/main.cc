@@ -26,35 +26,33 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/log.h"
+#include "base/metrics/metric_set.h"
+#include "base/metrics/status_server.h"
+#include "base/process/cgroup.h"
+#include "base/process/containment.h"
+#include "base/process/machine.h"
+#include "base/process/waker.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "command/command.h"
-#include "core/environment.h"
 #include "core/fields.h"
-#include "core/pool.h"
+#include "core/pools/pool.h"
 #include "core/resources.h"
-#include "core/serve_order.h"
-#include "metrics/metric_set.h"
-#include "metrics/status_server.h"
-#include "rpc/credentials.h"
-#include "rpc/diagnose.h"
-#include "spec/options.h"
-#include "spec/options_yaml.h"
-#include "spec/value.h"
-#include "worker/agent.h"
-#include "worker/cgroup.h"
-#include "worker/containment.h"
-#include "worker/environments.h"
-#include "worker/finish.h"
-#include "worker/grpc_gateway.h"
-#include "worker/identity.h"
-#include "worker/machine.h"
-#include "worker/spool.h"
-#include "worker/subprocess_executor.h"
-#include "worker/system_host.h"
-#include "worker/waker.h"
-#include "worker/worker_metrics.h"
+#include "core/sweep/environment.h"
+#include "proto/rpc/credentials.h"
+#include "proto/rpc/diagnose.h"
+#include "worker/agent/agent.h"
+#include "worker/agent/grpc_gateway.h"
+#include "worker/agent/identity.h"
+#include "worker/agent/spool.h"
+#include "worker/agent/worker_metrics.h"
+#include "worker/environments/environments.h"
+#include "worker/execution/finish.h"
+#include "worker/execution/subprocess_executor.h"
+#include "yaml/options.h"
+#include "yaml/options_yaml.h"
+#include "yaml/value.h"
 
 namespace concur::worker {
 namespace {
@@ -73,7 +71,6 @@ struct Flags {
   std::string memory;
   int gpus = -1;
   int slots = -1;
-  int serve_systems = -1;
   std::string containment;
   bool private_tmp = false;
   std::string environments;
@@ -110,10 +107,6 @@ void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--gpus", flags.gpus,
                 "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
   app.AddOption("--slots", flags.slots, "jobs at a time (default: as many as fit)");
-  app.AddOption("--serve-systems", flags.serve_systems,
-                "trained systems that answer questions here at a time, for concur annotate, beside "
-                "the jobs and their room: keep memory and GPUs for them (default: 0)")
-      ->InRange<int>(0, kServePlacesMax);
   app.AddOption("--label", flags.labels,
                 "KEY=VALUE that jobs can ask for (resources.labels); repeatable");
   app.AddOption("--env-pass", flags.env_pass,
@@ -207,9 +200,6 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   if (flags.slots >= 0) {
     options.slots = flags.slots;
   }
-  if (flags.serve_systems >= 0) {
-    options.serve_systems = flags.serve_systems;
-  }
   if (!flags.containment.empty()) {
     const absl::StatusOr<spec::Containment> containment =
         spec::ContainmentFromName(flags.containment);
@@ -272,7 +262,7 @@ std::string EnvironmentDirectory(const spec::WorkerOptions& options) {
 
 // The GPUs that jobs may use, as CUDA_VISIBLE_DEVICES calls them.
 std::vector<std::string> GpuNames(const spec::WorkerOptions& options, bool stated) {
-  std::vector<std::string> names = VisibleGpus(Env("CUDA_VISIBLE_DEVICES"));
+  std::vector<std::string> names = process::VisibleGpus(Env("CUDA_VISIBLE_DEVICES"));
   if (!stated) {
     names.resize(std::min<size_t>(names.size(), kGpusMax));
     return names;
@@ -285,7 +275,7 @@ std::vector<std::string> GpuNames(const spec::WorkerOptions& options, bool state
 }
 
 WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity, int gpus) {
-  const Machine machine = DetectMachine();
+  const process::Machine machine = process::DetectMachine();
   WorkerInfo info;
   info.name = identity.name();
   info.incarnation = identity.incarnation();
@@ -325,7 +315,7 @@ std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& option
        .directory = EnvironmentDirectory(options),
        .bytes_max = options.environment_bytes_max,
        .work_directory = std::filesystem::absolute(options.work_directory, error).string(),
-       .base = BaseEnvironment(),
+       .base = process::BaseEnvironment(),
        .build_only = BuildVariables(),
        .image = image,
        .image_variables = ImageVariables(options.env_pass)});
@@ -333,7 +323,7 @@ std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& option
 
 SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& options,
                                       const std::vector<std::string>& gpu_names,
-                                      const Resources& capacity, Cgroups* cgroups,
+                                      const Resources& capacity, process::Cgroups* cgroups,
                                       Environments* environments) {
   SubprocessOptions made;
   made.work_directory = options.work_directory;
@@ -351,7 +341,7 @@ SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& o
   made.private_tmp = options.private_tmp;
   made.cgroups = cgroups;
   made.environments = environments;
-  made.environment = BaseEnvironment(options.env_pass);
+  made.environment = process::BaseEnvironment(options.env_pass);
   made.gpu_names = gpu_names;
   made.clock = &clock;
   return made;
@@ -398,8 +388,7 @@ rpc::CredentialFiles Files(const Flags& flags, const spec::WorkerOptions& option
 }
 
 // Runs until the agent has left the coordinator.
-void Loop(Agent& agent, SystemHost& systems, Clock& clock, Waker& waker, int signals,
-          WorkerMetrics& metrics) {
+void Loop(Agent& agent, Clock& clock, process::Waker& waker, int signals, WorkerMetrics& metrics) {
   while (!agent.done()) {
     // Before the step: how a job ended is judged by whether this process was signalled, too.
     signalfd_siginfo info{};
@@ -408,7 +397,6 @@ void Loop(Agent& agent, SystemHost& systems, Clock& clock, Waker& waker, int sig
       agent.RequestDrain();
     }
     const absl::Time next = agent.Step();
-    systems.SetDraining(agent.draining());
     metrics.Show(agent);
     if (!agent.done()) {
       waker.Wait(next - clock.Now(), signals);
@@ -460,18 +448,18 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
 
   SystemClock clock;
   CONCUR_RETURN_IF_ERROR(SetEnd(flags, clock.Now(), &agent_options));
-  Waker waker;
+  process::Waker waker;
   CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials,
                           rpc::LoadCredentials(options.coordinator, Files(flags, options)));
   CONCUR_ASSIGN_OR_RETURN(const auto gateway, GrpcGateway::Connect(options.coordinator, credentials,
                                                                    [&waker] { waker.Wake(); }));
   CONCUR_ASSIGN_OR_RETURN(
-      const Containment containment,
-      SetUpContainment({.groups = options.containment != spec::Containment::kProcesses,
-                        .must_group = options.containment == spec::Containment::kCgroup,
-                        .private_tmp = options.private_tmp,
-                        .work_directory = options.work_directory,
-                        .run_directory = options.run_directory}));
+      const process::Containment containment,
+      process::SetUpContainment({.groups = options.containment != spec::Containment::kProcesses,
+                                 .must_group = options.containment == spec::Containment::kCgroup,
+                                 .private_tmp = options.private_tmp,
+                                 .work_directory = options.work_directory,
+                                 .run_directory = options.run_directory}));
   agent_options.info.containment = containment.names;
   const std::unique_ptr<Environments> environments = OpenEnvironments(options, flags.image);
   for (const auto& [name, value] : environments->labels()) {
@@ -492,15 +480,13 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                              {"metrics", status_server ? status_server->address() : "none"},
                              {"pid", absl::StrCat(getpid())}});
   for (const std::string& missing : environments->missing()) {
-    LogInfo("environments that cannot be made here", {{"reason", missing}});
+    LogDebug("environments that cannot be made here", {{"reason", missing}});
   }
   if (!containment.without.empty()) {
     LogInfo("jobs run without control groups", {{"reason", containment.without}});
   }
   Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
-  SystemHost systems(clock, *gateway, executor->workplace(), agent_options.info,
-                     {.places = options.serve_systems});
-  Loop(agent, systems, clock, waker, signals, worker_metrics);
+  Loop(agent, clock, waker, signals, worker_metrics);
   return absl::OkStatus();
 }
 

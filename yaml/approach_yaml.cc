@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/approach_yaml.h"
+#include "yaml/approach_yaml.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/command_template.h"
-#include "spec/environment_yaml.h"
+#include "core/sweep/command_template.h"
+#include "yaml/environment_yaml.h"
 
 namespace concur::spec {
 namespace {
@@ -49,7 +49,11 @@ Command ReadCommand(const Value& value, CommandKind kind, const ParsedApproach& 
       continue;
     }
     absl::StatusOr<std::set<std::string>> found = CheckArgument(
-        *text, kind, approach.spec.code.has_value(), approach.spec.hyperparameters.defaults);
+        *text, kind,
+        (kind == CommandKind::kServe ? approach.spec.code
+                                     : approach.spec.CodeOf(kind == CommandKind::kTrain))
+            .has_value(),
+        approach.spec.hyperparameters.defaults);
     if (!found.ok()) {
       if (approach.defaults_known || !absl::StrContains(*text, "{hp.")) {
         argument.Error(found.status().message());
@@ -113,19 +117,21 @@ std::optional<Distribution> ReadDistribution(const Value& value) {
   const std::optional<Value> uniform = fields.Get("uniform");
   const std::optional<Value> log_uniform = fields.Get("log_uniform");
   const std::optional<Value> integer = fields.Get("integer");
+  const std::optional<Value> grid = fields.Get("grid");
   fields.Finish();
-  const int given = int{choice.has_value()} + int{uniform.has_value()} +
+  const int given = int{choice.has_value()} + int{grid.has_value()} + int{uniform.has_value()} +
                     int{log_uniform.has_value()} + int{integer.has_value()};
   if (given != 1) {
     if (given > 1 || value.node().entries.empty()) {
-      value.Error(
-          absl::StrCat("expected one of choice, uniform, log_uniform and integer, got ", given));
+      value.Error(absl::StrCat(
+          "expected one of choice, grid, uniform, log_uniform and integer, got ", given));
     }
     return std::nullopt;
   }
-  if (choice) {
-    Choice distribution;
-    const std::optional<std::vector<Value>> items = choice->List("a list of values");
+  if (choice || grid) {
+    Choice distribution{.values = {}, .is_grid = grid.has_value()};
+    const std::optional<std::vector<Value>> items =
+        (choice ? choice : grid)->List("a list of values");
     if (!items) {
       return std::nullopt;
     }
@@ -163,6 +169,11 @@ void ReadDefaults(const Value& value, Hyperparameters* hyperparameters) {
     }
     if (std::optional<ParamValue> param = entry.value.Param()) {
       hyperparameters->defaults[entry.key] = *std::move(param);
+      const absl::Status distinct = CheckHyperparameterVariables(hyperparameters->defaults);
+      if (!distinct.ok()) {
+        entry.key_value.Error(distinct.message());
+        hyperparameters->defaults.erase(entry.key);
+      }
     }
   }
 }
@@ -247,13 +258,18 @@ void WarnOfCommands(const Command& train, const Command& predict, bool trained,
   }
 }
 
-// One of train and predict: {command, resources, timeout}.
+// One of train and predict: {command, resources, timeout}, and code of predict alone.
 Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& general,
                  ParsedApproach* approach) {
   const bool is_train = kind == CommandKind::kTrain;
   const std::string path = is_train ? ".train" : ".predict";
   Command command;
   Fields fields(value);
+  if (const std::optional<Value> code = is_train ? std::nullopt : fields.Get("code")) {
+    approach->predict_code = ReadCode(*code);
+    approach->spec.predict_code.emplace();
+    NotePlace(".predict.code", *code, &approach->places);
+  }
   if (const std::optional<Value> arguments = fields.Require("command", "a list of arguments")) {
     command = ReadCommand(*arguments, kind, *approach);
     NotePlace(path + ".command", *arguments, &approach->places);
@@ -441,12 +457,10 @@ bool LoadYaml(const std::string& path, const Variables& variables, const Value* 
               YamlFile* file, ErrorList* errors) {
   const absl::StatusOr<std::string> contents = OpenYamlFile(path, file);
   if (!contents.ok()) {
-    const std::string message =
-        absl::StrCat("expected a readable file, got ", contents.status().message());
     if (named_by != nullptr) {
-      named_by->Error(message);
+      named_by->Error(absl::StrCat("expected a readable file, got ", contents.status().message()));
     } else {
-      errors->Add("", {}, "", message);
+      errors->AddUnreadable("file", contents.status());
     }
     return false;
   }

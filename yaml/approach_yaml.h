@@ -2,8 +2,8 @@
 // YAML of kind Approach (docs/sweep-file.md) → core::ApproachSpec.
 //
 // Thread-safe (stateless functions, values).
-#ifndef CONCUR_SPEC_APPROACH_YAML_H_
-#define CONCUR_SPEC_APPROACH_YAML_H_
+#ifndef CONCUR_YAML_APPROACH_YAML_H_
+#define CONCUR_YAML_APPROACH_YAML_H_
 
 #include <cstdint>
 #include <map>
@@ -15,12 +15,12 @@
 #include "absl/time/time.h"
 #include "core/labels.h"
 #include "core/resources.h"
-#include "core/sweep.h"
-#include "spec/code_files.h"
-#include "spec/resources_yaml.h"
-#include "spec/tags_yaml.h"
-#include "spec/train_from_yaml.h"
-#include "spec/value.h"
+#include "core/sweep/sweep.h"
+#include "yaml/code_files.h"
+#include "yaml/resources_yaml.h"
+#include "yaml/tags_yaml.h"
+#include "yaml/train_from_yaml.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -46,7 +46,8 @@ struct ParsedApproach {
   bool defaults_known = true;
   std::string folder;           // of the file that describes it
   std::optional<CodeUse> code;  // of spec.code, which has no files yet
-  Places places;                // paths below the approach: "", ".version", ".train.command", …
+  std::optional<CodeUse> predict_code;
+  Places places;  // paths below the approach: "", ".version", ".train.command", …
   std::vector<std::string> warnings;
 
   // Sets the resources and time-outs of `spec`.
@@ -91,4 +92,4 @@ bool LoadYaml(const std::string& path, const Variables& variables, const Value* 
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_APPROACH_YAML_H_
+#endif  // CONCUR_YAML_APPROACH_YAML_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/benchmark_yaml.h"
+#include "yaml/benchmark_yaml.h"
 
 #include <array>
 #include <limits>
@@ -118,8 +118,12 @@ std::optional<ValidationUse> ReadHeldOut(const Value& value) {
 void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   BenchmarkSpec& spec = benchmark->spec;
   Fields fields(value);
-  if (const auto format = fields.Get("format")) {
+  const std::optional<Value> format = fields.Get("format");
+  if (format) {
     spec.format = format->OneOf(DataFormatFromName).value_or(spec.format);
+  }
+  if (const auto parameters = fields.Get("parameters")) {
+    ReadBenchmarkParameters(*parameters, benchmark);
   }
   const std::optional<Value> train = fields.Get("train");
   const std::optional<Value> test = fields.Get("test");
@@ -134,8 +138,14 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   if (const auto validation = fields.Get("validation")) {
     ReadBenchmarkValidation(*validation, benchmark);
   }
-  if (fields.valid() && !train && !test) {
-    value.Error("expected a train or a test file, got neither");
+  if (!train && !test && !spec.parameters.empty()) {
+    if (format && IsQa(spec.format)) {
+      format->Error("expected format file where there are parameters and no test file");
+    }
+    spec.format = DataFormat::kFile;
+    spec.test = DataFile{{}, 0, "its parameters", ".json"};
+  } else if (fields.valid() && !train && !test) {
+    value.Error("expected a train or a test file, or parameters, got none of them");
   }
   if (benchmark->train) {
     spec.train = Unresolved(*benchmark->train);
@@ -145,7 +155,7 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   }
   if (const auto metric = fields.Get("metric")) {
     ReadBenchmarkMetric(*metric, benchmark);
-  } else if (spec.format == DataFormat::kFile && (test || benchmark->validation)) {
+  } else if (spec.format == DataFormat::kFile && (spec.test || benchmark->validation)) {
     value.Error(
         "expected the field \"metric\" (the value of {metrics} that matrices use) for format "
         "file, got none");
@@ -173,6 +183,17 @@ void ReadBenchmarkValidation(const Value& value, ParsedBenchmark* benchmark) {
     value.Error(absl::StrCat("expected a train file of format qa to hold validation data out from",
                              ", got ", benchmark->train ? "one of format file" : "none",
                              "; name a file of validation data"));
+  }
+}
+
+void ReadBenchmarkParameters(const Value& value, ParsedBenchmark* benchmark) {
+  const auto entries = value.Entries("parameters such as {task: mmlu, shots: 5}");
+  for (const Value::Entry& entry : entries.value_or(std::vector<Value::Entry>())) {
+    if (const absl::Status valid = ValidateHyperparameterName(entry.key); !valid.ok()) {
+      entry.key_value.Error(valid.message());
+    } else if (const std::optional<ParamValue> parameter = entry.value.Param()) {
+      benchmark->spec.parameters[entry.key] = ParamText(*parameter);
+    }
   }
 }
 

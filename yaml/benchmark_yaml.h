@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // YAML of kind Benchmark (docs/sweep-file.md) → core::BenchmarkSpec.
 //
-// Reads paths of data files; the files are read only by ResolveDataFiles of spec/sweep_yaml.h.
+// Reads paths of data files; the files are read only by ResolveDataFiles of yaml/sweep_yaml.h.
 // Thread-safe (stateless functions, values).
-#ifndef CONCUR_SPEC_BENCHMARK_YAML_H_
-#define CONCUR_SPEC_BENCHMARK_YAML_H_
+#ifndef CONCUR_YAML_BENCHMARK_YAML_H_
+#define CONCUR_YAML_BENCHMARK_YAML_H_
 
 #include <cstdint>
 #include <map>
@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
-#include "core/sweep.h"
-#include "spec/approach_yaml.h"
-#include "spec/value.h"
+#include "core/sweep/sweep.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -61,6 +61,9 @@ absl::StatusOr<ParsedBenchmark> LoadBenchmark(
 // metric.
 void ReadBenchmarkMetric(const Value& value, ParsedBenchmark* benchmark);
 
+// The field `parameters`; replaces parameters of the same names.
+void ReadBenchmarkParameters(const Value& value, ParsedBenchmark* benchmark);
+
 // The field `validation`.
 void ReadBenchmarkValidation(const Value& value, ParsedBenchmark* benchmark);
 
@@ -72,4 +75,4 @@ std::string SuffixOf(absl::string_view path);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_BENCHMARK_YAML_H_
+#endif  // CONCUR_YAML_BENCHMARK_YAML_H_

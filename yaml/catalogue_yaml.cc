@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/catalogue_yaml.h"
+#include "yaml/catalogue_yaml.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,10 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
-#include "spec/approach_yaml.h"
-#include "spec/errors.h"
-#include "spec/value.h"
-#include "spec/yaml_reader.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/errors.h"
+#include "yaml/value.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::spec {
 namespace {

@@ -16,8 +16,8 @@
 // stands for "{revision}" in addresses, where a publisher keeps several.
 //
 // Thread-safe (stateless functions, values).
-#ifndef CONCUR_SPEC_CATALOGUE_YAML_H_
-#define CONCUR_SPEC_CATALOGUE_YAML_H_
+#ifndef CONCUR_YAML_CATALOGUE_YAML_H_
+#define CONCUR_YAML_CATALOGUE_YAML_H_
 
 #include <optional>
 #include <string>
@@ -26,8 +26,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
-#include "spec/errors.h"
-#include "spec/yaml_reader.h"
+#include "yaml/errors.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::spec {
 
@@ -61,4 +61,4 @@ absl::StatusOr<DataSource> LoadDataSource(const std::string& path);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_CATALOGUE_YAML_H_
+#endif  // CONCUR_YAML_CATALOGUE_YAML_H_

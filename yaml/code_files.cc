@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/code_files.h"
+#include "yaml/code_files.h"
 
 #include <fnmatch.h>
 #include <sys/stat.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <system_error>
@@ -226,6 +227,11 @@ CodeUse ReadCode(const Value& value) {
     }
   }
   return use;
+}
+
+bool IsScript(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return file.get() == '#' && file.get() == '!';
 }
 
 std::vector<std::string> FindCodeFiles(const CodeUse& use, ErrorList& errors) {

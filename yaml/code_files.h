@@ -3,17 +3,17 @@
 // artifact.
 //
 // Thread-safe (stateless functions, values).
-#ifndef CONCUR_SPEC_CODE_FILES_H_
-#define CONCUR_SPEC_CODE_FILES_H_
+#ifndef CONCUR_YAML_CODE_FILES_H_
+#define CONCUR_YAML_CODE_FILES_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "archive/directory_tar.h"
-#include "core/code.h"
-#include "spec/errors.h"
-#include "spec/value.h"
+#include "base/archive/directory_tar.h"
+#include "core/sweep/code.h"
+#include "yaml/errors.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -30,6 +30,9 @@ struct CodeUse {
 
 CodeUse ReadCode(const Value& value);
 
+// True of a script, which begins with "#!".
+bool IsScript(const std::string& path);
+
 // The files, relative to the root, in order. Of a folder all that is in it, but for hidden files
 // and what Python compiles. Adds an error for an entry that leads out of the root, names nothing or
 // something that is neither file nor folder, and for too many files.
@@ -43,4 +46,4 @@ absl::StatusOr<Code> PackCode(const std::string& root, const std::vector<std::st
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_CODE_FILES_H_
+#endif  // CONCUR_YAML_CODE_FILES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/environment_yaml.h"
+#include "yaml/environment_yaml.h"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "archive/root_tar.h"
+#include "base/archive/root_tar.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "core/fields.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::spec {
 namespace {

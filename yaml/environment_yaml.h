@@ -2,16 +2,16 @@
 // `environment:` of an approach (docs/sweep-file.md): what its commands run in.
 //
 // Thread-safe (stateless functions, values).
-#ifndef CONCUR_SPEC_ENVIRONMENT_YAML_H_
-#define CONCUR_SPEC_ENVIRONMENT_YAML_H_
+#ifndef CONCUR_YAML_ENVIRONMENT_YAML_H_
+#define CONCUR_YAML_ENVIRONMENT_YAML_H_
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/environment.h"
-#include "spec/errors.h"
-#include "spec/value.h"
+#include "core/sweep/environment.h"
+#include "yaml/errors.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -27,4 +27,4 @@ void ResolveEnvironmentFile(const std::string& place, Environment* environment, 
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_ENVIRONMENT_YAML_H_
+#endif  // CONCUR_YAML_ENVIRONMENT_YAML_H_

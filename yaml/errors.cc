@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/errors.h"
+#include "yaml/errors.h"
 
 #include <algorithm>
 #include <string>
@@ -55,6 +55,11 @@ void ErrorList::Add(absl::string_view file, Position at, absl::string_view field
   errors_.push_back({IndexOf(file), at, std::move(text)});
 }
 
+void ErrorList::AddUnreadable(absl::string_view kind, const absl::Status& reason) {
+  is_missing_ = absl::IsNotFound(reason);
+  Add("", {}, "", absl::StrCat("expected a readable ", kind, ", got ", reason.message()));
+}
+
 absl::Status ErrorList::ToStatus() const {
   if (empty()) {
     return absl::OkStatus();
@@ -75,7 +80,7 @@ absl::Status ErrorList::ToStatus() const {
   if (count_ > shown) {
     absl::StrAppend(&text, "\nand ", count_ - shown, " more");
   }
-  return absl::InvalidArgumentError(text);
+  return is_missing_ && count_ == 1 ? absl::NotFoundError(text) : absl::InvalidArgumentError(text);
 }
 
 }  // namespace concur::spec

@@ -2,8 +2,8 @@
 // Collects the errors of a file and of the files it refers to, and lists them by position.
 //
 // Thread-compatible.
-#ifndef CONCUR_SPEC_ERRORS_H_
-#define CONCUR_SPEC_ERRORS_H_
+#ifndef CONCUR_YAML_ERRORS_H_
+#define CONCUR_YAML_ERRORS_H_
 
 #include <cstddef>
 #include <string>
@@ -32,12 +32,15 @@ class ErrorList {
   // fix it.
   void Add(absl::string_view file, Position at, absl::string_view field, absl::string_view message);
 
+  // The file of this kind ("file", "sweep file") that was asked for cannot be read.
+  void AddUnreadable(absl::string_view kind, const absl::Status& reason);
+
   bool empty() const { return count_ == 0; }
   size_t count() const { return count_; }
 
-  // OK when empty; else InvalidArgument with one "FILE:LINE:COL: FIELD: MESSAGE" per line, by file
-  // in the order in which files first had an error, then by position. At most kShownMax are shown,
-  // followed by the number of the others.
+  // OK when empty; NotFound for a file that is not there alone; else InvalidArgument with one
+  // "FILE:LINE:COL: FIELD: MESSAGE" per line, by file in the order in which files first had an
+  // error, then by position. At most kShownMax are shown, followed by the number of the others.
   absl::Status ToStatus() const;
 
   static constexpr size_t kShownMax = 20;
@@ -52,9 +55,10 @@ class ErrorList {
   };
   std::vector<std::string> files_;
   std::vector<Error> errors_;  // at most kKeptMax
+  bool is_missing_ = false;    // the file that was asked for
   size_t count_ = 0;
 };
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_ERRORS_H_
+#endif  // CONCUR_YAML_ERRORS_H_

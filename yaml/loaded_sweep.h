@@ -3,16 +3,16 @@
 // files.
 //
 // A value.
-#ifndef CONCUR_SPEC_LOADED_SWEEP_H_
-#define CONCUR_SPEC_LOADED_SWEEP_H_
+#ifndef CONCUR_YAML_LOADED_SWEEP_H_
+#define CONCUR_YAML_LOADED_SWEEP_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "core/sweep.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/code_files.h"
+#include "core/sweep/sweep.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/code_files.h"
 
 namespace concur::spec {
 
@@ -35,7 +35,7 @@ struct LoadedSweep {
   std::vector<FileUse> files;
 
   // A validation set that is cut from a train file once the data are read
-  // (cli/sweep/held_out.h): until then neither has a FileUse of its own but the uncut train file.
+  // (cli/sweep/made_files.h): until then neither has a FileUse of its own but the uncut train file.
   struct HeldOut {
     uint32_t benchmark = 0;   // whose train file is cut
     uint32_t validation = 0;  // the benchmark that is its validation set
@@ -45,10 +45,14 @@ struct LoadedSweep {
   };
   std::vector<HeldOut> held_out;
 
+  // Benchmarks whose test files are made of their parameters; until then they have no FileUse.
+  std::vector<uint32_t> made_of_parameters;
+
   struct CodeOf {
     uint32_t approach = 0;
     CodeUse use;
     std::vector<std::string> files = {};  // below use.root; set by ResolveCode
+    bool of_predict = false;              // ApproachSpec::predict_code
   };
   std::vector<CodeOf> codes;
 
@@ -58,4 +62,4 @@ struct LoadedSweep {
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_LOADED_SWEEP_H_
+#endif  // CONCUR_YAML_LOADED_SWEEP_H_

@@ -2,8 +2,8 @@
 // The options of coordinator and worker, as in their option files (docs/options.md).
 //
 // Values.
-#ifndef CONCUR_SPEC_OPTIONS_H_
-#define CONCUR_SPEC_OPTIONS_H_
+#ifndef CONCUR_YAML_OPTIONS_H_
+#define CONCUR_YAML_OPTIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -13,10 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "core/capacity.h"
-#include "core/pool.h"
+#include "core/pools/pool.h"
 #include "core/quota.h"
 #include "core/resources.h"
+#include "core/sweep/capacity.h"
 
 namespace concur::spec {
 
@@ -127,9 +127,6 @@ struct WorkerOptions {
   int64_t memory_bytes = 0;
   int32_t gpus = 0;
   int32_t slots = 0;  // concurrent jobs; 0: as many as fit
-  // Systems that answer questions at a time, beside the jobs and their room
-  // (worker/system_host.h): whoever runs the worker has to keep some for them.
-  int32_t serve_systems = 0;
   int64_t log_bytes_max = int64_t{16} << 20;
   int64_t output_bytes_max = int64_t{16} << 30;     // of one attempt's directory
   int64_t checkpoint_bytes_max = int64_t{8} << 30;  // of what an attempt leaves for the next one
@@ -159,4 +156,4 @@ struct WorkerOptions {
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_OPTIONS_H_
+#endif  // CONCUR_YAML_OPTIONS_H_

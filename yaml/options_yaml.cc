@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/options_yaml.h"
+#include "yaml/options_yaml.h"
 
 #include <algorithm>
 #include <array>
@@ -17,10 +17,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "core/names.h"
-#include "core/serve_order.h"
-#include "spec/approach_yaml.h"
-#include "spec/pools_yaml.h"
-#include "spec/value.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/pools_yaml.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 namespace {
@@ -322,10 +321,6 @@ WorkerOptions ReadWorker(const Value& value) {
     options.cpu_millis = request.cpu_millis.value_or(0);
     options.memory_bytes = request.memory_bytes.value_or(0);
     options.gpus = request.WholeGpus();
-  }
-  if (const auto systems = fields.Get("serve_systems")) {
-    options.serve_systems =
-        static_cast<int32_t>(systems->Integer(0, kServePlacesMax).value_or(options.serve_systems));
   }
   if (const auto slots = fields.Get("slots")) {
     options.slots = static_cast<int32_t>(slots->Integer(0, 10'000).value_or(0));

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML of kinds CoordinatorOptions and WorkerOptions (docs/options.md) → spec/options.h.
+// YAML of kinds CoordinatorOptions and WorkerOptions (docs/options.md) → yaml/options.h.
 //
 // Thread-safe (stateless functions).
-#ifndef CONCUR_SPEC_OPTIONS_YAML_H_
-#define CONCUR_SPEC_OPTIONS_YAML_H_
+#ifndef CONCUR_YAML_OPTIONS_YAML_H_
+#define CONCUR_YAML_OPTIONS_YAML_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "spec/errors.h"
-#include "spec/options.h"
-#include "spec/yaml_reader.h"
+#include "yaml/errors.h"
+#include "yaml/options.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::spec {
 
@@ -19,7 +19,7 @@ namespace concur::spec {
 CoordinatorOptions ReadCoordinatorFile(const YamlFile& file, ErrorList& errors);
 WorkerOptions ReadWorkerFile(const YamlFile& file, ErrorList& errors);
 
-// InvalidArgument with one error per line (spec/errors.h). Relative paths start at the file's
+// InvalidArgument with one error per line (yaml/errors.h). Relative paths start at the file's
 // directory.
 absl::StatusOr<CoordinatorOptions> LoadCoordinatorOptions(const std::string& path);
 absl::StatusOr<WorkerOptions> LoadWorkerOptions(const std::string& path);
@@ -29,4 +29,4 @@ absl::StatusOr<Containment> ContainmentFromName(absl::string_view name);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_OPTIONS_YAML_H_
+#endif  // CONCUR_YAML_OPTIONS_YAML_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/pools_yaml.h"
+#include "yaml/pools_yaml.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "spec/approach_yaml.h"
+#include "yaml/approach_yaml.h"
 
 namespace concur::spec {
 namespace {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML of pools → core/pool.h: those of the coordinator's options, and files of kind Pool
+// YAML of pools → core/pools/pool.h: those of the coordinator's options, and files of kind Pool
 // (docs/options.md).
 //
 // Thread-safe (stateless functions).
-#ifndef CONCUR_SPEC_POOLS_YAML_H_
-#define CONCUR_SPEC_POOLS_YAML_H_
+#ifndef CONCUR_YAML_POOLS_YAML_H_
+#define CONCUR_YAML_POOLS_YAML_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/capacity.h"
-#include "core/pool.h"
-#include "spec/value.h"
+#include "core/pools/pool.h"
+#include "core/sweep/capacity.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -32,9 +32,9 @@ std::vector<PoolLimit> LimitsOf(const Options& options) {
 
 // Reads a document of kind Pool. The result is valid only if no error was added.
 PoolSpec ReadPoolFile(const YamlFile& file, ErrorList& errors);
-// The same from the disk. InvalidArgument with one error per line (spec/errors.h).
+// The same from the disk. InvalidArgument with one error per line (yaml/errors.h).
 absl::StatusOr<PoolSpec> LoadPool(const std::string& path);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_POOLS_YAML_H_
+#endif  // CONCUR_YAML_POOLS_YAML_H_

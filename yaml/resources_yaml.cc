@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/resources_yaml.h"
+#include "yaml/resources_yaml.h"
 
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "spec/tags_yaml.h"
+#include "yaml/tags_yaml.h"
 
 namespace concur::spec {
 

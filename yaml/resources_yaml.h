@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file says that a job needs, or that a worker has.
-#ifndef CONCUR_SPEC_RESOURCES_YAML_H_
-#define CONCUR_SPEC_RESOURCES_YAML_H_
+#ifndef CONCUR_YAML_RESOURCES_YAML_H_
+#define CONCUR_YAML_RESOURCES_YAML_H_
 
 #include <cstdint>
 #include <optional>
 
 #include "core/labels.h"
 #include "core/resources.h"
-#include "spec/value.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -31,4 +31,4 @@ ResourceRequest ReadJobResources(const Value& value);     // {cpus, memory, gpus
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_RESOURCES_YAML_H_
+#endif  // CONCUR_YAML_RESOURCES_YAML_H_

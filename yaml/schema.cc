@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/schema.h"
+#include "yaml/schema.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "spec/approach_yaml.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/catalogue_yaml.h"
-#include "spec/errors.h"
-#include "spec/options_yaml.h"
-#include "spec/pools_yaml.h"
-#include "spec/sweep_yaml.h"
-#include "spec/yaml_reader.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/catalogue_yaml.h"
+#include "yaml/errors.h"
+#include "yaml/options_yaml.h"
+#include "yaml/pools_yaml.h"
+#include "yaml/sweep_yaml.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::spec {
 namespace {

@@ -4,14 +4,14 @@
 // no second list of fields that could differ from what is read.
 //
 // Thread-safe (stateless functions).
-#ifndef CONCUR_SPEC_SCHEMA_H_
-#define CONCUR_SPEC_SCHEMA_H_
+#ifndef CONCUR_YAML_SCHEMA_H_
+#define CONCUR_YAML_SCHEMA_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "spec/shape.h"
+#include "yaml/shape.h"
 
 namespace concur::spec {
 
@@ -27,4 +27,4 @@ Shape ShapeOf(const DocumentKind& kind);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_SCHEMA_H_
+#endif  // CONCUR_YAML_SCHEMA_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/shape.h"
+#include "yaml/shape.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reader of YAML asks for at a place of its document, as its reads tell: the one source of
-// the JSON Schemas (spec/schema.h).
+// the JSON Schemas (yaml/schema.h).
 //
 // Thread-compatible.
-#ifndef CONCUR_SPEC_SHAPE_H_
-#define CONCUR_SPEC_SHAPE_H_
+#ifndef CONCUR_YAML_SHAPE_H_
+#define CONCUR_YAML_SHAPE_H_
 
 #include <cstdint>
 #include <map>
@@ -55,4 +55,4 @@ struct Shape {
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_SHAPE_H_
+#endif  // CONCUR_YAML_SHAPE_H_

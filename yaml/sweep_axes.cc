@@ -16,9 +16,9 @@
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/suggest.h"
-#include "core/early_stop_brackets.h"
+#include "core/early_stop/early_stop_brackets.h"
 #include "core/reported_step.h"
-#include "spec/sweep_reader.h"
+#include "yaml/sweep_reader.h"
 
 namespace concur::spec {
 
@@ -443,9 +443,13 @@ void SweepReader::ReadEarlyStop(const Value& value) {
     sweep_.warnings.push_back(
         absl::StrCat(value.Place(), "min and max are equal: no setting stops early"));
   }
-  const uint32_t random_settings = sweep_.spec.random_settings;
-  if (rule.method == EarlyStopMethod::kHyperband && random_settings > 0) {
-    const std::string warning = ThinBracketWarning(rule, random_settings + 1);
+  uint32_t settings = 1;  // of the approach with the most
+  for (const ApproachSpec& approach : sweep_.spec.approaches) {
+    settings =
+        std::max(settings, CountSettings(approach.hyperparameters, sweep_.spec.random_settings));
+  }
+  if (rule.method == EarlyStopMethod::kHyperband && settings > 1) {
+    const std::string warning = ThinBracketWarning(rule, settings);
     if (!warning.empty()) {
       sweep_.warnings.push_back(absl::StrCat(value.Place(), warning));
     }

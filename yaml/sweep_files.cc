@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that a sweep names: data, code and environments, looked for and digested.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "spec/code_files.h"
-#include "spec/environment_yaml.h"
-#include "spec/sweep_reader.h"
-#include "spec/sweep_yaml.h"
+#include "yaml/code_files.h"
+#include "yaml/environment_yaml.h"
+#include "yaml/sweep_reader.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
@@ -25,6 +30,40 @@ std::string MissingFileMessage(const DataFileUse& use, absl::string_view reason)
       use.variable.empty()
           ? std::string("; make it, or name another")
           : absl::StrCat("; make it, or say where it is with --var ", use.variable, "=PATH"));
+}
+
+// A command's first word that is a script beside the approach's file is part of its code without
+// being listed: of the code that the command has, else of one of its own.
+void AddRelativeScripts(LoadedSweep* sweep) {
+  for (uint32_t i = 0; i < sweep->approach_folders.size(); ++i) {
+    const ApproachSpec& approach = sweep->spec.approaches[i];
+    for (const bool is_train : {true, false}) {
+      const auto& command = is_train ? approach.train_command : approach.predict_command;
+      if (command.empty() || !absl::StrContains(command[0], '/') || command[0][0] == '/' ||
+          absl::StrContains(command[0], '{')) {
+        continue;
+      }
+      const std::string& root = sweep->approach_folders[i];
+      const std::filesystem::path relative = std::filesystem::path(command[0]).lexically_normal();
+      const std::string path = (std::filesystem::path(root) / relative).generic_string();
+      std::error_code error;
+      if (*relative.begin() == ".." || !std::filesystem::is_regular_file(path, error) ||
+          !IsScript(path)) {
+        continue;
+      }
+      const bool of_predict = !is_train && (approach.predict_code.has_value() ||
+                                            (!approach.code && !approach.train_command.empty()));
+      auto code = std::find_if(sweep->codes.begin(), sweep->codes.end(),
+                               [&](const LoadedSweep::CodeOf& other) {
+                                 return other.approach == i && other.of_predict == of_predict;
+                               });
+      if (code == sweep->codes.end()) {
+        code = sweep->codes.insert(code, {i, CodeUse{root, {}}, {}, of_predict});
+      }
+      const std::string place = PlaceOf(*sweep, absl::StrCat("approaches[", i, "]"));
+      code->use.entries.push_back({path, command[0], place});
+    }
+  }
 }
 
 }  // namespace
@@ -63,6 +102,7 @@ absl::Status ResolveDataFiles(LoadedSweep* sweep) {
 }
 
 absl::Status ResolveCode(LoadedSweep* sweep) {
+  AddRelativeScripts(sweep);
   ErrorList errors;
   // Approaches of one folder often name the same files.
   std::map<std::vector<std::string>, std::pair<std::vector<std::string>, Code>> packed;
@@ -77,12 +117,15 @@ absl::Status ResolveCode(LoadedSweep* sweep) {
       std::vector<std::string> files = FindCodeFiles(code.use, errors);
       absl::StatusOr<Code> result = PackCode(code.use.root, files, nullptr);
       if (!result.ok()) {
-        errors.Add(
-            "", {}, "",
-            absl::StrCat(PlaceOf(*sweep, absl::StrCat("approaches[", code.approach, "].code")),
-                         result.status().message()));
+        errors.Add("", {}, "",
+                   absl::StrCat(
+                       PlaceOf(*sweep, absl::StrCat("approaches[", code.approach,
+                                                    code.of_predict ? "].predict.code" : "].code")),
+                       result.status().message()));
         continue;
       }
+      std::error_code error;
+      result->root = std::filesystem::absolute(code.use.root, error).lexically_normal().string();
       it = packed.emplace(std::move(key), std::pair(std::move(files), *std::move(result))).first;
     }
     found.push_back(&it->second);
@@ -92,7 +135,8 @@ absl::Status ResolveCode(LoadedSweep* sweep) {
   }
   for (size_t i = 0; i < found.size(); ++i) {
     sweep->codes[i].files = found[i]->first;
-    sweep->spec.approaches[sweep->codes[i].approach].code = found[i]->second;
+    ApproachSpec& approach = sweep->spec.approaches[sweep->codes[i].approach];
+    (sweep->codes[i].of_predict ? approach.predict_code : approach.code) = found[i]->second;
   }
   return absl::OkStatus();
 }

@@ -2,8 +2,8 @@
 // The steps of reading one sweep file; included by spec/sweep_*.cc only.
 //
 // Thread-compatible.
-#ifndef CONCUR_SPEC_SWEEP_READER_H_
-#define CONCUR_SPEC_SWEEP_READER_H_
+#ifndef CONCUR_YAML_SWEEP_READER_H_
+#define CONCUR_YAML_SWEEP_READER_H_
 
 #include <cstdint>
 #include <functional>
@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "spec/approach_yaml.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/loaded_sweep.h"
-#include "spec/value.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/loaded_sweep.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -78,13 +78,8 @@ class SweepReader {
   void ReadSpec(const Value& spec);
   void ReadDefaults(Fields& fields);
   void ReadPolicy(Fields& fields);
-  void ReadRetry(const Value& value);
   void ReadEarlyStop(const Value& value);
   void ReadSelect(const Value& value);
-  void ReadKeep(const Value& value);
-  void ReadSettings(const Value& value);
-  void ReadSeeds(const Value& value);
-  void ReadMetric(const Value& value);
 
   // sweep_axes.cc
   void ReadMixtures(const Value& value);
@@ -127,4 +122,4 @@ std::string PlaceOf(const LoadedSweep& sweep, std::string field);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_SWEEP_READER_H_
+#endif  // CONCUR_YAML_SWEEP_READER_H_

@@ -18,7 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/suggest.h"
-#include "spec/sweep_reader.h"
+#include "yaml/sweep_reader.h"
 
 namespace concur::spec {
 namespace {
@@ -214,6 +214,12 @@ void SweepReader::AddApproach(const Source& source) {
     sweep_.codes.push_back(
         {static_cast<uint32_t>(sweep_.spec.approaches.size()), *std::move(approach.code)});
   }
+  if (approach.predict_code) {
+    sweep_.codes.push_back({static_cast<uint32_t>(sweep_.spec.approaches.size()),
+                            *std::move(approach.predict_code),
+                            {},
+                            /*of_predict=*/true});
+  }
   sweep_.approach_folders.push_back(std::move(approach.folder));
   sweep_.spec.approaches.push_back(std::move(approach.spec));
 }
@@ -312,6 +318,8 @@ void SweepReader::AddBenchmark(const Source& source) {
   }
   if (benchmark.test) {
     sweep_.files.push_back({index, false, *std::move(benchmark.test)});
+  } else if (benchmark.spec.test) {
+    sweep_.made_of_parameters.push_back(index);
   }
   if (benchmark.validation) {
     validations_.emplace_back(index, *std::move(benchmark.validation));
@@ -354,6 +362,9 @@ void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* ben
     for (auto& [name, value] : ReadTags(*tags)) {
       benchmark->spec.tags[name] = value;
     }
+  }
+  if (const auto parameters = fields.Get("parameters")) {
+    ReadBenchmarkParameters(*parameters, benchmark);
   }
   if (const auto metric = fields.Get("metric")) {
     ReadBenchmarkMetric(*metric, benchmark);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/sweep_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,11 +13,181 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/command_template.h"
-#include "core/expansion.h"
-#include "spec/sweep_reader.h"
+#include "core/sweep/command_template.h"
+#include "core/sweep/expansion.h"
+#include "yaml/sweep_reader.h"
 
 namespace concur::spec {
+namespace {
+
+void ReadKeep(const Value& value, SweepSpec& spec) {
+  KeepPolicy keep{false, false, false};
+  const auto items = value.List("a list of systems, predictions and logs");
+  for (const Value& item : items.value_or(std::vector<Value>())) {
+    const std::optional<std::string> text = item.Text("systems, predictions or logs");
+    if (!text) {
+      continue;
+    }
+    if (*text == "systems") {
+      keep.systems = true;
+    } else if (*text == "predictions") {
+      keep.predictions = true;
+    } else if (*text == "logs") {
+      keep.logs = true;
+    } else {
+      item.Expected("systems, predictions or logs");
+    }
+  }
+  spec.keep = keep;
+}
+
+void ReadRetry(const Value& value, SweepSpec& spec) {
+  RetryPolicy& retry = spec.retry;
+  Fields fields(value);
+  if (const auto failures = fields.Get("failures_max")) {
+    retry.failures_max =
+        static_cast<uint32_t>(failures->Integer(1, kAttemptsMax).value_or(retry.failures_max));
+  }
+  if (const auto lost = fields.Get("lost_max")) {
+    retry.lost_max = static_cast<uint32_t>(lost->Integer(0, kAttemptsMax).value_or(retry.lost_max));
+  }
+  if (const auto low = fields.Get("backoff_min")) {
+    retry.backoff_min =
+        low->Duration(absl::ZeroDuration(), kBackoffMax).value_or(retry.backoff_min);
+    retry.backoff_max = std::max(retry.backoff_max, retry.backoff_min);
+  }
+  if (const auto high = fields.Get("backoff_max")) {
+    retry.backoff_max =
+        high->Duration(absl::ZeroDuration(), kBackoffMax).value_or(retry.backoff_max);
+  }
+  fields.Finish();
+}
+
+// True when it says test; nullopt when it says neither.
+std::optional<bool> SaysTest(const Value& by) {
+  const std::optional<std::string> text = by.Text("validation or test");
+  if (text && *text != "validation" && *text != "test") {
+    by.Expected("validation or test");
+    return std::nullopt;
+  }
+  return text ? std::optional(*text == "test") : std::nullopt;
+}
+
+void ReadSearch(Fields& fields, const Value& method, LoadedSweep& sweep) {
+  SearchSpec search;
+  sweep.places["settings.search"] = method.Place();
+  const std::optional<std::string> name = method.Text("tpe");
+  if (name && *name != "tpe") {
+    method.Expected("tpe");
+  }
+  if (const auto trials = fields.Require("trials", "how many settings are tried")) {
+    const auto count = static_cast<uint32_t>(trials->Integer(2, kTrialsMax).value_or(2));
+    sweep.places["settings.trials"] = trials->Place();
+    sweep.spec.random_settings = count - 1;
+    search.parallel = ParallelTrials(count);
+  }
+  if (const auto parallel = fields.Get("parallel")) {
+    search.parallel = static_cast<uint32_t>(parallel->Integer(1, kTrialsMax).value_or(1));
+  }
+  if (const auto by = fields.Get("by")) {
+    sweep.places["settings.by"] = by->Place();
+    search.on_test = SaysTest(*by).value_or(false);
+  }
+  sweep.spec.search = std::move(search);
+}
+
+void ReadSettings(const Value& value, LoadedSweep& sweep) {
+  SweepSpec& spec = sweep.spec;
+  Fields fields(value);
+  const auto random = fields.Get("random");
+  if (random) {
+    spec.random_settings = static_cast<uint32_t>(random->Integer(0, kSettingsMax - 1).value_or(0));
+  }
+  if (const auto search = fields.Get("search")) {
+    if (random) {
+      random->Error("expected random or search, got both; leave one of them out");
+    }
+    ReadSearch(fields, *search, sweep);
+  }
+  if (const auto seed = fields.Get("seed")) {
+    spec.settings_seed =
+        static_cast<uint64_t>(seed->Integer(0, std::numeric_limits<int64_t>::max()).value_or(0));
+  }
+  fields.Finish();
+}
+
+void ReadSeeds(const Value& value, SweepSpec& spec) {
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> seeds;
+  if (value.IsMap()) {
+    Fields fields(value);
+    const auto from_value = fields.Require("from", "the first seed");
+    const auto to_value = fields.Require("to", "the last seed");
+    fields.Finish();
+    if (!from_value || !to_value) {
+      return;
+    }
+    const std::optional<int64_t> first = from_value->Integer(kLow, kHigh);
+    const std::optional<int64_t> last = to_value->Integer(kLow, kHigh);
+    if (!first || !last) {
+      return;
+    }
+    const int64_t from = first.value();
+    const int64_t to = last.value();
+    if (to < from) {
+      to_value->Error(absl::StrCat("expected at least ", from, " (from), got ", to));
+      return;
+    }
+    const uint64_t span = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+    if (span >= kSeedsMax) {
+      to_value->Error(absl::StrCat("expected at most ", kSeedsMax, " seeds, got more"));
+      return;
+    }
+    for (uint64_t i = 0; i <= span; ++i) {
+      seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(from) + i));
+    }
+  } else {
+    const auto items = value.List("a list of seeds or {from: 1, to: 10}");
+    if (!items) {
+      return;
+    }
+    if (items->empty()) {
+      value.Error("expected at least one seed, got an empty list");
+      return;
+    }
+    std::set<int64_t> seen;
+    for (const Value& item : *items) {
+      const std::optional<int64_t> seed = item.Integer(kLow, kHigh);
+      if (!seed) {
+        continue;
+      }
+      if (!seen.insert(*seed).second) {
+        item.Error(absl::StrCat("expected each seed once, got ", *seed, " again"));
+      }
+      seeds.push_back(*seed);
+    }
+  }
+  spec.seeds = std::move(seeds);
+}
+
+void ReadMetric(const Value& value, SweepSpec& spec) {
+  const std::optional<std::string> metric = value.Text("exact_match or f1");
+  if (!metric) {
+    return;
+  }
+  if (*metric != "exact_match" && *metric != "f1") {
+    value.Expected("exact_match or f1");
+    return;
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    if (IsQa(benchmark.format)) {
+      benchmark.metric = *metric;
+    }
+  }
+}
+
+}  // namespace
 
 LoadedSweep SweepReader::Read(const std::string& path,
                               const std::map<std::string, std::string>& variables) {
@@ -48,8 +218,7 @@ bool SweepReader::OpenSweep(const std::string& path,
                             const std::map<std::string, std::string>& variables) {
   const absl::StatusOr<std::string> contents = OpenYamlFile(path, &file_);
   if (!contents.ok()) {
-    errors_.Add("", {}, "",
-                absl::StrCat("expected a readable sweep file, got ", contents.status().message()));
+    errors_.AddUnreadable("sweep file", contents.status());
     return false;
   }
   errors_.NameFile(path);
@@ -103,7 +272,7 @@ void SweepReader::ReadSpec(const Value& spec) {
     ForEachSource(*benchmarks, "Benchmark", [this](const Source& source) { AddBenchmark(source); });
   }
   if (const auto metric = fields.Get("metric")) {
-    ReadMetric(*metric);
+    ReadMetric(*metric, sweep_.spec);
   }
   if (const auto mixtures = fields.Get("mixtures")) {
     ReadMixtures(*mixtures);
@@ -120,11 +289,11 @@ void SweepReader::ReadSpec(const Value& spec) {
   }
   if (const auto settings = fields.Get("settings")) {
     sweep_.places["settings"] = settings->Place();
-    ReadSettings(*settings);
+    ReadSettings(*settings, sweep_);
   }
   if (const auto seeds = fields.Get("seeds")) {
     sweep_.places["seeds"] = seeds->Place();
-    ReadSeeds(*seeds);
+    ReadSeeds(*seeds, sweep_.spec);
   }
   AddValidationSets();
   ReadPolicy(fields);
@@ -150,11 +319,11 @@ void SweepReader::ReadPolicy(Fields& fields) {
         static_cast<int32_t>(priority->Integer(-kPriorityMax, kPriorityMax).value_or(0));
   }
   if (const auto keep = fields.Get("keep")) {
-    ReadKeep(*keep);
+    ReadKeep(*keep, sweep_.spec);
   }
   if (const auto retry = fields.Get("retry")) {
     sweep_.places["retry"] = retry->Place();
-    ReadRetry(*retry);
+    ReadRetry(*retry, sweep_.spec);
   }
   if (const auto early_stop = fields.Get("early_stop")) {
     sweep_.places["early_stop"] = early_stop->Place();
@@ -178,16 +347,12 @@ void SweepReader::ReadSelect(const Value& value) {
   Fields fields(value);
   const auto by = fields.Require("by", "validation or test");
   fields.Finish();
-  const auto text = by ? by->Text("validation or test") : std::nullopt;
-  if (!text) {
+  const std::optional<bool> on_test = by ? SaysTest(*by) : std::nullopt;
+  if (!on_test) {
     return;
   }
-  if (*text != "validation" && *text != "test") {
-    by->Expected("validation or test");
-    return;
-  }
-  spec.select = *text == "test" ? Selection::kBestOnTest : Selection::kBest;
-  if (*text == "test") {
+  spec.select = *on_test ? Selection::kBestOnTest : Selection::kBest;
+  if (*on_test) {
     return;
   }
   std::set<uint32_t> validated;
@@ -201,133 +366,6 @@ void SweepReader::ReadSelect(const Value& value) {
                                                })) {
       by->Error(absl::StrCat("expected a validation set of every train set, got none of \"",
                              train_set.name, "\"; give its benchmark the field validation"));
-    }
-  }
-}
-
-void SweepReader::ReadKeep(const Value& value) {
-  KeepPolicy keep{false, false, false};
-  const auto items = value.List("a list of systems, predictions and logs");
-  for (const Value& item : items.value_or(std::vector<Value>())) {
-    const std::optional<std::string> text = item.Text("systems, predictions or logs");
-    if (!text) {
-      continue;
-    }
-    if (*text == "systems") {
-      keep.systems = true;
-    } else if (*text == "predictions") {
-      keep.predictions = true;
-    } else if (*text == "logs") {
-      keep.logs = true;
-    } else {
-      item.Expected("systems, predictions or logs");
-    }
-  }
-  sweep_.spec.keep = keep;
-}
-
-void SweepReader::ReadRetry(const Value& value) {
-  RetryPolicy& retry = sweep_.spec.retry;
-  Fields fields(value);
-  if (const auto failures = fields.Get("failures_max")) {
-    retry.failures_max =
-        static_cast<uint32_t>(failures->Integer(1, kAttemptsMax).value_or(retry.failures_max));
-  }
-  if (const auto lost = fields.Get("lost_max")) {
-    retry.lost_max = static_cast<uint32_t>(lost->Integer(0, kAttemptsMax).value_or(retry.lost_max));
-  }
-  if (const auto low = fields.Get("backoff_min")) {
-    retry.backoff_min =
-        low->Duration(absl::ZeroDuration(), kBackoffMax).value_or(retry.backoff_min);
-    retry.backoff_max = std::max(retry.backoff_max, retry.backoff_min);
-  }
-  if (const auto high = fields.Get("backoff_max")) {
-    retry.backoff_max =
-        high->Duration(absl::ZeroDuration(), kBackoffMax).value_or(retry.backoff_max);
-  }
-  fields.Finish();
-}
-
-void SweepReader::ReadSettings(const Value& value) {
-  Fields fields(value);
-  if (const auto random = fields.Get("random")) {
-    sweep_.spec.random_settings =
-        static_cast<uint32_t>(random->Integer(0, kSettingsMax - 1).value_or(0));
-  }
-  if (const auto seed = fields.Get("seed")) {
-    sweep_.spec.settings_seed =
-        static_cast<uint64_t>(seed->Integer(0, std::numeric_limits<int64_t>::max()).value_or(0));
-  }
-  fields.Finish();
-}
-
-void SweepReader::ReadSeeds(const Value& value) {
-  constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
-  constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
-  std::vector<int64_t> seeds;
-  if (value.IsMap()) {
-    Fields fields(value);
-    const auto from_value = fields.Require("from", "the first seed");
-    const auto to_value = fields.Require("to", "the last seed");
-    fields.Finish();
-    if (!from_value || !to_value) {
-      return;
-    }
-    const std::optional<int64_t> first = from_value->Integer(kLow, kHigh);
-    const std::optional<int64_t> last = to_value->Integer(kLow, kHigh);
-    if (!first || !last) {
-      return;
-    }
-    const int64_t from = first.value();
-    const int64_t to = last.value();
-    if (to < from) {
-      to_value->Error(absl::StrCat("expected at least ", from, " (from), got ", to));
-      return;
-    }
-    const uint64_t span = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
-    if (span >= kSeedsMax) {
-      to_value->Error(absl::StrCat("expected at most ", kSeedsMax, " seeds, got more"));
-      return;
-    }
-    for (uint64_t i = 0; i <= span; ++i) {
-      seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(from) + i));
-    }
-  } else {
-    const auto items = value.List("a list of seeds or {from: 1, to: 10}");
-    if (!items) {
-      return;
-    }
-    if (items->empty()) {
-      value.Error("expected at least one seed, got an empty list");
-      return;
-    }
-    std::set<int64_t> seen;
-    for (const Value& item : *items) {
-      const std::optional<int64_t> seed = item.Integer(kLow, kHigh);
-      if (!seed) {
-        continue;
-      }
-      if (!seen.insert(*seed).second) {
-        item.Error(absl::StrCat("expected each seed once, got ", *seed, " again"));
-      }
-      seeds.push_back(*seed);
-    }
-  }
-  sweep_.spec.seeds = std::move(seeds);
-}
-
-void SweepReader::ReadMetric(const Value& value) {
-  const std::optional<std::string> metric = value.Text("exact_match or f1");
-  if (!metric) {
-    return;
-  }
-  if (*metric != "exact_match" && *metric != "f1") {
-    value.Expected("exact_match or f1");
-    return;
-  }
-  for (BenchmarkSpec& benchmark : sweep_.spec.benchmarks) {
-    if (IsQa(benchmark.format)) {
-      benchmark.metric = *metric;
     }
   }
 }
@@ -391,7 +429,8 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
   for (const Block& block : expansion.blocks()) {
     approaches.insert(block.approach);
     benchmarks.insert(block.tests.begin(), block.tests.end());
-    any_space = any_space || !spec.approaches[block.approach].hyperparameters.space.empty();
+    any_space =
+        any_space || spec.search || IsDrawn(spec.approaches[block.approach].hyperparameters);
     if (block.has_train) {
       for (const TrainSet::Part& part : spec.train_sets[block.train_set].parts) {
         benchmarks.insert(part.benchmark);
@@ -399,7 +438,7 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
     }
   }
   if (spec.random_settings > 0 && !any_space) {
-    warn("settings", "no approach has a space to sample from; only defaults are used");
+    warn("settings", "no approach has a space to sample from; nothing is drawn");
   }
   for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
     const std::string field = absl::StrCat("approaches[", i, "]");

@@ -5,8 +5,8 @@
 // Loading reads YAML only; ResolveDataFiles, ResolveCode and ResolveEnvironments
 // then read what it names. Thread-safe
 // (stateless functions, values).
-#ifndef CONCUR_SPEC_SWEEP_YAML_H_
-#define CONCUR_SPEC_SWEEP_YAML_H_
+#ifndef CONCUR_YAML_SWEEP_YAML_H_
+#define CONCUR_YAML_SWEEP_YAML_H_
 
 #include <map>
 #include <string>
@@ -14,16 +14,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/capacity.h"
-#include "spec/errors.h"
-#include "spec/loaded_sweep.h"
-#include "spec/yaml_reader.h"
+#include "core/sweep/capacity.h"
+#include "yaml/errors.h"
+#include "yaml/loaded_sweep.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::spec {
 
 // Reads a sweep file. `variables` are those of --var: they take precedence over spec.variables, and
 // relative paths in them start at the working directory. InvalidArgument with one error per
-// line (spec/errors.h), also when the sweep would have no job or exceed a limit.
+// line (yaml/errors.h), also when the sweep would have no job or exceed a limit.
 absl::StatusOr<LoadedSweep> LoadSweep(const std::string& path,
                                       const std::map<std::string, std::string>& variables = {});
 
@@ -56,4 +56,4 @@ absl::Status WithPlace(const LoadedSweep& sweep, const absl::Status& status);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_SWEEP_YAML_H_
+#endif  // CONCUR_YAML_SWEEP_YAML_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/tags_yaml.h"
+#include "yaml/tags_yaml.h"
 
 #include <optional>
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tags and labels of a file: a list of names, or a map.
-#ifndef CONCUR_SPEC_TAGS_YAML_H_
-#define CONCUR_SPEC_TAGS_YAML_H_
+#ifndef CONCUR_YAML_TAGS_YAML_H_
+#define CONCUR_YAML_TAGS_YAML_H_
 
-#include "core/sweep.h"
-#include "spec/value.h"
+#include "core/sweep/sweep.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -12,4 +12,4 @@ Tags ReadTags(const Value& value);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_TAGS_YAML_H_
+#endif  // CONCUR_YAML_TAGS_YAML_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/train_from_yaml.h"
+#include "yaml/train_from_yaml.h"
 
 namespace concur::spec {
 

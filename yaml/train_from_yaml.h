@@ -2,12 +2,12 @@
 // The field train_from of approaches (docs/sweep-file.md): names, until the sweep is known.
 //
 // Thread-safe (stateless function, value).
-#ifndef CONCUR_SPEC_TRAIN_FROM_YAML_H_
-#define CONCUR_SPEC_TRAIN_FROM_YAML_H_
+#ifndef CONCUR_YAML_TRAIN_FROM_YAML_H_
+#define CONCUR_YAML_TRAIN_FROM_YAML_H_
 
 #include <string>
 
-#include "spec/value.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 
@@ -25,4 +25,4 @@ TrainFromUse ReadTrainFrom(const Value& value);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_TRAIN_FROM_YAML_H_
+#endif  // CONCUR_YAML_TRAIN_FROM_YAML_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/value.h"
+#include "yaml/value.h"
 
 #include <cmath>
 #include <cstdint>
@@ -11,23 +11,17 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/suggest.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::spec {
 namespace {
-
-std::string Shown(absl::string_view text) {
-  constexpr size_t kShownBytesMax = 100;
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, kShownBytesMax)),
-                      text.size() > kShownBytesMax ? "…" : "", "\"");
-}
 
 constexpr char kDurationText[] = "a duration such as 90s, 10m or 1h30m";
 constexpr char kBytesText[] = "a size such as 500MB or 1GiB";
@@ -54,7 +48,7 @@ std::string Got(const YamlNode& node) {
     case YamlNode::Kind::kNull:
       return "nothing";
     case YamlNode::Kind::kScalar:
-      return Shown(node.text);
+      return Quoted(node.text);
     case YamlNode::Kind::kSequence:
       return "a list";
     case YamlNode::Kind::kMap:
@@ -212,7 +206,7 @@ std::optional<absl::Duration> Value::Duration(absl::Duration low, absl::Duration
   }
   if (*duration < low || *duration > high) {
     Error(absl::StrCat("expected a duration from ", absl::FormatDuration(low), " to ",
-                       absl::FormatDuration(high), ", got ", Shown(node_->text)));
+                       absl::FormatDuration(high), ", got ", Quoted(node_->text)));
     return std::nullopt;
   }
   return *duration;
@@ -266,25 +260,25 @@ std::optional<ParamValue> Value::Param() const {
     case NumberForm::kNone:
       return ParamValue(text);
     case NumberForm::kAmbiguous:
-      Error(absl::StrCat("expected a plain decimal number, got ", Shown(text),
+      Error(absl::StrCat("expected a plain decimal number, got ", Quoted(text),
                          "; write it in decimal, or in quotes when it is text"));
       return std::nullopt;
     case NumberForm::kInteger: {
       int64_t number = 0;
       if (absl::SimpleAtoi(text, &number)) {
-        return ParamValue(number);
+        return NumberWrittenAs(number, text);
       }
       break;
     }
     case NumberForm::kReal: {
       double number = 0;
       if (absl::SimpleAtod(text, &number) && std::isfinite(number)) {
-        return ParamValue(number);
+        return NumberWrittenAs(number, text);
       }
       break;
     }
   }
-  Error(absl::StrCat("expected a number in range, got ", Shown(text),
+  Error(absl::StrCat("expected a number in range, got ", Quoted(text),
                      "; put it in quotes when it is text"));
   return std::nullopt;
 }
@@ -414,7 +408,7 @@ void Fields::Finish() {
     const std::string path = FieldPath(value_.field(), entry.key);
     Value(value_.file(), entry.value, path, value_.errors())
         .At(entry.key_at)
-        .Error(absl::StrCat("expected a known field, got ", Shown(entry.key), suggestion));
+        .Error(absl::StrCat("expected a known field, got ", Quoted(entry.key), suggestion));
   }
 }
 
@@ -422,14 +416,14 @@ absl::StatusOr<absl::Duration> ParseDurationText(absl::string_view text) {
   absl::Duration duration;
   if (IsDigits(text)) {
     return absl::InvalidArgumentError(absl::StrCat("expected a duration with a unit, got ",
-                                                   Shown(text), "; write ", text.substr(0, 20),
+                                                   Quoted(text), "; write ", text.substr(0, 20),
                                                    "s for seconds"));
   }
   // The library accepts "inf" and signs; this format does not.
   if (text.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text[0])) ||
       !absl::ParseDuration(text, &duration) || duration == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a duration such as 90s, 10m or 1h30m, got ", Shown(text)));
+        absl::StrCat("expected a duration such as 90s, 10m or 1h30m, got ", Quoted(text)));
   }
   return duration;
 }
@@ -472,13 +466,13 @@ absl::StatusOr<int64_t> ParseBytesText(absl::string_view text) {
     return static_cast<int64_t>(std::llround(bytes));
   }
   if (IsDigits(text)) {
-    return absl::InvalidArgumentError(absl::StrCat("expected a size with a unit, got ", Shown(text),
-                                                   "; write ", text.substr(0, 20), "MiB or ",
-                                                   text.substr(0, 20), "GiB"));
+    return absl::InvalidArgumentError(absl::StrCat("expected a size with a unit, got ",
+                                                   Quoted(text), "; write ", text.substr(0, 20),
+                                                   "MiB or ", text.substr(0, 20), "GiB"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "expected a size such as 500MB or 1GiB (units B, KB, MB, GB, TB, KiB, MiB, GiB, TiB), got ",
-      Shown(text)));
+      Quoted(text)));
 }
 
 Document ReadDocument(const YamlFile& file, absl::string_view kind, bool needs_metadata,

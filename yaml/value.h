@@ -3,8 +3,8 @@
 // reading continues and finds further errors.
 //
 // Thread-compatible; the file and the error list outlive the values.
-#ifndef CONCUR_SPEC_VALUE_H_
-#define CONCUR_SPEC_VALUE_H_
+#ifndef CONCUR_YAML_VALUE_H_
+#define CONCUR_YAML_VALUE_H_
 
 #include <cstdint>
 #include <optional>
@@ -17,10 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/params.h"
-#include "spec/errors.h"
-#include "spec/shape.h"
-#include "spec/yaml_reader.h"
+#include "core/sweep/params.h"
+#include "yaml/errors.h"
+#include "yaml/shape.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::spec {
 
@@ -110,7 +110,7 @@ class Value {
   Position at_;
   std::string field_;
   ErrorList* errors_;
-  Shape* shape_;  // null but for spec/schema.h
+  Shape* shape_;  // null but for yaml/schema.h
 };
 
 struct Value::Entry {
@@ -155,4 +155,4 @@ Document ReadDocument(const YamlFile& file, absl::string_view kind, bool needs_m
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_VALUE_H_
+#endif  // CONCUR_YAML_VALUE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 #include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
@@ -20,10 +20,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -132,9 +132,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void CheckTag(const YAML::Mark& mark, const std::string& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") {
-      Refuse(mark,
-             absl::StrCat("tags are not allowed, got \"", absl::Utf8SafeCEscape(tag.substr(0, 100)),
-                          "\"; write the value alone, in quotes where it must be text"));
+      Refuse(mark, absl::StrCat("tags are not allowed, got ", Quoted(tag),
+                                "; write the value alone, in quotes where it must be text"));
     }
   }
 
@@ -339,8 +338,7 @@ std::string Expand(const Variables& variables, int64_t* bytes_left, YamlNode* no
         text.substr(dollar + 2, end == absl::string_view::npos ? end : end - dollar - 2));
     const auto variable = variables.find(name);
     if (end == absl::string_view::npos || !IsVariableName(name) || variable == variables.end()) {
-      return absl::StrCat("expected the name of a variable in ${…}, got \"",
-                          absl::Utf8SafeCEscape(name.substr(0, 100)), "\"",
+      return absl::StrCat("expected the name of a variable in ${…}, got ", Quoted(name),
                           DidYouMean(name, NamesOf(variables)),
                           "; declare it in the sweep's spec.variables, or write $${ for ${");
     }
@@ -386,9 +384,7 @@ std::string FieldPath(absl::string_view parent, absl::string_view key) {
   for (char c : key) {
     simple = simple && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-');
   }
-  const std::string shown =
-      simple ? std::string(key)
-             : absl::StrCat("\"", absl::Utf8SafeCEscape(key.substr(0, kShownBytesMax)), "\"");
+  const std::string shown = simple ? std::string(key) : Quoted(key, kShownBytesMax);
   return parent.empty() ? shown : absl::StrCat(parent, ".", shown);
 }
 

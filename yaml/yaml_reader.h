@@ -6,8 +6,8 @@
 // depth and number of nodes are limited. Exceptions of the YAML library are caught here.
 //
 // Thread-safe (stateless functions, values).
-#ifndef CONCUR_SPEC_YAML_READER_H_
-#define CONCUR_SPEC_YAML_READER_H_
+#ifndef CONCUR_YAML_YAML_READER_H_
+#define CONCUR_YAML_YAML_READER_H_
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "spec/errors.h"
+#include "yaml/errors.h"
 
 namespace concur::spec {
 
@@ -52,7 +52,7 @@ struct YamlFile {
   std::string path;       // as shown in errors
   std::string directory;  // where its relative paths start; not ""
   YamlNode root;
-  Shape* shape = nullptr;  // takes down what is read of the root, for spec/schema.h
+  Shape* shape = nullptr;  // takes down what is read of the root, for yaml/schema.h
 };
 
 // A variable's value, and where a relative path in it starts.
@@ -81,4 +81,4 @@ std::string FieldPath(absl::string_view parent, size_t index);
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_SPEC_YAML_READER_H_
+#endif  // CONCUR_YAML_YAML_READER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/comparison.h"
+#include "analysis/comparison/comparison.h"
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -17,13 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/multiplicity.h"
-#include "analysis/notes.h"
-#include "base/decimal.h"
+#include "analysis/clustered_mean.h"
+#include "analysis/statistics/multiplicity.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -40,6 +37,7 @@ constexpr size_t kColumnsAtOnce = kLanes * kVectorsAtOnce;
 constexpr size_t kChunk = 32;
 // Examples whose scores stay in the fast cache while the replicates of a chunk pass over them.
 constexpr size_t kExamplesAtOnce = 256;
+constexpr double kRounding = 1e-12;  // of sums of scores, relative
 
 absl::Status CheckTable(const ExampleTable& table) {
   if (table.examples == 0) {
@@ -52,32 +50,27 @@ absl::Status CheckTable(const ExampleTable& table) {
                                                    " scores, got ", table.values.size()));
   }
   for (size_t i = 0; i < table.values.size(); ++i) {
-    if (!(table.values[i] >= 0 && table.values[i] <= 1)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          table.benchmark, ": ", table.approaches[i / table.examples], ", example ",
-          i % table.examples + 1, ": expected a score from 0 to 1, got ", table.values[i]));
+    if (!std::isfinite(table.values[i])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(table.benchmark, ": ", table.approaches[i / table.examples], ", example ",
+                       i % table.examples + 1, ": expected a finite score, got ", table.values[i]));
     }
   }
   return absl::OkStatus();
 }
 
-// Weighted means of all approaches in every replicate: of drawn clusters, or with the signs of
-// clusters changed at random.
-class ReplicateMeans {
+// Means of all approaches in every replicate, with the signs of clusters changed at random.
+class SignedMeans {
  public:
-  enum class Kind { kDraws, kSigns };
-
-  ReplicateMeans(const ExampleTable& table, const ExampleClusters& clusters, Kind kind,
-                 const BootstrapOptions& options)
+  SignedMeans(const ExampleTable& table, const ExampleClusters& clusters,
+              const BootstrapOptions& options)
       : examples_(table.examples),
         approaches_(table.approaches.size()),
         groups_((approaches_ + kColumnsAtOnce - 1) / kColumnsAtOnce),
         replicates_(static_cast<size_t>(options.replicates)),
         clusters_(clusters),
-        kind_(kind),
         seed_(options.seed),
-        stream_(absl::StrCat(kind == Kind::kDraws ? "bootstrap" : "permutation", "/examples/",
-                             table.benchmark, "/")),
+        stream_(absl::StrCat("permutation/examples/", table.benchmark, "/")),
         scores_(groups_ * examples_ * kVectorsAtOnce),
         means_(approaches_ * replicates_) {
     for (size_t a = 0; a < approaches_; ++a) {
@@ -101,20 +94,17 @@ class ReplicateMeans {
   void RunChunk(size_t chunk) {
     const size_t begin = chunk * kChunk;
     const size_t count = std::min(replicates_ - begin, kChunk);
-    // How often each example was drawn (counts above 32,767 have a negligible probability), or its
-    // sign.
-    std::vector<int16_t> weights(count * examples_, 0);
-    std::vector<double> totals(count);
+    std::vector<int16_t> signs(count * examples_);
     Random random(seed_, absl::StrCat(stream_, chunk));
     for (size_t r = 0; r < count; ++r) {
-      totals[r] = FillWeights(random, weights.data() + r * examples_);
+      FillSigns(random, signs.data() + r * examples_);
     }
     for (size_t group = 0; group < groups_; ++group) {
       std::vector<Doubles> sums(count * kVectorsAtOnce);
       for (size_t first = 0; first < examples_; first += kExamplesAtOnce) {
         const size_t last = std::min(examples_, first + kExamplesAtOnce);
         for (size_t r = 0; r < count; ++r) {
-          AddBlock(weights.data() + r * examples_, group, first, last,
+          AddBlock(signs.data() + r * examples_, group, first, last,
                    sums.data() + r * kVectorsAtOnce);
         }
       }
@@ -122,43 +112,25 @@ class ReplicateMeans {
       for (size_t c = 0; c < columns; ++c) {
         double* means = means_.data() + (group * kColumnsAtOnce + c) * replicates_ + begin;
         for (size_t r = 0; r < count; ++r) {
-          means[r] = sums[r * kVectorsAtOnce + c / kLanes][c % kLanes] / totals[r];
+          means[r] =
+              sums[r * kVectorsAtOnce + c / kLanes][c % kLanes] / static_cast<double>(examples_);
         }
       }
     }
   }
 
-  // Writes a weight for each example; returns what sums are divided by.
-  double FillWeights(Random& random, int16_t* weights) const {
+  // Writes the sign of each example.
+  void FillSigns(Random& random, int16_t* of_example) const {
     const bool alone = clusters_.of.empty();
-    if (kind_ == Kind::kSigns) {
-      std::vector<int16_t> signs(clusters_.count);
-      uint64_t bits = 0;
-      for (size_t c = 0; c < signs.size(); ++c) {
-        bits = c % 64 == 0 ? random.Next() : bits >> 1;
-        signs[c] = (bits & 1) != 0 ? 1 : -1;
-      }
-      for (size_t i = 0; i < examples_; ++i) {
-        weights[i] = signs[alone ? i : clusters_.of[i]];
-      }
-      return static_cast<double>(examples_);
+    std::vector<int16_t> signs(clusters_.count);
+    uint64_t bits = 0;
+    for (size_t c = 0; c < signs.size(); ++c) {
+      bits = c % 64 == 0 ? random.Next() : bits >> 1;
+      signs[c] = (bits & 1) != 0 ? 1 : -1;
     }
-    if (alone) {
-      for (size_t i = 0; i < examples_; ++i) {
-        ++weights[random.Below(examples_)];
-      }
-      return static_cast<double>(examples_);
-    }
-    std::vector<int16_t> drawn(clusters_.count);
-    for (size_t c = 0; c < drawn.size(); ++c) {
-      ++drawn[random.Below(drawn.size())];
-    }
-    double total = 0;
     for (size_t i = 0; i < examples_; ++i) {
-      weights[i] = drawn[clusters_.of[i]];
-      total += weights[i];
+      of_example[i] = signs[alone ? i : clusters_.of[i]];
     }
-    return total;
   }
 
   void AddBlock(const int16_t* counts, size_t group, size_t first, size_t last,
@@ -182,52 +154,63 @@ class ReplicateMeans {
   size_t groups_;
   size_t replicates_;
   const ExampleClusters& clusters_;
-  Kind kind_;
   uint64_t seed_;
   std::string stream_;
   std::vector<Doubles> scores_;  // group, then example, then vector of approaches
   std::vector<double> means_;    // approach by approach
 };
 
-std::optional<McNemar> CountAgreement(absl::Span<const double> a, absl::Span<const double> b) {
+std::optional<McNemar> CountAgreement(absl::Span<const double> a, absl::Span<const double> b,
+                                      Goal goal) {
   McNemar counts;
+  const double right = goal == Goal::kMinimize ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i) {
     const bool binary = (a[i] == 0 || a[i] == 1) && (b[i] == 0 || b[i] == 1);
     if (!binary) {
       return std::nullopt;
     }
-    counts.both += a[i] == 1 && b[i] == 1 ? 1 : 0;
-    counts.only_a += a[i] == 1 && b[i] == 0 ? 1 : 0;
-    counts.only_b += a[i] == 0 && b[i] == 1 ? 1 : 0;
-    counts.neither += a[i] == 0 && b[i] == 0 ? 1 : 0;
+    counts.both += a[i] == right && b[i] == right ? 1 : 0;
+    counts.only_a += a[i] == right && b[i] != right ? 1 : 0;
+    counts.only_b += a[i] != right && b[i] == right ? 1 : 0;
+    counts.neither += a[i] != right && b[i] != right ? 1 : 0;
   }
   counts.p_value = McNemarPValue(counts.only_a, counts.only_b);
   return counts;
 }
 
 // The differences of two approaches summed over each cluster, without those of none, over the
-// number of examples: in percent.
+// number of examples, in the table's unit.
 std::vector<double> ClusterDifferences(absl::Span<const double> a, absl::Span<const double> b,
-                                       const ExampleClusters& clusters) {
+                                       const ExampleClusters& clusters, double unit) {
   std::vector<double> sums(clusters.count, 0.0);
   for (size_t i = 0; i < a.size(); ++i) {
     sums[clusters.of.empty() ? i : clusters.of[i]] += a[i] - b[i];
   }
-  constexpr double kNone = 1e-12;  // equal but for rounding
+  double largest = 0;
+  for (const double sum : sums) {
+    largest = std::max(largest, std::abs(sum));
+  }
+  const double none = kRounding * largest;
   sums.erase(
-      std::remove_if(sums.begin(), sums.end(), [](double sum) { return std::abs(sum) < kNone; }),
+      std::remove_if(sums.begin(), sums.end(), [&](double sum) { return std::abs(sum) <= none; }),
       sums.end());
   for (double& sum : sums) {
-    sum *= 100 / static_cast<double>(a.size());
+    sum *= unit / static_cast<double>(a.size());
   }
   return sums;
 }
 
-constexpr double kEqualPercent = 1e-9;  // equal but for rounding
+// The most that rounding takes from a sum of these numbers.
+double RoundingOf(const std::vector<double>& sums) {
+  return kRounding * std::accumulate(sums.begin(), sums.end(), 0.0, [](double total, double sum) {
+           return total + std::abs(sum);
+         });
+}
 
 // The share of all choices of signs whose sum is as far from 0 as that of all plus.
 double AllSignsPValue(const std::vector<double>& sums) {
   const double observed = std::abs(std::accumulate(sums.begin(), sums.end(), 0.0));
+  const double slack = RoundingOf(sums);
   const uint32_t choices = uint32_t{1} << sums.size();
   int64_t as_far = 0;
   for (uint32_t choice = 0; choice < choices; ++choice) {
@@ -235,7 +218,7 @@ double AllSignsPValue(const std::vector<double>& sums) {
     for (size_t i = 0; i < sums.size(); ++i) {
       sum += (choice >> i & 1) != 0 ? sums[i] : -sums[i];
     }
-    as_far += std::abs(sum) >= observed - kEqualPercent ? 1 : 0;
+    as_far += std::abs(sum) >= observed - slack ? 1 : 0;
   }
   return static_cast<double>(as_far) / static_cast<double>(choices);
 }
@@ -252,7 +235,7 @@ double SignsBound(const std::vector<double>& sums) {
   }
   const auto normal_above = [](double z) { return std::erfc(z / std::sqrt(2.0)) / 2; };
   const double factor = 1 / (4 * normal_above(std::sqrt(2.0)));
-  return 2 * factor * normal_above(std::max(0.0, observed - kEqualPercent) / std::sqrt(squares));
+  return 2 * factor * normal_above(std::max(0.0, observed - RoundingOf(sums)) / std::sqrt(squares));
 }
 
 // What one way to cluster the examples says about every pair.
@@ -260,15 +243,16 @@ class PairTests {
  public:
   PairTests(const ExampleTable& table, const ExampleClusters& clusters,
             const BootstrapOptions& options)
-      : table_(table),
-        clusters_(clusters),
-        draws_(table, clusters, ReplicateMeans::Kind::kDraws, options),
-        signs_(table, clusters, ReplicateMeans::Kind::kSigns, options) {}
+      : table_(table), clusters_(clusters), signs_(table, clusters, options) {}
 
-  std::optional<Interval> IntervalOf(size_t a, size_t b, double difference, double level) const {
-    std::vector<double> differences = Differences(draws_, a, b);
-    return IntervalFromReplicates(differences, difference, {}, level, BootstrapMethod::kPercentile)
-        .interval;
+  // Nothing for a single cluster.
+  std::optional<Interval> IntervalOf(size_t a, size_t b, double level) const {
+    std::vector<double> differences;
+    for (size_t i = 0; i < table_.examples; ++i) {
+      differences.push_back(table_.unit * (table_.row(a)[i] - table_.row(b)[i]));
+    }
+    const absl::StatusOr<Interval> interval = ClusteredMeanInterval(differences, clusters_, level);
+    return interval.ok() ? std::optional(*interval) : std::nullopt;
   }
 
   double PValue(size_t a, size_t b, const std::optional<McNemar>& mcnemar) const {
@@ -276,35 +260,36 @@ class PairTests {
       return mcnemar->p_value;  // the same test, all permutations counted
     }
     constexpr size_t kAllSignsMax = 16;
-    const std::vector<double> sums = ClusterDifferences(table_.row(a), table_.row(b), clusters_);
+    const std::vector<double> sums =
+        ClusterDifferences(table_.row(a), table_.row(b), clusters_, table_.unit);
     if (sums.size() <= kAllSignsMax) {
       return AllSignsPValue(sums);
     }
     const double observed = std::abs(std::accumulate(sums.begin(), sums.end(), 0.0));
-    const std::vector<double> differences = Differences(signs_, a, b);
-    const auto as_far = std::count_if(
-        differences.begin(), differences.end(),
-        [&](double difference) { return std::abs(difference) >= observed - kEqualPercent; });
+    const double slack = RoundingOf(sums);
+    const std::vector<double> differences = Differences(a, b);
+    const auto as_far =
+        std::count_if(differences.begin(), differences.end(),
+                      [&](double difference) { return std::abs(difference) >= observed - slack; });
     // The observation counts as a permutation (Davison and Hinkley, 1997, § 4.2).
     const double p = static_cast<double>(as_far + 1) / static_cast<double>(differences.size() + 1);
     return as_far == 0 ? std::min(p, SignsBound(sums)) : p;
   }
 
  private:
-  static std::vector<double> Differences(const ReplicateMeans& means, size_t a, size_t b) {
-    const absl::Span<const double> of_a = means.of(a);
-    const absl::Span<const double> of_b = means.of(b);
+  std::vector<double> Differences(size_t a, size_t b) const {
+    const absl::Span<const double> of_a = signs_.of(a);
+    const absl::Span<const double> of_b = signs_.of(b);
     std::vector<double> differences(of_a.size());
     for (size_t r = 0; r < differences.size(); ++r) {
-      differences[r] = 100 * (of_a[r] - of_b[r]);
+      differences[r] = table_.unit * (of_a[r] - of_b[r]);
     }
     return differences;
   }
 
   const ExampleTable& table_;
   const ExampleClusters& clusters_;
-  ReplicateMeans draws_;
-  ReplicateMeans signs_;
+  SignedMeans signs_;
 };
 
 PairedComparison Compare(const ExampleTable& table, const PairTests& by_cluster,
@@ -316,10 +301,10 @@ PairedComparison Compare(const ExampleTable& table, const PairTests& by_cluster,
   pair.mean_a = observed[a];
   pair.mean_b = observed[b];
   pair.difference = pair.mean_a - pair.mean_b;
-  pair.mcnemar = CountAgreement(table.row(a), table.row(b));
-  pair.interval = by_cluster.IntervalOf(a, b, pair.difference, level);
+  pair.mcnemar = CountAgreement(table.row(a), table.row(b), table.goal);
+  pair.interval = by_cluster.IntervalOf(a, b, level);
   pair.p_value = by_cluster.PValue(a, b, pair.mcnemar);
-  pair.question_interval = by_question.IntervalOf(a, b, pair.difference, level);
+  pair.question_interval = by_question.IntervalOf(a, b, level);
   pair.question_p = by_question.PValue(a, b, pair.mcnemar);
   pair.p_value_holm = pair.p_value;
   pair.mcnemar_p_holm =
@@ -378,7 +363,7 @@ absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
   std::vector<double> observed;
   for (size_t a = 0; a < n; ++a) {
     const absl::Span<const double> row = table.row(a);
-    observed.push_back(100 * std::accumulate(row.begin(), row.end(), 0.0) /
+    observed.push_back(table.unit * std::accumulate(row.begin(), row.end(), 0.0) /
                        static_cast<double>(table.examples));
   }
   for (size_t i = 0; i < n; ++i) {
@@ -439,107 +424,6 @@ absl::StatusOr<std::vector<BenchmarkComparison>> CompareAll(const std::vector<Ex
   }
   HolmCorrect(comparisons);
   return comparisons;
-}
-
-Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
-                      const ComparisonOptions& options) {
-  Table table;
-  table.key_columns = 3;
-  table.columns = {{"benchmark", "benchmark"},
-                   ForPrograms("metric"),
-                   {"a", "better"},
-                   {"b", "worse"},
-                   {"n", "n", true},
-                   {"mean_a", "mean of better", true},
-                   {"mean_b", "mean of worse", true},
-                   {"difference", "difference", true},
-                   ForPrograms("low"),
-                   ForPrograms("high"),
-                   {"p_value", "p", true, 4},
-                   {"p_value_holm", "p (Holm)", true, 4},
-                   ForPrograms("both"),
-                   ForPrograms("only_a"),
-                   ForPrograms("only_b"),
-                   ForPrograms("neither"),
-                   {"mcnemar_p", "McNemar p", true, 4},
-                   {"mcnemar_p_holm", "McNemar p (Holm)", true, 4}};
-  const bool clustered = std::any_of(comparisons.begin(), comparisons.end(),
-                                     [](const BenchmarkComparison& comparison) {
-                                       return comparison.unit != ExampleUnit::kExample;
-                                     });
-  if (clustered) {
-    for (const char* key : {"unit", "clusters", "question_low", "question_high"}) {
-      table.columns.push_back(ForPrograms(key));
-    }
-    table.columns.push_back({"question_p", "p by question", true, 4});
-  }
-  size_t tests = 0;
-  std::vector<std::string> reasons;  // for leaving approaches out, in their order
-  std::map<std::string, std::vector<std::string>> left_out;  // the benchmarks of each
-  std::vector<std::string> minimized;
-  for (const BenchmarkComparison& comparison : comparisons) {
-    if (comparison.goal == Goal::kMinimize) {
-      minimized.push_back(comparison.benchmark);
-    }
-    if (comparison.unit != ExampleUnit::kExample) {
-      table.notes.push_back(absl::StrCat(
-          comparison.benchmark, ": ", comparison.examples, " questions in ", comparison.clusters,
-          " ", ExampleUnitName(comparison.unit),
-          "s, which intervals and p draw whole; \"p by question\" takes questions as independent"));
-    }
-    tests += comparison.pairs.size();
-    for (const PairedComparison& pair : comparison.pairs) {
-      TableCell difference = SignedCell(pair.difference);
-      if (pair.interval.has_value()) {
-        absl::StrAppendFormat(&difference.text, " [%+.2f, %+.2f]", pair.interval->low,
-                              pair.interval->high);
-      }
-      const auto count = [&](int64_t McNemar::*field) {
-        return pair.mcnemar.has_value() ? IntegerCell((*pair.mcnemar).*field) : TableCell();
-      };
-      table.rows.push_back(
-          {TextCell(comparison.benchmark), TextCell(comparison.metric),
-           TextCell(comparison.approaches[pair.a]), TextCell(comparison.approaches[pair.b]),
-           IntegerCell(static_cast<int64_t>(comparison.examples)), NumberCell(pair.mean_a),
-           NumberCell(pair.mean_b), difference, LowCell(pair.interval), HighCell(pair.interval),
-           PValueCell(pair.p_value), PValueCell(pair.p_value_holm), count(&McNemar::both),
-           count(&McNemar::only_a), count(&McNemar::only_b), count(&McNemar::neither),
-           PValueCell(pair.mcnemar.has_value() ? pair.mcnemar->p_value
-                                               : std::numeric_limits<double>::quiet_NaN()),
-           PValueCell(pair.mcnemar_p_holm)});
-      if (clustered) {
-        for (TableCell& cell : std::vector<TableCell>{
-                 TextCell(std::string(ExampleUnitName(comparison.unit))),
-                 IntegerCell(static_cast<int64_t>(comparison.clusters)),
-                 LowCell(pair.question_interval), HighCell(pair.question_interval),
-                 PValueCell(pair.question_p)}) {
-          table.rows.back().push_back(std::move(cell));
-        }
-      }
-    }
-    for (const std::string& reason : comparison.left_out) {
-      std::vector<std::string>& benchmarks = left_out[reason];
-      if (benchmarks.empty()) {
-        reasons.push_back(reason);
-      }
-      benchmarks.push_back(comparison.benchmark);
-    }
-  }
-  for (const std::string& reason : reasons) {
-    const std::vector<std::string>& benchmarks = left_out[reason];
-    const bool is_all = benchmarks.size() > 1 && benchmarks.size() == comparisons.size();
-    table.notes.push_back(absl::StrCat(
-        "Left out on ", is_all ? "all benchmarks" : FirstNames(benchmarks), ": ", reason));
-  }
-  if (!minimized.empty()) {
-    table.notes.push_back(LessIsBetter(minimized) + ".");
-  }
-  table.title = absl::StrCat(
-      "Paired comparisons on the test examples; ", ShortestDecimal(options.bootstrap.level * 100),
-      " % intervals: percentile bootstrap, ", options.bootstrap.replicates, " replicates, seed ",
-      options.bootstrap.seed, "; p: paired permutation test; Holm's correction over ", tests,
-      " tests");
-  return table;
 }
 
 }  // namespace concur::analysis

@@ -3,11 +3,11 @@
 // comparisons from per-example scores.
 //
 // Thread-safe (stateless). The same table, options and seed give the same bits, however the work
-// is spread over threads. Per-example scores are fractions (0 to 1); means and differences are in
-// percent. Where examples share passages or documents, these are what is drawn and what changes
-// sign. Formulas and sources: docs/reports.md.
-#ifndef CONCUR_ANALYSIS_COMPARISON_H_
-#define CONCUR_ANALYSIS_COMPARISON_H_
+// is spread over threads. Means and differences are in the unit of the table (ExampleTable::unit).
+// Where examples share passages or documents, these are the clusters that change sign. Formulas and
+// sources: docs/reports.md.
+#ifndef CONCUR_ANALYSIS_COMPARISON_COMPARISON_H_
+#define CONCUR_ANALYSIS_COMPARISON_COMPARISON_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,7 @@
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
-#include "analysis/table.h"
+#include "analysis/statistics/intervals.h"
 #include "base/metric_meaning.h"
 
 namespace concur::analysis {
@@ -39,24 +38,25 @@ double McNemarPValue(int64_t only_a, int64_t only_b);
 struct PairedComparison {
   size_t a = 0;  // indices of approaches
   size_t b = 0;
-  double mean_a = 0;  // percent
+  double mean_a = 0;
   double mean_b = 0;
   double difference = 0;             // mean_a - mean_b
-  std::optional<Interval> interval;  // of the difference, percentile bootstrap over clusters
+  std::optional<Interval> interval;  // of the difference: ClusteredMeanInterval
   // Two-sided, of the paired permutation test: the share of ways to swap the two approaches,
   // cluster by cluster, that differ by at least as much; where no draw does, a bound of that share.
   double p_value = 1;
   // The same as if examples were independent; differs where clusters are not single examples.
   std::optional<Interval> question_interval;
   double question_p = 1;
-  std::optional<McNemar> mcnemar;  // none unless all scores of both are 0 or 1
+  // None unless all scores of both are 0 or 1, of which the better one is right.
+  std::optional<McNemar> mcnemar;
   // Corrected by HolmCorrect; the p-values themselves before that.
   double p_value_holm = 1;
   double mcnemar_p_holm = 1;
 };
 
 struct ComparisonOptions {
-  BootstrapOptions bootstrap;  // level, replicates, seed, threads; the method is percentile
+  BootstrapOptions bootstrap;           // level; draws of the permutation test, seed, threads
   std::optional<std::string> baseline;  // compare all others with this one, instead of all pairs
   std::optional<ExampleUnit> unit;      // as ClustersOf takes it
 };
@@ -73,12 +73,11 @@ struct BenchmarkComparison {
   std::vector<std::string> left_out;
 };
 
-// Compares the approaches of one benchmark; fewer than two make no pairs. A replicate draws as many
-// clusters as there are, with replacement, the same ones for all approaches; a permutation changes
-// the same signs for all. Tests of at most 16 clusters that differ, and of right and wrong answers
-// by example, count all permutations. InvalidArgument for
-// an unknown baseline, values that are not as many as the table says, not finite or outside
-// [0, 1], no examples at all, and what ValidateBootstrapOptions refuses.
+// Compares the approaches of one benchmark; fewer than two make no pairs. A permutation
+// changes the signs of the same clusters for all approaches. Tests of at most 16 clusters that
+// differ, and of right and wrong answers by example, count all permutations. InvalidArgument for an
+// unknown baseline, values that are not as many as the table says or not finite, no examples at
+// all, and what ValidateBootstrapOptions refuses.
 absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
                                                       const ComparisonOptions& options);
 
@@ -90,10 +89,6 @@ void HolmCorrect(std::vector<BenchmarkComparison>& comparisons);
 absl::StatusOr<std::vector<BenchmarkComparison>> CompareAll(const std::vector<ExampleTable>& tables,
                                                             const ComparisonOptions& options);
 
-// One row for each pair.
-Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
-                      const ComparisonOptions& options);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_COMPARISON_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_COMPARISON_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/fit.h"
+#include "analysis/comparison/fit.h"
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,11 +19,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "analysis/bootstrap.h"
 #include "analysis/clustered_mean.h"
-#include "analysis/line_intervals.h"
-#include "analysis/notes.h"
-#include "base/random.h"
+#include "analysis/families.h"
+#include "analysis/statistics/line_intervals.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -76,10 +76,23 @@ std::vector<int64_t> CompetitionRanks(const std::vector<double>& scores) {
   return ranks;
 }
 
+ExampleClusters ClustersFrom(const PointFamilies& families) {
+  ExampleClusters clusters;
+  std::map<size_t, uint32_t> numbers;
+  for (const size_t family : families) {
+    clusters.of.push_back(
+        numbers.emplace(family, static_cast<uint32_t>(numbers.size())).first->second);
+  }
+  clusters.count = numbers.size();
+  return clusters;
+}
+
 class Fitter {
  public:
-  Fitter(const ScoreTable& table, const FitOptions& options, double full_score)
-      : table_(table), options_(options), full_score_(full_score) {}
+  // `families` by row of the table, empty: none.
+  Fitter(const ScoreTable& table, const FitOptions& options, const PointFamilies& families,
+         double full_score)
+      : table_(table), options_(options), families_(families), full_score_(full_score) {}
 
   absl::StatusOr<ShiftFit> Fit(size_t from, size_t to) {
     ShiftFit fit;
@@ -87,18 +100,21 @@ class Fitter {
     fit.to = table_.benchmarks()[to].name;
     fit.scale = options_.scale;
     fit.full_score = full_score_;
-    fit.choices = ChoiceNotes(
-        from == to ? std::vector<AxisEntry>{table_.benchmarks()[from]}
-                   : std::vector<AxisEntry>{table_.benchmarks()[from], table_.benchmarks()[to]});
+    fit.benchmarks = {table_.benchmarks()[from]};
+    if (from != to) {
+      fit.benchmarks.push_back(table_.benchmarks()[to]);
+    }
     CONCUR_RETURN_IF_ERROR(Collect(from, to, fit));
     std::vector<double> x;
     std::vector<double> y;
-    double gaps = 0;
+    std::vector<double> gaps;
+    PointFamilies families;
     for (const FittedSystem& system : fit.systems) {
       if (system.fitted) {
         x.push_back(ToScale(system.from));
         y.push_back(ToScale(system.to));
-        gaps += system.gap;
+        gaps.push_back(system.gap);
+        families.push_back(families_.empty() ? families.size() : families_[system.approach]);
       }
     }
     fit.n = static_cast<int64_t>(x.size());
@@ -107,7 +123,8 @@ class Fitter {
     fit.intercept = IfFinite(line.intercept);
     fit.r_squared = IfFinite(line.r_squared);
     if (!x.empty()) {
-      fit.mean_gap = gaps / static_cast<double>(x.size());
+      fit.mean_gap =
+          std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
     }
     for (FittedSystem& system : fit.systems) {
       const double at = ToScale(system.from);
@@ -116,14 +133,10 @@ class Fitter {
         system.residual = system.to - *system.predicted;
       }
     }
-    if (options_.bootstrap.has_value() && fit.slope.has_value()) {
-      if (UsesStudent(x.size())) {
-        AddStudentIntervals(x, y, fit);
-      } else {
-        Bootstrap(x, y, line, fit);
-      }
+    if (options_.level.has_value() && fit.slope.has_value()) {
+      AddIntervals(x, y, gaps, families, fit);
     }
-    AddCorrection(x, y, fit);
+    AddCorrection(x, y, families, fit);
     return fit;
   }
 
@@ -138,35 +151,34 @@ class Fitter {
                : full_score_ * InverseTransform(options_.scale, value);
   }
 
-  bool UsesStudent(size_t systems) const {
-    return options_.method == LineMethod::kHc3 ||
-           (options_.method == LineMethod::kAuto && systems < kBootstrapSystemsMin);
-  }
-
-  void AddStudentIntervals(const std::vector<double>& x, const std::vector<double>& y,
-                           ShiftFit& fit) const {
-    const double level = options_.bootstrap->level;
-    const LineIntervals intervals(x, y, level);
+  void AddIntervals(const std::vector<double>& x, const std::vector<double>& y,
+                    const std::vector<double>& gaps, const PointFamilies& families,
+                    ShiftFit& fit) const {
+    const double level = *options_.level;
+    const LineIntervals intervals(x, y, families, level);
     fit.level = level;
-    fit.method = LineMethod::kHc3;
     fit.slope_interval = intervals.Slope();
     fit.intercept_interval = intervals.Intercept();
     if (fit.r_squared.has_value()) {
-      fit.r_squared_interval = RSquaredInterval(*fit.r_squared, x.size(), level);
+      fit.r_squared_interval = RSquaredInterval(x, y, families, level);
     }
-    std::vector<double> gaps;
+    const auto in_scores = [this](const Interval& interval) {
+      return Interval{FromScale(interval.low), FromScale(interval.high)};
+    };
     for (FittedSystem& system : fit.systems) {
-      if (system.fitted) {
-        gaps.push_back(system.gap);
-      }
-      const std::optional<Interval> at =
+      const std::optional<Interval> line =
           system.predicted.has_value() ? intervals.At(ToScale(system.from)) : std::nullopt;
-      if (at.has_value()) {
-        system.predicted_interval = Interval{FromScale(at->low), FromScale(at->high)};
-        AddResidualInterval(system);
+      if (line.has_value()) {
+        system.predicted_interval = in_scores(*line);
+      }
+      const std::optional<Interval> next =
+          system.predicted.has_value() ? intervals.Next(ToScale(system.from)) : std::nullopt;
+      if (next.has_value()) {
+        const Interval score = in_scores(*next);
+        system.residual_interval = Interval{system.to - score.high, system.to - score.low};
       }
     }
-    const absl::StatusOr<Interval> gap = MeanInterval(gaps, level);
+    const absl::StatusOr<Interval> gap = ClusteredMeanInterval(gaps, ClustersFrom(families), level);
     if (gap.ok()) {
       fit.mean_gap_interval = *gap;
     }
@@ -174,7 +186,7 @@ class Fitter {
 
   // What the line would be without the noise of the original scores, where all of it is known.
   void AddCorrection(const std::vector<double>& x, const std::vector<double>& y,
-                     ShiftFit& fit) const {
+                     const PointFamilies& families, ShiftFit& fit) const {
     std::vector<double> noise;
     for (const FittedSystem& system : fit.systems) {
       if (system.fitted && system.from_error.has_value()) {
@@ -183,8 +195,7 @@ class Fitter {
       }
     }
     if (noise.size() == x.size() && !x.empty()) {
-      fit.corrected = CorrectForNoise(
-          x, y, noise, options_.bootstrap.has_value() ? options_.bootstrap->level : 0.95);
+      fit.corrected = CorrectForNoise(x, y, noise, families, options_.level.value_or(0.95));
     }
   }
 
@@ -210,11 +221,6 @@ class Fitter {
     return cell.seeds >= 2
                ? std::optional(cell.standard_deviation / std::sqrt(static_cast<double>(cell.seeds)))
                : std::nullopt;
-  }
-
-  static void AddResidualInterval(FittedSystem& system) {
-    system.residual_interval = Interval{system.to - system.predicted_interval->high,
-                                        system.to - system.predicted_interval->low};
   }
 
   absl::Status Collect(size_t from, size_t to, ShiftFit& fit) const {
@@ -271,72 +277,9 @@ class Fitter {
     return absl::OkStatus();
   }
 
-  void Bootstrap(const std::vector<double>& x, const std::vector<double>& y, const Line& line,
-                 ShiftFit& fit) const {
-    const BootstrapOptions& options = *options_.bootstrap;
-    Random random(options.seed, "bootstrap/systems");
-    std::vector<double> slopes;
-    std::vector<double> intercepts;
-    std::vector<double> r_squareds;
-    std::vector<double> mean_gaps;
-    std::vector<double> gaps;
-    for (const FittedSystem& system : fit.systems) {
-      if (system.fitted) {
-        gaps.push_back(system.gap);
-      }
-    }
-    std::vector<double> drawn_x(x.size());
-    std::vector<double> drawn_y(x.size());
-    for (int64_t replicate = 0; replicate < options.replicates; ++replicate) {
-      double gap = 0;
-      for (size_t i = 0; i < x.size(); ++i) {
-        const size_t drawn = random.Below(x.size());
-        drawn_x[i] = x[drawn];
-        drawn_y[i] = y[drawn];
-        gap += gaps[drawn];
-      }
-      mean_gaps.push_back(gap / static_cast<double>(x.size()));
-      const Line drawn = FitLine(drawn_x, drawn_y);
-      slopes.push_back(drawn.slope);
-      intercepts.push_back(drawn.intercept);
-      r_squareds.push_back(drawn.r_squared);
-    }
-    const auto interval = [&](std::vector<double>& values, double estimate) {
-      return IntervalFromReplicates(values, estimate, {}, options.level,
-                                    BootstrapMethod::kPercentile)
-          .interval;
-    };
-    fit.level = options.level;
-    fit.method = LineMethod::kPercentile;
-    fit.mean_gap_interval = interval(mean_gaps, *fit.mean_gap);
-    for (FittedSystem& system : fit.systems) {
-      if (system.predicted.has_value()) {
-        AddBand(slopes, intercepts, system, interval);
-      }
-    }
-    fit.slope_interval = interval(slopes, line.slope);
-    fit.intercept_interval = interval(intercepts, line.intercept);
-    fit.r_squared_interval = interval(r_squareds, line.r_squared);
-  }
-
-  // Where the lines of all replicates lie at one system.
-  template <typename MakeInterval>
-  void AddBand(const std::vector<double>& slopes, const std::vector<double>& intercepts,
-               FittedSystem& system, const MakeInterval& interval) const {
-    const double at = ToScale(system.from);
-    std::vector<double> places;
-    places.reserve(slopes.size());
-    for (size_t i = 0; i < slopes.size(); ++i) {
-      places.push_back(FromScale(intercepts[i] + slopes[i] * at));  // NaN stays
-    }
-    system.predicted_interval = interval(places, *system.predicted);
-    if (system.predicted_interval.has_value()) {
-      AddResidualInterval(system);
-    }
-  }
-
   const ScoreTable& table_;
   const FitOptions& options_;
+  const PointFamilies& families_;
   double full_score_;
 };
 
@@ -371,6 +314,9 @@ absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleT
     }
     const absl::Span<const double> scores =
         table.row(static_cast<size_t>(found - table.approaches.begin()));
+    if (std::any_of(scores.begin(), scores.end(), [](double s) { return !(s >= 0 && s <= 1); })) {
+      return std::optional<Interval>();  // no shares
+    }
     const ExampleClusters clusters = ClustersOf(table.places, table.examples, unit);
     CONCUR_ASSIGN_OR_RETURN(const Interval interval, ShareInterval(scores, clusters, level));
     return std::optional(Interval{*full_score * interval.low, *full_score * interval.high});
@@ -431,20 +377,6 @@ std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& 
   return errors;
 }
 
-absl::StatusOr<LineMethod> ParseLineMethod(absl::string_view name) {
-  if (name == "auto") {
-    return LineMethod::kAuto;
-  }
-  if (name == "hc3") {
-    return LineMethod::kHc3;
-  }
-  if (name == "percentile") {
-    return LineMethod::kPercentile;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("interval-method: expected auto, hc3 or percentile, got \"", name, "\""));
-}
-
 absl::StatusOr<FitScale> ParseFitScale(absl::string_view name) {
   for (const FitScale scale : {FitScale::kLinear, FitScale::kProbit, FitScale::kLogit}) {
     if (FitScaleName(scale) == name) {
@@ -500,8 +432,19 @@ absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const st
     CONCUR_RETURN_IF_ERROR(
         FindEntry(table.approaches(), name, "exclude: unknown approach", "approaches").status());
   }
-  if (options.bootstrap.has_value()) {
-    CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(*options.bootstrap));
+  if (options.level.has_value() && !(*options.level > 0 && *options.level < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interval: expected a number strictly between 0 and 1, got ", *options.level));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Families families, FamiliesOf(table, options.families));
+  PointFamilies family_of;
+  if (families.declared()) {
+    family_of.resize(table.approaches().size());
+    for (size_t f = 0; f < families.members.size(); ++f) {
+      for (const size_t row : families.members[f]) {
+        family_of[row] = f;
+      }
+    }
   }
   std::vector<ShiftFit> fits;
   for (const std::string& name : to) {
@@ -518,8 +461,9 @@ absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const st
       CONCUR_ASSIGN_OR_RETURN(full_score,
                               FullScoreOfPair(table, from_index, to_index, options.scale));
     }
-    CONCUR_ASSIGN_OR_RETURN(ShiftFit fit,
-                            Fitter(table, options, full_score).Fit(from_index, to_index));
+    CONCUR_ASSIGN_OR_RETURN(
+        ShiftFit fit, Fitter(table, options, family_of, full_score).Fit(from_index, to_index));
+    fit.families = families.tag;
     fits.push_back(std::move(fit));
   }
   return fits;

@@ -3,8 +3,8 @@
 // logit scale, the gap, and what each system scores beyond the line (Miller et al., ICML 2020).
 //
 // Thread-safe (stateless). Formulas and sources: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_FIT_H_
-#define CONCUR_ANALYSIS_FIT_H_
+#ifndef CONCUR_ANALYSIS_COMPARISON_FIT_H_
+#define CONCUR_ANALYSIS_COMPARISON_FIT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "analysis/bootstrap.h"
-#include "analysis/comparison.h"
+#include "analysis/comparison/comparison.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
-#include "analysis/line_intervals.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/intervals.h"
+#include "analysis/statistics/line_intervals.h"
 
 namespace concur::analysis {
 
@@ -35,12 +33,6 @@ absl::string_view FitScaleName(FitScale scale);
 // `share` in (0, 1) (any finite number for kLinear), and back.
 double Transform(FitScale scale, double share);
 double InverseTransform(FitScale scale, double transformed);
-
-// Where intervals come from: HC3 with Student's t (LineIntervals), or the percentile bootstrap over
-// systems, which holds too rarely for few of them. kAuto: HC3 below kBootstrapSystemsMin.
-enum class LineMethod { kAuto, kHc3, kPercentile };
-absl::StatusOr<LineMethod> ParseLineMethod(absl::string_view name);  // auto, hc3, percentile
-inline constexpr size_t kBootstrapSystemsMin = 30;
 
 struct FittedSystem {
   size_t approach = 0;  // row of the table
@@ -59,8 +51,8 @@ struct FittedSystem {
   std::optional<double> predicted;
   std::optional<double> residual;
   std::optional<double> from_error;  // standard error of `from`, where it is known
-  // With intervals: where the line lies at `from` (a point of its band), and the score beyond it
-  // there. Only the line is uncertain in these.
+  // With intervals: where the line lies at `from` (a point of its band), and the score beyond where
+  // one more system of another family would be, so that one in twenty leaves 0 out by chance.
   std::optional<Interval> predicted_interval;
   std::optional<Interval> residual_interval;
   // Of the scores themselves, where AddScoreIntervals has put them.
@@ -83,10 +75,9 @@ struct ShiftFit {
   std::optional<double> intercept;
   std::optional<double> r_squared;
   std::optional<double> mean_gap;  // over the systems behind the line, in the table's unit
-  // Intervals by `method`, where asked for.
-  double level = 0;
+  double level = 0;                // of the intervals, where asked for
   double score_level = 0;  // of from_interval and to_interval, where AddScoreIntervals has put them
-  LineMethod method = LineMethod::kPercentile;
+  std::string families;    // the tag by which intervals take systems as relatives; "": none
   std::optional<Interval> slope_interval;
   std::optional<Interval> intercept_interval;
   std::optional<Interval> r_squared_interval;
@@ -96,7 +87,7 @@ struct ShiftFit {
   bool clustered = false;             // intervals of scores draw passages or documents
   std::vector<FittedSystem> systems;  // by `from`, best first; ties in the table's order
   std::vector<std::string> missing;   // approaches that lack a score
-  std::vector<std::string> choices;   // how settings were chosen: ChoiceNotes
+  std::vector<AxisEntry> benchmarks;  // `from` and `to`, with how their settings were chosen
 };
 
 struct FitOptions {
@@ -105,16 +96,17 @@ struct FitOptions {
   // What a share of 1 is: 100 for percent, 1 for fractions. 0: by the scale of the two benchmarks;
   // where neither is stated, 100 if any of their scores is above 1, else 1.
   double full_score = 0;
-  std::optional<BootstrapOptions> bootstrap;  // for intervals: level, replicates and seed count
-  LineMethod method = LineMethod::kAuto;
+  std::optional<double> level;  // with intervals
+  std::string families;         // the tag whose values are families, as FamiliesOf takes it
   // By row of the table: standard errors of the original scores, in their unit. Empty: those of
   // means over seeds.
   std::vector<std::optional<double>> from_errors;
 };
 
 // One fit for each of `to`. InvalidArgument for an unknown benchmark or excluded approach, for two
-// benchmarks of different goals, for bad bootstrap options, and in probit or logit scale for a
-// score outside [0, full_score] and for benchmarks of different scales or of one that is no share.
+// benchmarks of different goals, for a level not in (0, 1), for a families tag that no approach
+// carries, and in probit or logit scale for a score outside [0, full_score] and for benchmarks of
+// different scales or of one that is no share.
 absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const std::string& from,
                                                absl::Span<const std::string> to,
                                                const FitOptions& options);
@@ -137,15 +129,6 @@ std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& 
                                                const std::string& benchmark,
                                                const ScoreIntervalOptions& options);
 
-// One row for each system. Text is a table for each fit. CSV has a line, and the other forms a
-// note, for each approach that lacks a score. JSON: {"fits":[{"from","to","scale","n","slope",
-// "intercept","r_squared","mean_gap","systems":[{"name","from","to","gap","rank","new_rank",
-// "delta_rank","fitted","predicted","residual"}],"missing":[…]}]}; references have no ranks and
-// "reference": true; with a bootstrap also "level",
-// and "slope_interval" and its like as [low, high]; with score intervals "from_interval" and
-// "to_interval". JSON lines: one such fit a line.
-std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_FIT_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_FIT_H_

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/generalization.h"
+#include "analysis/comparison/generalization.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -21,9 +23,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "analysis/csv.h"
-#include "analysis/notes.h"
-#include "analysis/references.h"
+#include "base/check.h"
+#include "base/csv.h"
+#include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -62,6 +64,81 @@ Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup
     average.value = sum / static_cast<double>(group.benchmarks.size());
   }
   return average;
+}
+
+// The benchmarks of the group that all approaches have which lack at most `lacks_max` of them.
+std::vector<size_t> CommonOf(const ScoreTable& table, const BenchmarkGroup& group,
+                             const std::map<size_t, size_t>& lacks, size_t lacks_max) {
+  std::vector<size_t> common;
+  std::copy_if(group.benchmarks.begin(), group.benchmarks.end(), std::back_inserter(common),
+               [&](size_t benchmark) {
+                 return std::all_of(lacks.begin(), lacks.end(), [&](const auto& one) {
+                   return one.second > lacks_max ||
+                          table.cell(one.first, benchmark).state == CellState::kValue;
+                 });
+               });
+  return common;
+}
+
+// Leaves benchmarks out of the group as RankByAverage says; returns them.
+std::vector<size_t> KeepCommon(const ScoreTable& table, BenchmarkGroup& group) {
+  std::map<size_t, size_t> lacks;  // by approach, benchmarks without a score of it
+  std::set<size_t, std::greater<>> counts;
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    if (!table.approaches()[i].is_reference) {
+      lacks[i] = static_cast<size_t>(std::count_if(
+          group.benchmarks.begin(), group.benchmarks.end(),
+          [&](size_t benchmark) { return table.cell(i, benchmark).state != CellState::kValue; }));
+      counts.insert(lacks[i]);
+    }
+  }
+  std::vector<size_t> kept;
+  for (const size_t lacks_max : counts) {  // the most approaches first
+    std::vector<size_t> common = CommonOf(table, group, lacks, lacks_max);
+    const bool is_wide = 2 * common.size() > group.benchmarks.size();
+    if (is_wide && 3 * lacks_max <= group.benchmarks.size()) {
+      kept = std::move(common);
+      break;
+    }
+    if (common.size() > kept.size()) {
+      kept = std::move(common);
+    }
+  }
+  std::vector<size_t> left_out;
+  if (!kept.empty()) {
+    std::set_difference(group.benchmarks.begin(), group.benchmarks.end(), kept.begin(), kept.end(),
+                        std::back_inserter(left_out));
+    group.benchmarks = std::move(kept);
+  }
+  return left_out;
+}
+
+bool HasScores(const ScoreTable& table, size_t benchmark) {
+  const absl::Span<const ScoreCell> cells = table.column(benchmark);
+  return std::any_of(cells.begin(), cells.end(),
+                     [](const ScoreCell& cell) { return cell.state == CellState::kValue; });
+}
+
+// The table with the scores of these columns multiplied, which then are percents.
+ScoreTable Multiplied(const ScoreTable& table, const std::map<size_t, double>& factors) {
+  std::vector<AxisEntry> benchmarks = table.benchmarks();
+  for (const auto& [benchmark, factor] : factors) {
+    benchmarks[benchmark].metric.scale = Scale{Scale::Kind::kPercent};
+    std::optional<double>& optimism = benchmarks[benchmark].choice.optimism;
+    optimism = optimism ? std::optional(*optimism * factor) : std::nullopt;
+  }
+  absl::StatusOr<ScoreTable> made = ScoreTable::Create(table.approaches(), std::move(benchmarks));
+  CONCUR_CHECK_OK(made.status());
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    const auto found = factors.find(b);
+    const double factor = found == factors.end() ? 1 : found->second;
+    for (size_t i = 0; i < table.approaches().size(); ++i) {
+      ScoreCell& cell = made->cell(i, b) = table.cell(i, b);
+      cell.value *= factor;
+      cell.standard_deviation *= factor;
+    }
+  }
+  return *std::move(made);
 }
 
 // Below those with a rank stand approaches without an average, and references at the end.
@@ -104,19 +181,23 @@ absl::Status MergeRows(const ScoreTable& from, size_t first_column,
   return absl::OkStatus();
 }
 
-// The digits after the point that tell the scores of every benchmark of the group apart.
-int DecimalsOf(const ScoreTable& table, const BenchmarkGroup& group) {
-  int decimals = TableColumn().decimals;
-  for (const size_t benchmark : group.benchmarks) {
-    decimals = std::max(decimals, table.decimals(benchmark));
+// By which scores are multiplied to make all of the group's percents; none where they have one
+// scale, or one that does not begin at 0.
+std::map<size_t, double> PercentFactorsOf(const ScoreTable& table, const BenchmarkGroup& group) {
+  std::map<size_t, double> factors;
+  if (ScalesOf(table, group).size() < 2) {
+    return factors;
   }
-  return decimals;
-}
-
-// Whether some seeds or settings of the scores that are averaged are not there.
-bool IsPartialAverage(const ScoreTable& table, size_t approach, const BenchmarkGroup& group) {
-  return std::any_of(group.benchmarks.begin(), group.benchmarks.end(),
-                     [&](size_t b) { return table.cell(approach, b).IsPartial(); });
+  for (const size_t benchmark : group.benchmarks) {
+    const std::optional<ScoreRange> range = table.range(benchmark);
+    if (!range || range->low != 0 || range->high <= 0) {
+      return {};
+    }
+    if (range->high != 100 && HasScores(table, benchmark)) {
+      factors.emplace(benchmark, 100 / range->high);
+    }
+  }
+  return factors;
 }
 
 }  // namespace
@@ -189,6 +270,41 @@ std::vector<BenchmarkGroup> GroupsByGoal(const ScoreTable& table) {
   return groups;
 }
 
+std::set<std::string> ScalesOf(const ScoreTable& table, const BenchmarkGroup& group) {
+  std::set<std::string> scales;
+  for (const size_t benchmark : group.benchmarks) {
+    const Scale& stated = table.benchmarks()[benchmark].metric.scale;
+    const std::optional<ScoreRange> range = table.range(benchmark);
+    const bool is_share = HasScores(table, benchmark) && range && range->low == 0 &&
+                          (range->high == 1 || range->high == 100);
+    if (is_share) {
+      scales.insert(ScaleText({range->high > 1 ? Scale::Kind::kPercent : Scale::Kind::kFraction}));
+    } else if (stated.kind != Scale::Kind::kUnstated) {
+      scales.insert(ScaleText(stated));
+    }
+  }
+  return scales;
+}
+
+std::vector<Conversion> ToPercent(absl::Span<const BenchmarkGroup> groups, ScoreTable& table) {
+  std::vector<Conversion> converted;
+  // Groups may share benchmarks: what one of them needs may give another several scales.
+  for (bool again = true; again;) {
+    again = false;
+    for (const BenchmarkGroup& group : groups) {
+      const std::map<size_t, double> factors = PercentFactorsOf(table, group);
+      for (const auto& [benchmark, factor] : factors) {
+        converted.push_back({table.benchmarks()[benchmark].name, factor});
+        again = true;
+      }
+      if (!factors.empty()) {
+        table = Multiplied(table, factors);
+      }
+    }
+  }
+  return converted;
+}
+
 std::vector<std::vector<size_t>> TiedGroups(absl::Span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -220,10 +336,12 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
   for (const BenchmarkGroup& group : groups) {
     CONCUR_RETURN_IF_ERROR(CheckOneGoal(table, group));
   }
-  const bool minimized =
-      !groups[0].benchmarks.empty() && IsMinimized(table, groups[0].benchmarks[0]);
   Generalization result;
   result.groups.assign(groups.begin(), groups.end());
+  result.left_out = KeepCommon(table, result.groups[0]);
+  groups = result.groups;
+  const bool minimized =
+      !groups[0].benchmarks.empty() && IsMinimized(table, groups[0].benchmarks[0]);
   for (size_t approach = 0; approach < table.approaches().size(); ++approach) {
     RankedApproach ranked;
     ranked.approach = approach;
@@ -255,96 +373,6 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
     }
   }
   AssignRanks(table, minimized, result.approaches);
-  return result;
-}
-
-Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization) {
-  Table result;
-  result.title = absl::StrCat(
-      "Macro averages over benchmarks, ranked by ", generalization.groups[0].name, " (",
-      generalization.groups[0].benchmarks.size(),
-      generalization.groups[0].benchmarks.size() == 1 ? " benchmark)" : " benchmarks)");
-  result.columns = {{"rank", "rank", true}, {"approach", "approach"}};
-  for (const BenchmarkGroup& group : generalization.groups) {
-    result.columns.push_back({group.name, group.name, true, DecimalsOf(table, group)});
-  }
-  if (generalization.baseline.has_value()) {
-    const std::string& name = table.approaches()[*generalization.baseline].name;
-    result.columns.push_back({"gain", absl::StrCat("over ", name), true});
-  }
-  std::vector<std::string> incomplete;
-  bool any_partial = false;
-  size_t references = 0;
-  for (const RankedApproach& approach : generalization.approaches) {
-    const std::string& name = table.approaches()[approach.approach].name;
-    const bool is_reference = table.approaches()[approach.approach].is_reference;
-    std::vector<TableCell> row = {approach.rank > 0 ? IntegerCell(approach.rank) : TableCell(),
-                                  WithFootnote(TextCell(name), is_reference ? kReferenceSign : "")};
-    references += is_reference ? 1 : 0;
-    std::set<size_t> missing;
-    for (size_t group = 0; group < approach.averages.size(); ++group) {
-      const Average& average = approach.averages[group];
-      const bool is_partial =
-          average.value.has_value() &&
-          IsPartialAverage(table, approach.approach, generalization.groups[group]);
-      row.push_back(WithFootnote(NumberCell(average.value), is_partial ? kPartialSign : ""));
-      any_partial = any_partial || is_partial;
-      missing.insert(average.missing.begin(), average.missing.end());
-    }
-    if (generalization.baseline.has_value()) {
-      row.push_back(SignedCell(approach.gain, DecimalsOf(table, generalization.groups[0])));
-    }
-    result.rows.push_back(std::move(row));
-    if (!missing.empty() && !is_reference) {
-      std::vector<std::string> names;
-      for (const size_t benchmark : missing) {
-        const CellState state = table.cell(approach.approach, benchmark).state;
-        names.push_back(absl::StrCat(
-            table.benchmarks()[benchmark].name,
-            state == CellState::kMissing ? "" : absl::StrCat(" (", CellStateName(state), ")")));
-      }
-      incomplete.push_back(absl::StrCat("  ", name, ": ", FirstNames(names)));
-    }
-  }
-  if (const std::vector<std::string> names = table.Minimized(); !names.empty()) {
-    result.notes.push_back(absl::StrCat(LessIsBetter(names), "."));
-  }
-  for (const BenchmarkGroup& group : generalization.groups) {
-    std::set<std::string> scales;
-    for (const size_t benchmark : group.benchmarks) {
-      const Scale& stated = table.benchmarks()[benchmark].metric.scale;
-      if (stated.kind != Scale::Kind::kUnstated) {
-        scales.insert(ScaleText(stated));
-      } else if (const std::optional<ScoreRange> guess = table.range(benchmark)) {
-        scales.insert(
-            ScaleText({guess->high > 1 ? Scale::Kind::kPercent : Scale::Kind::kFraction}));
-      }
-    }
-    if (scales.size() > 1) {
-      result.notes.push_back(
-          absl::StrCat("The averages of ", group.name,
-                       " mix scores of several scales: ", absl::StrJoin(scales, ", "), "."));
-    }
-  }
-  if (any_partial) {
-    result.notes.push_back(
-        "* some seeds or settings of its scores failed, are pending, or were canceled or stopped.");
-  }
-  if (references > 0) {
-    result.notes.emplace_back(kReferenceNote);
-  }
-  if (!incomplete.empty()) {
-    result.notes.push_back(absl::StrCat(
-        "Without an average of every group, because these scores are not there (",
-        incomplete.size(), " of ", table.approaches().size() - references, " approaches):"));
-    constexpr size_t kShownMax = 10;
-    const size_t shown = std::min(incomplete.size(), kShownMax);
-    result.notes.insert(result.notes.end(), incomplete.begin(),
-                        incomplete.begin() + static_cast<ptrdiff_t>(shown));
-    if (incomplete.size() > shown) {
-      result.notes.push_back(absl::StrCat("  and ", incomplete.size() - shown, " more"));
-    }
-  }
   return result;
 }
 
@@ -413,49 +441,6 @@ std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& scores) {
     }
   }
   return best;
-}
-
-absl::StatusOr<Table> CrossTable(const ScoreTable& table) {
-  Table result;
-  result.columns = {{"approach", "approach"}, {"train", "trained on"}};
-  for (const AxisEntry& benchmark : table.benchmarks()) {
-    result.columns.push_back({benchmark.name, benchmark.name, true});
-    result.columns.push_back(ForPrograms(absl::StrCat(benchmark.name, " sd")));
-  }
-  const std::vector<std::vector<bool>> best = BestTrainSets(table);
-  bool any_seeds = false;
-  bool any_best = false;
-  for (size_t row = 0; row < table.approaches().size(); ++row) {
-    const AxisEntry& entry = table.approaches()[row];
-    const auto train = entry.tags.find("train");
-    if (train == entry.tags.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", entry.name,
-                       "\" has no tag \"train\", which says what it was trained "
-                       "on; expected a column of that name"));
-    }
-    std::vector<TableCell> cells = {TextCell(ApproachOfRow(entry)),
-                                    train->second.empty() ? TableCell() : TextCell(train->second)};
-    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      const ScoreCell& cell = table.cell(row, b);
-      cells.push_back(AsTableCell(table, row, b));
-      cells.back().is_marked = best[row][b];
-      const bool has_sd = cell.state == CellState::kValue && cell.seeds >= 2;
-      cells.push_back(NumberCell(has_sd ? std::optional(cell.standard_deviation) : std::nullopt));
-      any_seeds = any_seeds || has_sd;
-      any_best = any_best || best[row][b];
-    }
-    result.rows.push_back(std::move(cells));
-  }
-  result.title = absl::StrCat("Scores by train set (rows) and test set (columns)",
-                              any_seeds ? ", mean ± standard deviation over seeds" : "");
-  if (any_best) {
-    result.notes.push_back("Marked: the best train set of each approach, for each test set.");
-  }
-  for (const std::string& note : ScoreNotes(table)) {
-    result.notes.push_back(note);
-  }
-  return result;
 }
 
 }  // namespace concur::analysis

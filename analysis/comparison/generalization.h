@@ -4,12 +4,13 @@
 // set serves which test set best (Bartolo et al., TACL 2020).
 //
 // Thread-safe (stateless). Averages and differences are in the scores' unit.
-#ifndef CONCUR_ANALYSIS_GENERALIZATION_H_
-#define CONCUR_ANALYSIS_GENERALIZATION_H_
+#ifndef CONCUR_ANALYSIS_COMPARISON_GENERALIZATION_H_
+#define CONCUR_ANALYSIS_COMPARISON_GENERALIZATION_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
 
 namespace concur::analysis {
 
@@ -41,6 +41,18 @@ absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
 // table has benchmarks of both goals.
 std::vector<BenchmarkGroup> GroupsByGoal(const ScoreTable& table);
 
+// Scores that were multiplied so that an average has one scale.
+struct Conversion {
+  std::string benchmark;
+  double factor = 1;
+};
+// Makes shares of another scale than percent, stated or guessed (0 to 1, 0 to 5), percents where a
+// group has benchmarks of several scales. Groups with a scale that does not begin at 0, or has no
+// limits, stay as they are. Returns which benchmarks changed.
+std::vector<Conversion> ToPercent(absl::Span<const BenchmarkGroup> groups, ScoreTable& table);
+// The scales of a group's benchmarks, stated or guessed, by name; "" for one without limits.
+std::set<std::string> ScalesOf(const ScoreTable& table, const BenchmarkGroup& group);
+
 struct Average {
   std::optional<double> value;  // the unweighted mean over benchmarks; none when a score is missing
   std::vector<size_t> missing;  // benchmarks of the group without a score
@@ -55,7 +67,9 @@ struct RankedApproach {
 };
 
 struct Generalization {
-  std::vector<BenchmarkGroup> groups;
+  std::vector<BenchmarkGroup> groups;      // the first one without `left_out`
+  std::vector<size_t> left_out;            // benchmarks of the first group that it does not average
+  std::vector<Conversion> converted;       // what the caller did to the table by ToPercent
   std::vector<RankedApproach> approaches;  // by rank; then the unranked; ties in the table's order
   std::optional<size_t> baseline;
 };
@@ -68,30 +82,25 @@ std::vector<std::vector<size_t>> TiedGroups(absl::Span<const double> values);
 
 // Ranks by the first group, the least average first where its benchmarks are minimized. An approach
 // that lacks a score of a group has no average of that group: averages over different benchmarks
-// are not comparable. InvalidArgument when there is no group, for a group of benchmarks with
-// different goals, for a baseline that the table lacks or that has no average of the first group,
-// and for an average that is too large for a number.
+// are not comparable. The first group averages common benchmarks only. These are the benchmarks
+// that all approaches have, but for references and for approaches that lack more than a third of
+// the group. Where they are half of the group or fewer, the approaches that lack the most are left
+// out, again and again. Where that does not help, it is the largest set that some of these steps
+// had, and without any the whole group. InvalidArgument when there is no group, for a group of
+// benchmarks with different goals, for a baseline that the table lacks or that has no average of
+// the first group, and for an average that is too large for a number.
 absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
                                              absl::Span<const BenchmarkGroup> groups,
                                              const std::optional<std::string>& baseline);
-
-// One row for each approach; what is missing is named below.
-Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization);
 
 // Tables of the same approaches side by side; rows are matched by name, in the order of first
 // appearance, and cells that a table does not have are missing. InvalidArgument when a benchmark
 // comes twice or a tag has two values.
 absl::StatusOr<ScoreTable> JoinTables(absl::Span<const ScoreTable> tables);
 
-// A train × test table: one row for each approach and train set (the tag "train" of rows, as
-// BuildScoreTable makes them with Layout::kTrainInRows), one column for each test benchmark, mean ±
-// sd over seeds. The best train set of each approach is marked in each column; equal best ones are
-// all marked. A row with an empty tag needed no training. InvalidArgument when rows carry no tag
+// For each row of a train × test table (BuildScoreTable with Layout::kTrainInRows) and each column,
+// whether it is the best of its approach; equal best ones all are. REQUIRES: every row has the tag
 // "train".
-absl::StatusOr<Table> CrossTable(const ScoreTable& table);
-
-// For each row of such a table and each column, whether it is the best of its approach.
-// REQUIRES: every row has the tag "train".
 std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& table);
 
 // The approach of such a row: its name without " ← TRAIN".
@@ -99,4 +108,4 @@ std::string ApproachOfRow(const AxisEntry& row);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_GENERALIZATION_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_GENERALIZATION_H_

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a ranking the data resolve: confidence sets for ranks, groups of approaches that
-// cannot be told apart, and neighbours that differ.
+// Confidence sets for ranks, and groups of approaches no two of which are told apart.
 //
 // Thread-safe (stateless). The same estimate, options and seed give the same bits on any number of
 // threads. Method and sources: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_RANK_SETS_H_
-#define CONCUR_ANALYSIS_RANK_SETS_H_
+#ifndef CONCUR_ANALYSIS_COMPARISON_RANK_SETS_H_
+#define CONCUR_ANALYSIS_COMPARISON_RANK_SETS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +13,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/comparison/generalization.h"
 #include "analysis/example_runs.h"
-#include "analysis/generalization.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
 
 namespace concur::analysis {
 
@@ -27,16 +26,24 @@ namespace concur::analysis {
 struct RankEstimate {
   std::vector<double> values;                // larger is better
   std::vector<std::vector<double>> factors;  // each as long as `values`
-  // Of Student's t, for variances estimated from few units; 0: known, the normal distribution.
+  // Degrees of freedom of each variance, estimated from few units; 0: the factors are known.
   double degrees = 0;
-  std::string unit;  // what varies, for people: "benchmarks", "test examples", "given errors"
+  std::string unit;       // what varies, for people: "benchmarks", "test examples", "given errors"
+  std::string note = {};  // which units count as one, for people
 };
 
-// Averages over benchmarks, as if these were a sample: each benchmark is a factor, paired over
-// approaches. InvalidArgument with fewer than three benchmarks. REQUIRES: every approach listed has
-// all scores of the group.
+// Averages over the benchmarks of the first group, as if these were a sample, paired over
+// approaches. Benchmarks of one other group, which does not hold them all, count as one unit. Where
+// no group tells, those count as one whose residuals (scores less the approach's average and the
+// benchmark's, in units of the approach's spread) of five approaches or more correlate above 0.5 by
+// average linkage.
+// With five approaches and units that all correlate positively (six or more; of fewer, slopes that
+// differ from 0 by Student's t at 1 %), residuals are taken from each benchmark's own slope over
+// the averages: unrelated units agree so in at most 1 of 32 tables. InvalidArgument with fewer than
+// three benchmarks, and with more than 2000. REQUIRES: every approach listed has all scores of the
+// group; `table` is oriented.
 absl::StatusOr<RankEstimate> EstimateOverBenchmarks(const ScoreTable& table,
-                                                    const BenchmarkGroup& group,
+                                                    absl::Span<const BenchmarkGroup> groups,
                                                     const std::vector<size_t>& approaches);
 // Averages over these very benchmarks, whose scores have independent standard errors; NaN: unknown.
 // `errors` has the table's approaches and benchmarks by name. InvalidArgument for a missing error.
@@ -62,13 +69,12 @@ struct RankSet {
 struct RankSets {
   std::vector<RankSet> marginal;      // each holds its approach's true rank with the level
   std::vector<RankSet> simultaneous;  // all hold theirs together
-  // By approach: from 1 for the best; an approach starts a group when it differs, simultaneously,
-  // from the best of the group before.
+  // By approach: from 1 for the best; an approach starts a group when it is told apart from some
+  // approach of the group before, all pairs together.
   std::vector<int64_t> groups;
-  // Between neighbours in the order of values, best first: two-sided p-values, and Holm's.
+  // Between neighbours in the order of values, best first: two-sided, adjusted for all pairs.
   std::vector<size_t> order;
   std::vector<double> neighbour_p;
-  std::vector<double> neighbour_p_holm;
 };
 
 struct RankSetOptions {
@@ -82,9 +88,19 @@ inline constexpr size_t kRankedMax = 1000;
 
 // Step-down confidence sets for ranks by pairwise differences in units of their standard errors
 // (Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 2024; two-sided, as the R
-// package csranks). Critical values come from draws where the errors are known, and from Student's
-// t with Holm's correction where each pair's error is estimated from few units. InvalidArgument for
-// a level not in (0, 1), draws not in [100, 1'000'000], and more than kRankedMax approaches.
+// package csranks; p-values: Romano and Wolf, Econometrica 2005). Critical values are quantiles of
+// the largest difference of noise, in draws with the factors.
+// Where variances are estimated, with nu degrees each, the covariance S of the estimates is shrunk
+// to lambda S + (1 - lambda) v / 2 I, v the mean variance of a difference and lambda the share of
+// the spread of these variances that nu does not explain (credibility; Ledoit and Wolf, Journal of
+// Multivariate Analysis 2004); a difference is never measured by less than its own variance. Draws
+// are multivariate t. The degrees of v are nu times Box's epsilon (Annals of Mathematical
+// Statistics 1954) times n - 1, the harmonic mean of the plain and the unbiased estimate; those of
+// both parts together have 1 / sqrt(degrees) = lambda / sqrt(nu) + (1 - lambda) / sqrt(those of v).
+// From five degrees on, a fifth of the error level goes to each pair's own Student's t, by
+// Bonferroni. With less than one degree, or no spread at all, nothing is told apart.
+// InvalidArgument for a level not in (0, 1), draws not in [100, 1'000'000], more than kRankedMax
+// approaches, and more than 100 million draws for all approaches together.
 absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
                                          const RankSetOptions& options);
 
@@ -96,17 +112,6 @@ std::vector<size_t> RankedApproaches(const Generalization& ranking);
 absl::StatusOr<std::optional<RankEstimate>> EstimateIfResolvable(
     const ScoreTable& table, const Generalization& ranking, size_t approaches_max = kRankedMax);
 
-// Adds rank sets and groups to the rows of GeneralizationTable whose approaches, in its order, are
-// ranked, and says below how many neighbours differ.
-void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankSetOptions& options,
-                 Table& table);
-
-// GeneralizationTable with how scores were chosen and, where there is an estimate, with rank sets.
-// `goals_differ`: GroupsByGoal gave two groups, of which the first one ranks.
-absl::StatusOr<Table> RankingTable(const ScoreTable& table, const Generalization& ranking,
-                                   bool goals_differ, const std::optional<RankEstimate>& estimate,
-                                   const RankSetOptions& options);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_RANK_SETS_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_RANK_SETS_H_

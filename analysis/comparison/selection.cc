@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/selection.h"
+#include "analysis/comparison/selection.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +20,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "analysis/intervals.h"
 #include "analysis/observations.h"
+#include "analysis/statistics/intervals.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -53,44 +53,15 @@ std::string Describe(const ScoreRecord& record) {
                       record.setting, ", seed ", record.seed, ", on ", record.test);
 }
 
-// The metric that counts for each test benchmark; "" where no record has a value.
-absl::StatusOr<std::vector<std::string>> MetricsOfTests(absl::Span<const ScoreRecord> records,
-                                                        const SelectionOptions& options,
-                                                        const NameIndex& benchmarks) {
-  std::vector<std::string> metrics(options.benchmarks.size(), options.metric);
-  std::set<std::string> known;
-  for (const ScoreRecord& record : records) {
-    if (record.metric.empty()) {
-      continue;
-    }
-    known.insert(record.metric);
-    CONCUR_ASSIGN_OR_RETURN(const size_t test, Find(benchmarks, record.test, "benchmark"));
-    if (metrics[test].empty()) {
-      metrics[test] = record.metric;
-    }
-  }
-  if (!options.metric.empty() && !known.empty() && known.count(options.metric) == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("no score has the metric \"", options.metric,
-                                                   "\"; the metrics are ",
-                                                   absl::StrJoin(known, ", ")));
-  }
-  return metrics;
-}
-
 absl::StatusOr<Systems> GroupRecords(absl::Span<const ScoreRecord> records,
                                      const SelectionOptions& options) {
   const NameIndex approaches = IndexNames(options.approaches);
   const NameIndex benchmarks = IndexNames(options.benchmarks);
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> metrics,
-                          MetricsOfTests(records, options, benchmarks));
   Systems systems;
   for (const ScoreRecord& record : records) {
     CONCUR_ASSIGN_OR_RETURN(const size_t approach, Find(approaches, record.approach, "approach"));
     CONCUR_ASSIGN_OR_RETURN(const size_t train, Find(benchmarks, record.train, "benchmark"));
     CONCUR_ASSIGN_OR_RETURN(const size_t test, Find(benchmarks, record.test, "benchmark"));
-    if (!record.metric.empty() && record.metric != metrics[test]) {
-      continue;
-    }
     if (record.state == CellState::kValue && !std::isfinite(record.value)) {
       return absl::InvalidArgumentError(
           absl::StrCat(Describe(record), ": expected a finite number, got ", record.value));
@@ -174,6 +145,7 @@ class Builder {
       }
       table.SetChoice(column, std::move(choice));
     }
+    table.MergeTies();
     return table;
   }
 
@@ -351,17 +323,13 @@ class Builder {
       }
       AddCounts(SummarizeSelection(observations), chosen.unknown);
     }
-    std::optional<double> best;
+    std::map<int64_t, double> whole;
     for (const auto& [setting, list] : means) {
-      if (list.size() < validation.size()) {
-        continue;
-      }
-      const double mean = ComputeMoments(list).mean;
-      if (!best.has_value() || mean > *best) {
-        best = mean;
-        chosen.setting = setting;
+      if (list.size() == validation.size()) {
+        whole[setting] = ComputeMoments(list).mean;
       }
     }
+    chosen.setting = BestOf(whole, Goal::kMaximize);
     return chosen;
   }
 
@@ -449,6 +417,9 @@ class Builder {
   // What a column is to say of a choice, and what choosing on its test set adds.
   void NoteChoice(const Chosen& chosen, const SystemKey& key, size_t test, size_t column,
                   const Observations& observations, const ScoreTable& table) {
+    if (MeansBySetting(observations).empty()) {
+      return;  // nothing is shown of which it could be said
+    }
     ChoiceSummary& summary = choices_[column];
     const bool on_this = chosen.test == test;
     summary.on.insert(NeedsOtherSeeds(chosen) ? "other seeds"

@@ -3,9 +3,9 @@
 // seeds are summed up.
 //
 // Thread-safe (stateless). The result depends on the records and on the order of the names in the
-// options, not on the order of the records (except for the metric, see below).
-#ifndef CONCUR_ANALYSIS_SELECTION_H_
-#define CONCUR_ANALYSIS_SELECTION_H_
+// options, not on the order of the records.
+#ifndef CONCUR_ANALYSIS_COMPARISON_SELECTION_H_
+#define CONCUR_ANALYSIS_COMPARISON_SELECTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +29,7 @@ struct ScoreRecord {
   std::string train;
   int64_t setting = 0;
   int64_t seed = 0;
-  std::string test;    // the benchmark whose test set was scored
-  std::string metric;  // may be empty when there is no value
+  std::string test;  // the benchmark whose test set was scored
   double value = 0;
   int64_t examples = 0;
   CellState state = CellState::kValue;  // kMissing: nobody will make it
@@ -48,10 +47,9 @@ struct ScoreRecord {
 //   kBestOnOtherSeeds: as kBestOnTest, but the score of each seed is that of the setting with the
 //     best mean over the other seeds: what was chosen does not stand on the score that it gets. An
 //     approach with several settings needs two seeds.
-//   All three go by the goal of the metric; equal means go to the lower setting.
-//   kDefault: setting 0.
-//   kMean: the mean over settings, seed by seed.
-//   kEach: every setting is a row of its own, named "APPROACH #SETTING".
+//   All three go by the goal of the metric; tied means (base/metric_meaning.h) go to the lower
+//   setting. kDefault: setting 0. kMean: the mean over settings, seed by seed. kEach: every setting
+//   is a row of its own, named "APPROACH #SETTING".
 enum class Select { kBest, kDefault, kMean, kEach, kBestOnTest, kBestOnOtherSeeds };
 // "best", "default", "mean", "each", "best-on-test", "best-on-other-seeds"; InvalidArgument for
 // anything else.
@@ -81,7 +79,6 @@ struct SelectionOptions {
   // What mixtures consist of; positions.
   std::map<size_t, std::vector<size_t>> parts = {};
   bool show_validation = false;  // columns for validation sets, which are left out else
-  std::string metric;            // empty: for each test benchmark, the metric of its first record
   // Patterns of columns of which less is better, beside those whose metric says so; settings are
   // chosen accordingly.
   std::vector<std::string> minimize = {};
@@ -93,11 +90,11 @@ struct SelectionOptions {
 // A pair of train and test benchmark that no record names makes no column. The columns say how
 // their settings were chosen (SettingChoice), where some approach has several.
 // InvalidArgument when a record names an approach or benchmark that the options lack, holds a value
-// that is not finite, repeats another record, when no record has `metric`, when no column matches a
-// pattern of `minimize`, or when kBestOnOtherSeeds finds a single seed.
+// that is not finite, or repeats another record, when no column matches a pattern of `minimize`, or
+// when kBestOnOtherSeeds finds a single seed.
 absl::StatusOr<ScoreTable> BuildScoreTable(absl::Span<const ScoreRecord> records,
                                            const SelectionOptions& options);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_SELECTION_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_SELECTION_H_

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/strata.h"
+#include "analysis/comparison/strata.h"
 
-#include <boost/math/distributions/normal.hpp>
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "analysis/intervals.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
-#include "base/decimal.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 namespace {
@@ -61,11 +61,79 @@ absl::Status Check(const std::string& attribute, absl::Span<const StratifiedExam
   return absl::OkStatus();
 }
 
+// A stratum that both sets have.
+struct Counted {
+  double weight = 0;  // new examples
+  double mean = 0;    // of the old ones
+  double n = 0;
+};
+
+// The examples of a cluster in one stratum: their number and the sum of deviations from its mean.
+struct Part {
+  double n = 0;
+  double deviations = 0;
+};
+
+// Half the width of the interval of the sum of weight * mean; nothing where a stratum is in one
+// cluster alone, or nothing varies. Variables are named as in LineIntervals::VarianceOf, of which
+// this is the case of a column for each stratum.
+std::optional<double> HalfWidth(absl::Span<const StratifiedExample> examples,
+                                const std::map<std::string, Counted>& counted,
+                                const ExampleClusters& clusters, double level) {
+  std::map<size_t, std::map<std::string, Part>> parts;  // by cluster and stratum
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const auto stratum = counted.find(examples[i].stratum);
+    if (stratum != counted.end()) {
+      Part& part = parts[clusters.of.empty() ? i : clusters.of[i]][stratum->first];
+      ++part.n;
+      part.deviations += *examples[i].score - stratum->second.mean;
+    }
+  }
+  double sum = 0;
+  double trace = 0;
+  double squares = 0;
+  std::map<std::pair<std::string, std::string>, double> products;  // of p, by two strata
+  for (const auto& [cluster, of_cluster] : parts) {
+    double change = 0;
+    double own = 0;
+    double shared = 0;
+    std::vector<std::pair<std::string, double>> scaled;  // p / sqrt(n)
+    for (const auto& [name, part] : of_cluster) {
+      const Counted& stratum = counted.at(name);
+      if (part.n == stratum.n) {
+        return std::nullopt;
+      }
+      const double v = stratum.weight / (stratum.n - part.n);
+      change += v * part.deviations;
+      own += v * v * part.n;
+      shared += v * part.n * v * part.n / stratum.n;
+      scaled.emplace_back(name, v * part.n / std::sqrt(stratum.n));
+    }
+    for (const auto& [s, p_s] : scaled) {
+      for (const auto& [t, p_t] : scaled) {
+        products[{s, t}] += p_s * p_t;
+      }
+    }
+    sum += change * change;
+    trace += own - shared;
+    squares += own * own - 2 * own * shared;
+  }
+  for (const auto& [of, product] : products) {
+    squares += product * product;
+  }
+  if (sum <= 0) {
+    return std::nullopt;
+  }
+  const boost::math::students_t_distribution<double> t(trace * trace / squares);
+  return std::sqrt(sum) * boost::math::quantile(boost::math::complement(t, (1 - level) / 2));
+}
+
 }  // namespace
 
 absl::StatusOr<StratifiedPrediction> PredictByStrata(
     const std::string& attribute, absl::Span<const StratifiedExample> examples,
-    absl::Span<const StratifiedExample> new_examples, double level) {
+    absl::Span<const StratifiedExample> new_examples, const ExampleClusters& clusters,
+    double level) {
   const absl::Status checked = Check(attribute, examples, new_examples, level);
   if (!checked.ok()) {
     return checked;
@@ -87,12 +155,13 @@ absl::StatusOr<StratifiedPrediction> PredictByStrata(
   }
   StratifiedPrediction result;
   result.attribute = attribute;
+  result.unit = clusters.unit;
+  result.clusters = clusters.of.empty() ? examples.size() : clusters.count;
   result.score = 100 * ComputeMoments(all).mean;
   result.actual = MeanPercent(all_new, static_cast<int64_t>(new_examples.size()));
   double covered = 0;
   double sum = 0;
-  double variance = 0;
-  bool has_spread = true;
+  std::map<std::string, Counted> counted;
   for (const auto& [name, sides] : strata) {
     const auto n = static_cast<int64_t>(sides.scores.size());
     result.strata.push_back({name, n, sides.new_n, MeanPercent(sides.scores, n),
@@ -100,81 +169,22 @@ absl::StatusOr<StratifiedPrediction> PredictByStrata(
     if (n == 0 || sides.new_n == 0) {
       continue;
     }
-    const Moments moments = ComputeMoments(sides.scores);
     const auto weight = static_cast<double>(sides.new_n);
+    const double mean = ComputeMoments(sides.scores).mean;
     covered += weight;
-    sum += weight * moments.mean;
-    variance += weight * weight * moments.standard_deviation * moments.standard_deviation /
-                static_cast<double>(n);
-    has_spread = has_spread && n > 1;
+    sum += weight * mean;
+    counted[name] = {weight, mean, static_cast<double>(n)};
   }
   result.covered = covered / static_cast<double>(new_examples.size());
   if (covered > 0) {
     result.predicted = 100 * sum / covered;
-    if (has_spread && variance > 0) {
-      const double half = 100 * std::sqrt(variance) / covered *
-                          boost::math::quantile(boost::math::complement(
-                              boost::math::normal_distribution<double>(), (1 - level) / 2));
-      result.interval = Interval{std::max(0.0, *result.predicted - half),
-                                 std::min(100.0, *result.predicted + half)};
+    const std::optional<double> half = HalfWidth(examples, counted, clusters, level);
+    if (half.has_value()) {
+      result.interval = Interval{std::max(0.0, *result.predicted - 100 * *half / covered),
+                                 std::min(100.0, *result.predicted + 100 * *half / covered)};
     }
   }
   return result;
-}
-
-Table StrataTable(const std::vector<StratifiedPrediction>& predictions, double level) {
-  Table table;
-  table.title = "Scores by stratum, and the old ones in the new mixture";
-  table.columns = {{"by", "by"},
-                   {"stratum", "stratum"},
-                   {"n", "n", true},
-                   {"share", "share %", true, 1},
-                   {"score", "score", true},
-                   {"new_n", "new n", true},
-                   {"new_share", "new share %", true, 1},
-                   {"new_score", "new score", true},
-                   {"predicted", "predicted", true},
-                   {"low", "low", true},
-                   {"high", "high", true}};
-  for (const StratifiedPrediction& prediction : predictions) {
-    int64_t n = 0;
-    int64_t new_n = 0;
-    for (const Stratum& stratum : prediction.strata) {
-      n += stratum.n;
-      new_n += stratum.new_n;
-    }
-    const auto share = [](int64_t part, int64_t whole) {
-      return NumberCell(100 * static_cast<double>(part) / static_cast<double>(whole));
-    };
-    for (const Stratum& stratum : prediction.strata) {
-      table.rows.push_back({TextCell(prediction.attribute), TextCell(stratum.name),
-                            IntegerCell(stratum.n), share(stratum.n, n), NumberCell(stratum.score),
-                            IntegerCell(stratum.new_n), share(stratum.new_n, new_n),
-                            NumberCell(stratum.new_score), TableCell(), TableCell(), TableCell()});
-    }
-    table.rows.push_back({TextCell(prediction.attribute), TextCell("(all)"), IntegerCell(n),
-                          NumberCell(100), NumberCell(prediction.score), IntegerCell(new_n),
-                          NumberCell(100), NumberCell(prediction.actual),
-                          NumberCell(prediction.predicted), LowCell(prediction.interval),
-                          HighCell(prediction.interval)});
-    if (prediction.predicted.has_value()) {
-      std::string note =
-          absl::StrCat(prediction.attribute, ": the new mixture alone would move the score from ",
-                       Fixed(prediction.score, 2), " to ", Fixed(*prediction.predicted, 2));
-      if (prediction.actual.has_value()) {
-        absl::StrAppend(&note, "; it is ", Fixed(*prediction.actual, 2));
-      }
-      if (prediction.covered < 1) {
-        absl::StrAppend(&note, " (", Fixed(100 * (1 - prediction.covered), 1),
-                        " % of the new examples are in strata that the old set lacks)");
-      }
-      table.notes.push_back(note + ".");
-    }
-  }
-  table.notes.push_back(absl::StrCat("low and high: ", ShortestDecimal(100 * level),
-                                     " % interval of the prediction, from the spread within strata "
-                                     "of the old set."));
-  return table;
 }
 
 }  // namespace concur::analysis

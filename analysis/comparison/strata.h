@@ -3,9 +3,10 @@
 // by stratum on the old set, re-weighted by the strata of the new one (Miller et al., ICML 2020).
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_STRATA_H_
-#define CONCUR_ANALYSIS_STRATA_H_
+#ifndef CONCUR_ANALYSIS_COMPARISON_STRATA_H_
+#define CONCUR_ANALYSIS_COMPARISON_STRATA_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,8 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "analysis/intervals.h"
-#include "analysis/table.h"
+#include "analysis/example_runs.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -41,21 +42,24 @@ struct StratifiedPrediction {
   // `covered` is the share of new examples that count. Nothing when none does.
   std::optional<double> predicted;
   double covered = 0;
-  // Normal, from the spread within strata of the old set; the new mixture counts as known. Nothing
-  // when a stratum that counts has a single old example.
+  // From what leaving out each cluster of old examples changes, with Student's t; the new mixture
+  // counts as known. Nothing when a stratum that counts is in a single cluster.
   std::optional<Interval> interval;
+  ExampleUnit unit = ExampleUnit::kExample;  // of the clusters
+  size_t clusters = 0;                       // of old examples
   std::optional<double> actual;  // the score on the new set, where every example of it has one
 };
 
+// `clusters` groups the old examples: passages or documents, which are usually of one difficulty.
+// The variance is CR3's of the regression on strata, the degrees Satterthwaite's under equal
+// scatter (as LineIntervals). REQUIRES: `clusters.of` has a group of each old example, or none.
 // InvalidArgument when a set is empty, an old example has no score, a score is not finite, or
 // `level` is not in (0, 1).
 absl::StatusOr<StratifiedPrediction> PredictByStrata(
     const std::string& attribute, absl::Span<const StratifiedExample> examples,
-    absl::Span<const StratifiedExample> new_examples, double level);
-
-// One row for each stratum, and one, named "(all)", with the prediction.
-Table StrataTable(const std::vector<StratifiedPrediction>& predictions, double level);
+    absl::Span<const StratifiedExample> new_examples, const ExampleClusters& clusters,
+    double level);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_STRATA_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_STRATA_H_

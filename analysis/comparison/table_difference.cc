@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/table_difference.h"
+#include "analysis/comparison/table_difference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "analysis/notes.h"
-#include "analysis/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -29,15 +25,15 @@ Index IndexOf(const std::vector<AxisEntry>& entries) {
 
 // Positions of the entries that both axes have, in the order of `before`.
 std::vector<std::pair<size_t, size_t>> Common(const std::vector<AxisEntry>& before,
-                                              const std::vector<AxisEntry>& after, const char* kind,
-                                              std::vector<std::string>& only_in_one) {
+                                              const std::vector<AxisEntry>& after,
+                                              Unmatched::Kind kind,
+                                              std::vector<Unmatched>& only_in_one) {
   const Index in_before = IndexOf(before);
   const Index in_after = IndexOf(after);
   std::vector<std::pair<size_t, size_t>> common;
-  const auto note = [&](const std::vector<std::string>& names, const char* table) {
+  const auto note = [&](std::vector<std::string> names, bool in_first) {
     if (!names.empty()) {
-      only_in_one.push_back(
-          absl::StrCat("Only in the ", table, " table: ", kind, " ", absl::StrJoin(names, ", ")));
+      only_in_one.push_back({kind, in_first, std::move(names)});
     }
   };
   std::vector<std::string> only_before;
@@ -55,8 +51,8 @@ std::vector<std::pair<size_t, size_t>> Common(const std::vector<AxisEntry>& befo
       only_after.push_back(entry.name);
     }
   }
-  note(only_before, "first");
-  note(only_after, "second");
+  note(std::move(only_before), true);
+  note(std::move(only_after), false);
   return common;
 }
 
@@ -112,36 +108,21 @@ void AddFlips(const std::string& benchmark, const std::vector<Move>& moves, doub
                    [](const Flip& x, const Flip& y) { return LesserMargin(x) > LesserMargin(y); });
 }
 
-std::string CauseText(const Flip& flip) {
-  switch (flip.cause) {
-    case Flip::Cause::kFirst:
-      return flip.first;
-    case Flip::Cause::kSecond:
-      return flip.second;
-    case Flip::Cause::kEither:
-      return "either";
-    case Flip::Cause::kBothTogether:
-      return "both together";
-  }
-  return "";
-}
-
 }  // namespace
 
 TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after) {
   TableDifference difference;
-  difference.choices = ChoiceNotes(before, after);
-  const auto rows =
-      Common(before.approaches(), after.approaches(), "approaches", difference.only_in_one);
-  const auto columns =
-      Common(before.benchmarks(), after.benchmarks(), "benchmarks", difference.only_in_one);
+  difference.benchmarks_before = before.benchmarks();
+  difference.benchmarks_after = after.benchmarks();
+  const auto rows = Common(before.approaches(), after.approaches(), Unmatched::Kind::kApproaches,
+                           difference.only_in_one);
+  const auto columns = Common(before.benchmarks(), after.benchmarks(), Unmatched::Kind::kBenchmarks,
+                              difference.only_in_one);
   for (const auto& [b, b_after] : columns) {
     const std::string& benchmark = before.benchmarks()[b].name;
     const double sign = before.sign(b);
     if (sign != after.sign(b_after)) {
-      difference.only_in_one.push_back(absl::StrCat(
-          benchmark, ": ", sign < 0 ? "less" : "more",
-          " is better before, and the other way round after; its order is not compared"));
+      difference.only_in_one.push_back({Unmatched::Kind::kGoal, sign < 0, {}, benchmark});
       continue;
     }
     std::vector<Move> moves;
@@ -154,9 +135,15 @@ TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after)
         ++difference.common_cells;
         difference.changed_cells += x.value != y.value ? 1 : 0;
       } else if (x.state != y.state) {
-        difference.only_in_one.push_back(
-            absl::StrCat(approach, " on ", benchmark, ": ", CellText(x, before.decimals(b)),
-                         " before, ", CellText(y, after.decimals(b_after)), " after"));
+        difference.only_in_one.push_back({Unmatched::Kind::kCell,
+                                          false,
+                                          {},
+                                          benchmark,
+                                          approach,
+                                          x,
+                                          y,
+                                          before.decimals(b),
+                                          after.decimals(b_after)});
       }
     }
     const size_t begin = difference.flips.size();
@@ -167,43 +154,6 @@ TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after)
     }
   }
   return difference;
-}
-
-Table DifferenceTable(const TableDifference& difference, const std::string& before,
-                      const std::string& after) {
-  Table table;
-  table.title = absl::StrCat(difference.flips.size(), " of ", difference.pairs,
-                             " pairs of approaches changed order from ", before, " to ", after,
-                             "; ", difference.changed_cells, " of ", difference.common_cells,
-                             " common scores changed");
-  table.columns = {{"benchmark", "benchmark"},          {"first", "ahead before"},
-                   {"first_before", "its score", true}, {"first_after", "then", true},
-                   {"second", "ahead after"},           {"second_before", "its score before", true},
-                   {"second_after", "after", true},     {"cause", "moved by"}};
-  for (const Flip& flip : difference.flips) {
-    const auto score = [&flip](double value) {
-      return NumberCell(value, Fixed(value, flip.decimals));
-    };
-    table.rows.push_back({TextCell(flip.benchmark), TextCell(flip.first), score(flip.first_before),
-                          score(flip.first_after), TextCell(flip.second), score(flip.second_before),
-                          score(flip.second_after), TextCell(CauseText(flip))});
-  }
-  if (difference.flips.empty()) {
-    table.notes.emplace_back("No two approaches changed order on any benchmark.");
-  }
-  if (difference.ties > 0) {
-    table.notes.push_back(absl::StrCat(difference.ties, " more pairs are tied in one of the two."));
-  }
-  constexpr size_t kNotesMax = 100;
-  for (size_t i = 0; i < std::min(difference.only_in_one.size(), kNotesMax); ++i) {
-    table.notes.push_back(difference.only_in_one[i]);
-  }
-  if (difference.only_in_one.size() > kNotesMax) {
-    table.notes.push_back(absl::StrCat("and ", difference.only_in_one.size() - kNotesMax,
-                                       " more scores that only one of the two has"));
-  }
-  table.notes.insert(table.notes.end(), difference.choices.begin(), difference.choices.end());
-  return table;
 }
 
 }  // namespace concur::analysis

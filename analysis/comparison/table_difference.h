@@ -2,15 +2,14 @@
 // What changed between two score tables: which approaches swapped places, and which cells did it.
 //
 // Thread-safe (stateless). Tables are matched by names; margins are in the scores' unit.
-#ifndef CONCUR_ANALYSIS_TABLE_DIFFERENCE_H_
-#define CONCUR_ANALYSIS_TABLE_DIFFERENCE_H_
+#ifndef CONCUR_ANALYSIS_COMPARISON_TABLE_DIFFERENCE_H_
+#define CONCUR_ANALYSIS_COMPARISON_TABLE_DIFFERENCE_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "analysis/score_table.h"
-#include "analysis/table.h"
 
 namespace concur::analysis {
 
@@ -29,6 +28,21 @@ struct Flip {
   Cause cause = Cause::kBothTogether;
 };
 
+// Something that only one of the tables has, or that cannot be compared.
+struct Unmatched {
+  enum class Kind { kApproaches, kBenchmarks, kGoal, kCell };
+  Kind kind = Kind::kCell;
+  // kApproaches, kBenchmarks: the first table has them. kGoal: less is better there.
+  bool in_first = false;
+  std::vector<std::string> names = {};  // kApproaches, kBenchmarks
+  std::string benchmark = {};           // kGoal, kCell
+  std::string approach = {};            // kCell, as is all below: one of its cells has no score
+  ScoreCell before = {};
+  ScoreCell after = {};
+  int decimals_before = 2;
+  int decimals_after = 2;
+};
+
 struct TableDifference {
   // By benchmark in the first table's order; within it the largest lesser margin first.
   std::vector<Flip> flips;
@@ -36,18 +50,15 @@ struct TableDifference {
   int64_t ties = 0;   // pairs that are tied in one of the tables only
   int64_t changed_cells = 0;
   int64_t common_cells = 0;
-  // In words: axes and cells that only one table has, each once.
-  std::vector<std::string> only_in_one;
-  std::vector<std::string> choices;  // how settings were chosen: ChoiceNotes
+  std::vector<Unmatched> only_in_one;
+  // The columns of both tables, each with how its settings were chosen.
+  std::vector<AxisEntry> benchmarks_before;
+  std::vector<AxisEntry> benchmarks_after;
 };
 
 // "Ahead" is by the benchmark's goal; a benchmark with different goals is named, not compared.
 TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after);
 
-// One row for each flip; `before` and `after` name the tables.
-Table DifferenceTable(const TableDifference& difference, const std::string& before,
-                      const std::string& after);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_TABLE_DIFFERENCE_H_
+#endif  // CONCUR_ANALYSIS_COMPARISON_TABLE_DIFFERENCE_H_

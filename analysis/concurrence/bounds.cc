@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/bounds.h"
+#include "analysis/concurrence/bounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,9 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/correlation.h"
 #include "analysis/score_table.h"
-#include "analysis/weighted_rank.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/weighted_rank.h"
 #include "base/random.h"
 
 namespace concur::analysis {

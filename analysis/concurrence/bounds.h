@@ -2,16 +2,16 @@
 // The least and the greatest value of a coefficient over all values that missing scores could have.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_BOUNDS_H_
-#define CONCUR_ANALYSIS_BOUNDS_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_BOUNDS_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_BOUNDS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "analysis/correlation.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
 
 namespace concur::analysis {
 
@@ -46,4 +46,4 @@ absl::StatusOr<std::optional<CoefficientBounds>> BoundsOfPair(const ScoreTable& 
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_BOUNDS_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_BOUNDS_H_

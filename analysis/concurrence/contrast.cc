@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/contrast.h"
+#include "analysis/concurrence/contrast.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,14 +18,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/concurrence/pairwise.h"
 #include "analysis/families.h"
-#include "analysis/multiplicity.h"
-#include "analysis/notes.h"
-#include "analysis/pairwise.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
-#include "analysis/text.h"
-#include "base/decimal.h"
+#include "analysis/statistics/multiplicity.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
@@ -132,9 +129,10 @@ absl::StatusOr<GroupContrast> ContrastGroups(const ScoreTable& table, Coefficien
                           DrawGroup(table, coefficient, condition(contrast.second), other));
   contrast.first_count = static_cast<int64_t>(first.table.approaches().size());
   contrast.second_count = static_cast<int64_t>(second.table.approaches().size());
-  const auto units =
-      static_cast<double>(std::min(first.draws.units.size(), second.draws.units.size()));
-  const double level = units > 2 ? ExpandedLevel(options.level, units) : 0;
+  // Families, or approaches alone, that a group has of a pair.
+  const auto units_of = [](const GroupReplicates& group, const PairContrast& pair) {
+    return SizesOfPair(group.table, group.draws.units, pair.a, pair.b);
+  };
   const auto replicates = static_cast<size_t>(options.replicates);
   std::vector<double> p_values;
   size_t at = 0;
@@ -155,14 +153,19 @@ absl::StatusOr<GroupContrast> ContrastGroups(const ScoreTable& table, Coefficien
         differences[r] =
             first.replicates[at * replicates + r] - second.replicates[at * replicates + r];
       }
-      if (level == 0) {
+      const FamilySizes units = std::min(
+          units_of(first, pair), units_of(second, pair),
+          [](const FamilySizes& x, const FamilySizes& y) { return x.effective < y.effective; });
+      if (!units.AreEnough()) {
         continue;
       }
-      pair.interval = IntervalFromReplicates(differences, *pair.difference, {}, level,
+      pair.interval = IntervalFromReplicates(differences, *pair.difference, {},
+                                             ExpandedLevel(options.level, units.effective),
                                              BootstrapMethod::kPercentile)
                           .interval;
       if (pair.interval.has_value()) {
-        pair.p_value = SignPValue(differences);
+        pair.p_value = SignPValue(differences, *pair.difference, {}, BootstrapMethod::kPercentile,
+                                  units.effective);
         p_values.back() = *pair.p_value;
       }
     }
@@ -174,53 +177,6 @@ absl::StatusOr<GroupContrast> ContrastGroups(const ScoreTable& table, Coefficien
     }
   }
   return contrast;
-}
-
-Table ContrastTable(const ScoreTable& table, const GroupContrast& contrast,
-                    const BootstrapOptions& options) {
-  Table result;
-  result.title = absl::StrCat(
-      CoefficientName(contrast.coefficient), " among ", contrast.first_count, " approaches with ",
-      contrast.tag, "=", contrast.first, " less that among ", contrast.second_count, " with ",
-      contrast.tag, "=", contrast.second, "; ", ShortestDecimal(options.level * 100),
-      " % intervals: percentile bootstrap in both groups, expanded for their size, ",
-      options.replicates, " replicates, seed ", options.seed);
-  result.columns = {{"a", "a"},
-                    {"b", "b"},
-                    {"first", contrast.first, true},
-                    {"second", contrast.second, true},
-                    {"difference", "difference", true},
-                    ForPrograms("low"),
-                    ForPrograms("high"),
-                    {"p_value", "p", true, 4},
-                    {"p_value_holm", "p (Holm)", true, 4}};
-  bool is_flat = false;
-  for (const PairContrast& pair : contrast.pairs) {
-    TableCell difference = SignedCell(pair.difference);
-    if (pair.interval.has_value()) {
-      absl::StrAppend(&difference.text, " ", IntervalText(*pair.interval, 2),
-                      DaggerOf(pair.interval));
-      is_flat = is_flat || !DaggerOf(pair.interval).empty();
-    }
-    result.rows.push_back(
-        {TextCell(table.benchmarks()[pair.a].name), TextCell(table.benchmarks()[pair.b].name),
-         CoefficientCell(pair.first.OptionalValue()), CoefficientCell(pair.second.OptionalValue()),
-         std::move(difference), LowCell(pair.interval), HighCell(pair.interval),
-         NumberCell(pair.p_value), NumberCell(pair.p_value_holm)});
-  }
-  if (is_flat) {
-    result.notes.emplace_back(
-        "† all replicates agree: resampling cannot show the uncertainty, and p says nothing");
-  }
-  if (const std::string few =
-          FewApproachesWarning(std::min(contrast.first_count, contrast.second_count));
-      !few.empty()) {
-    result.notes.push_back(absl::StrCat("intervals: a group has ", few));
-  }
-  for (std::string& choice : ChoiceNotes(table.benchmarks())) {
-    result.notes.push_back(std::move(choice));
-  }
-  return result;
 }
 
 }  // namespace concur::analysis

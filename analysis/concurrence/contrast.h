@@ -4,8 +4,8 @@
 //
 // Thread-safe (stateless). The same table, options and seed give the same bits on any number of
 // threads.
-#ifndef CONCUR_ANALYSIS_CONTRAST_H_
-#define CONCUR_ANALYSIS_CONTRAST_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_CONTRAST_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_CONTRAST_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,9 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -53,9 +52,6 @@ absl::StatusOr<GroupContrast> ContrastGroups(const ScoreTable& table, Coefficien
                                              const std::string& query,
                                              const BootstrapOptions& options);
 
-Table ContrastTable(const ScoreTable& table, const GroupContrast& contrast,
-                    const BootstrapOptions& options);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_CONTRAST_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_CONTRAST_H_

@@ -5,8 +5,8 @@
 // Thread-safe (stateless). Draws come from named streams of the seed; same inputs, same bytes.
 // Scores are in the table's unit; what is better, each benchmark's goal says. Formulas and sources:
 // docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_CURVE_H_
-#define CONCUR_ANALYSIS_CURVE_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_CURVE_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_CURVE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -100,17 +99,6 @@ std::vector<ExpectedBest> ExpectedBestCurve(const SettingScores& scores);
 absl::StatusOr<std::vector<CurvePoint>> BudgetCurve(const SettingScores& scores,
                                                     const CurveOptions& options);
 
-// What choosing among k settings means for what is shown.
-inline constexpr char kBestOnTestNote[] =
-    "Settings are chosen on the test sets that are shown: the best of two or more is too high as "
-    "an estimate.";
-
-// `x_key` names the x axis, e.g. "approaches"; `choices` say how settings were chosen.
-Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::string>& benchmarks,
-                 const CurveOptions& options, const std::string& x_key, const std::string& title,
-                 const std::vector<std::string>& choices = {});
-Table ExpectedBestTable(const std::vector<ExpectedBest>& curve, const SettingScores& scores);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_CURVE_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_CURVE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/difference.h"
+#include "analysis/concurrence/difference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
@@ -88,6 +88,16 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
     return differences;
   }
   CONCUR_ASSIGN_OR_RETURN(const DrawUnits draws, DrawUnitsOf(used, options));
+  std::vector<IntervalRule> rules;  // of the query's pair with fewer families
+  for (const DifferenceQuery& query : queries) {
+    const auto rule = [&](const std::string& a, const std::string& b) {
+      return RuleOfPair(used, draws, options, coefficient, IndexIn(names, a), IndexIn(names, b));
+    };
+    rules.push_back(std::min(rule(query.a, query.b), rule(query.c, query.d),
+                             [](const IntervalRule& x, const IntervalRule& y) {
+                               return x.expanded_by < y.expanded_by;
+                             }));
+  }
   const WeightedCoefficients evaluator(used, coefficient, options.top);
   const size_t pairs = evaluator.PairCount(0, names.size());
   const auto replicates = static_cast<size_t>(options.replicates);
@@ -131,17 +141,20 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
       continue;
     }
     differences[q].value = estimates[q];
-    if (draws.level == 0) {
-      differences[q].warning = "too few families: no interval";
+    const IntervalRule& rule = rules[q];
+    if (rule.level == 0) {
+      differences[q].warning = kTooFewFamilies;
       continue;
     }
     std::vector<double> of_query(values.begin() + static_cast<ptrdiff_t>(q * replicates),
                                  values.begin() + static_cast<ptrdiff_t>((q + 1) * replicates));
     const BootstrapInterval interval = IntervalFromReplicates(
-        of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * units, units), draws.level,
-        draws.method);
+        of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * units, units), rule.level,
+        rule.method);
     differences[q].interval = interval.interval;
-    differences[q].p_value = SignPValue(of_query);
+    differences[q].p_value =
+        SignPValue(of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * units, units),
+                   rule.method, rule.expanded_by);
     differences[q].warning = interval.warning;
     if (const std::string few =
             FewApproachesWarning(std::min(differences[q].n_first, differences[q].n_second));

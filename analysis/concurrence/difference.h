@@ -4,8 +4,8 @@
 //
 // Thread-safe (stateless). The same table, options and seed give the same bits on any number of
 // threads.
-#ifndef CONCUR_ANALYSIS_DIFFERENCE_H_
-#define CONCUR_ANALYSIS_DIFFERENCE_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_DIFFERENCE_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_DIFFERENCE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -51,4 +51,4 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_DIFFERENCE_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_DIFFERENCE_H_

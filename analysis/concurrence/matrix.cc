@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,33 +11,54 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
-#include "analysis/bounds.h"
-#include "analysis/correlation.h"
-#include "analysis/difference.h"
+#include "analysis/concurrence/bounds.h"
+#include "analysis/concurrence/difference.h"
+#include "analysis/concurrence/family_permutation.h"
+#include "analysis/concurrence/pairwise.h"
+#include "analysis/concurrence/structure.h"
 #include "analysis/families.h"
-#include "analysis/fisher.h"
-#include "analysis/pairwise.h"
-#include "analysis/structure.h"
+#include "analysis/noise.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/fisher.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
 namespace {
 
-void AddFewApproachesWarning(const Families& families, MatrixPair& pair) {
-  constexpr double kFamiliesEnough = 5;
-  if (pair.interval.has_value() && families.declared() && families.effective < kFamiliesEnough) {
-    absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ",
-                    "fewer than 5 families of like size: may be too short");
+// Warns of an interval that holds the truth too rarely in simulations (docs/coverage.md).
+void AddFewWarning(const ScoreTable& table, const Families& families, MatrixPair& pair) {
+  constexpr double kFamiliesEnough = 4;
+  if (!pair.interval.has_value()) {
     return;
   }
-  if (const std::string few = FewApproachesWarning(pair.correlation.n);
-      pair.interval.has_value() && !few.empty()) {
+  std::string few = FewApproachesWarning(pair.correlation.n);
+  if (families.declared()) {
+    few = SizesOfPair(table, families.members, pair.a, pair.b).effective < kFamiliesEnough
+              ? "fewer than 4 families of like size: may be too short"
+              : "";
+  }
+  if (!few.empty()) {
     absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", few);
   }
 }
 
-absl::Status AddFisherIntervals(double level, ConcurrenceMatrix& matrix) {
+// P-values that take relatives as such, where families are declared.
+void AddFamilyPValues(const ScoreTable& table, const MatrixOptions& options,
+                      ConcurrenceMatrix& matrix) {
+  constexpr size_t kWorkMax = 200'000'000;
+  const size_t work = std::max<size_t>(1, matrix.pairs.size() * matrix.approaches.size());
+  const auto permutations = static_cast<int64_t>(std::clamp<size_t>(kWorkMax / work, 99, 999));
+  options.parallel_for(matrix.pairs.size(), [&](size_t i) {
+    MatrixPair& pair = matrix.pairs[i];
+    pair.correlation.p_value =
+        FamilyPermutationPValue(table, matrix.families.members, pair.a, pair.b, options.coefficient,
+                                options.top, permutations);
+  });
+}
+
+absl::Status AddFisherIntervals(const ScoreTable& table, double level, ConcurrenceMatrix& matrix) {
   CONCUR_RETURN_IF_ERROR(ValidateFisher(matrix.coefficient, level));
   matrix.level = level;
   matrix.interval_method = "Fisher's z, which assumes normal scores without ties";
@@ -51,7 +74,7 @@ absl::Status AddFisherIntervals(double level, ConcurrenceMatrix& matrix) {
     } else {
       pair.warning = std::string(interval.status().message());
     }
-    AddFewApproachesWarning(matrix.families, pair);
+    AddFewWarning(table, matrix.families, pair);
   }
   return absl::OkStatus();
 }
@@ -83,7 +106,7 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
     if (matrix.pairs[i].correlation.defined()) {
       matrix.pairs[i].interval = intervals[i].interval;
       matrix.pairs[i].warning = intervals[i].warning;
-      AddFewApproachesWarning(matrix.families, matrix.pairs[i]);
+      AddFewWarning(table, matrix.families, matrix.pairs[i]);
     }
   }
   return absl::OkStatus();
@@ -100,13 +123,30 @@ absl::Status AddFamilies(const ScoreTable& table, const MatrixOptions& options,
   }
   const bool with_intervals = options.bootstrap.has_value() || options.fisher_level.has_value();
   if (with_intervals && !matrix.families.declared() && options.families.empty()) {
-    const std::string reason = LikelyRelatives(table);
-    if (!reason.empty()) {
-      matrix.warnings.push_back(absl::StrCat(
-          reason, ": with relatives intervals are too short; declare them with --families TAG"));
-    }
+    matrix.relatives = LikelyRelatives(table);
   }
   return absl::OkStatus();
+}
+
+// "squad" of the column "squad → newsqa"; "" of a column of what was trained for it alone.
+absl::string_view TrainSetOf(absl::string_view column) {
+  const size_t arrow = column.find(" → ");
+  return arrow == absl::string_view::npos ? "" : column.substr(0, arrow);
+}
+
+void AddNoiseFree(const ScoreTable& table, ConcurrenceMatrix& matrix) {
+  for (MatrixPair& pair : matrix.pairs) {
+    const absl::string_view train = TrainSetOf(matrix.benchmarks[pair.a]);
+    if (!pair.correlation.defined() || !HasNoiseCorrection(matrix.coefficient) ||
+        (!train.empty() && train == TrainSetOf(matrix.benchmarks[pair.b]))) {
+      continue;
+    }
+    const double first = SeedReliability(table, pair.a, pair.b).value_or(0);
+    const double second = SeedReliability(table, pair.b, pair.a).value_or(0);
+    if (std::min(first, second) >= kReliabilityMin) {
+      pair.noise_free = WithoutNoise(matrix.coefficient, pair.correlation.value, 0, first * second);
+    }
+  }
 }
 
 void AddStructure(const ScoreTable& table, const MatrixOptions& options,
@@ -145,6 +185,7 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
   matrix.warnings = BeyondScale(scores);
   matrix.coefficient = options.coefficient;
   matrix.top = options.top;
+  matrix.with_p_values = options.p_values;
   matrix.benchmarks = NamesOf(table.benchmarks());
   ScoreTable complete_cases;
   if (options.complete_cases) {
@@ -188,8 +229,12 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
     }
   }
   matrix.flags = FlagBenchmarks(options.complete_cases ? scores.CompleteCases() : scores);
+  AddNoiseFree(used, matrix);
   AddStructure(used, options, matrix);
   CONCUR_RETURN_IF_ERROR(AddFamilies(used, options, matrix));
+  if (matrix.families.declared() && options.p_values) {
+    AddFamilyPValues(used, options, matrix);
+  }
   if (options.bootstrap.has_value()) {
     BootstrapOptions bootstrap = *options.bootstrap;
     bootstrap.top = options.top;
@@ -203,7 +248,7 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
         "difference: needs bootstrap intervals; give --interval and --interval-method bca or "
         "percentile");
   } else if (options.fisher_level.has_value()) {
-    CONCUR_RETURN_IF_ERROR(AddFisherIntervals(*options.fisher_level, matrix));
+    CONCUR_RETURN_IF_ERROR(AddFisherIntervals(used, *options.fisher_level, matrix));
   }
   if (options.bounds) {
     CONCUR_RETURN_IF_ERROR(AddBounds(used, options, matrix));

@@ -3,8 +3,8 @@
 // approaches, on how many approaches that rests, and which ones are missing.
 //
 // Immutable once computed; thread-compatible.
-#ifndef CONCUR_ANALYSIS_MATRIX_H_
-#define CONCUR_ANALYSIS_MATRIX_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_MATRIX_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_MATRIX_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
-#include "analysis/bounds.h"
-#include "analysis/correlation.h"
-#include "analysis/difference.h"
+#include "analysis/concurrence/bounds.h"
+#include "analysis/concurrence/difference.h"
+#include "analysis/concurrence/structure.h"
 #include "analysis/families.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
-#include "analysis/structure.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -32,7 +32,7 @@ struct MatrixOptions {
   bool complete_cases = false;
   size_t influences = 0;     // for each pair, list so many of the most influential approaches
   bool swaps = false;        // for each pair, list the approaches that swap places
-  bool p_values = true;      // they cost more than all the rest
+  bool p_values = false;     // of independence; they cost more than all the rest
   size_t top = kTopDefault;  // of the top-k overlap
   bool bounds = false;       // for each pair, what missing scores could make of it
   // Set: with intervals from the bootstrap over approaches (its `top` is the one above), or …
@@ -48,8 +48,11 @@ struct MatrixOptions {
 struct MatrixPair {
   size_t a = 0;  // indices of benchmarks, a < b
   size_t b = 0;
-  Correlation correlation;
+  Correlation correlation;  // its p-value is NaN unless asked for
   std::optional<Interval> interval;
+  // The coefficient without the noise of seeds; nothing where cells do not tell it
+  // (SeedReliability) or both benchmarks score the same trained models.
+  std::optional<double> noise_free;
   std::string warning;                      // about the interval; mostly ""
   std::vector<size_t> missing;              // indices of approaches without a value in a or in b
   std::vector<Influence> influences;        // where asked for, strongest first
@@ -72,10 +75,11 @@ struct ConcurrenceMatrix {
   std::vector<std::string> approaches;
   // The upper triangle by rows: (0,1), (0,2), …, (1,2), …
   std::vector<MatrixPair> pairs;
-  Families families;                  // of the approaches
-  std::vector<std::string> warnings;  // about all intervals
-  std::vector<MissingScore> missing;  // by benchmark, then approach
-  std::vector<int> decimals;          // of each benchmark's scores
+  Families families;                   // of the approaches
+  std::vector<std::string> warnings;   // about all intervals, but for:
+  std::optional<Relatives> relatives;  // undeclared, which make intervals too short
+  std::vector<MissingScore> missing;   // by benchmark, then approach
+  std::vector<int> decimals;           // of each benchmark's scores
   // Benchmarks with scores of which some seeds or settings are not there, and how many.
   std::vector<std::pair<size_t, size_t>> partial;
   std::vector<BenchmarkFlag> flags;    // benchmarks that hardly tell approaches apart
@@ -85,6 +89,7 @@ struct ConcurrenceMatrix {
   std::vector<SettingChoice> choices;  // how their settings were chosen, in order
   size_t top = kTopDefault;            // of the top-k overlap
   bool with_bounds = false;            // pairs carry their bounds
+  bool with_p_values = false;
   std::vector<PairDifference> differences;
 
   // REQUIRES: a < b < benchmarks.size().
@@ -106,4 +111,4 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_MATRIX_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_MATRIX_H_

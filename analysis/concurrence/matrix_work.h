@@ -2,8 +2,8 @@
 // How much work the intervals of a matrix are.
 //
 // Pure function.
-#ifndef CONCUR_ANALYSIS_MATRIX_WORK_H_
-#define CONCUR_ANALYSIS_MATRIX_WORK_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_MATRIX_WORK_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_MATRIX_WORK_H_
 
 #include <cstddef>
 
@@ -21,4 +21,4 @@ inline bool IntervalsAreQuick(const ScoreTable& table) {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_MATRIX_WORK_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_MATRIX_WORK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/pairwise.h"
+#include "analysis/concurrence/pairwise.h"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,10 @@
 
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
 #include "analysis/score_table.h"
-#include "analysis/weighted_columns.h"
-#include "analysis/weighted_rank.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/weighted_columns.h"
+#include "analysis/statistics/weighted_rank.h"
 
 namespace concur::analysis {
 namespace {

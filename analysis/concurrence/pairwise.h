@@ -5,17 +5,17 @@
 //
 // Thread-compatible (it keeps null distributions between calls). The results are bit for bit those
 // of Correlate on the pair's complete rows.
-#ifndef CONCUR_ANALYSIS_PAIRWISE_H_
-#define CONCUR_ANALYSIS_PAIRWISE_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_PAIRWISE_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_PAIRWISE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
 #include "analysis/score_table.h"
-#include "analysis/spearman_null.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/spearman_null.h"
 
 namespace concur::analysis {
 
@@ -74,4 +74,4 @@ class PairwiseCorrelations {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PAIRWISE_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_PAIRWISE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/structure.h"
+#include "analysis/concurrence/structure.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 #include "base/decimal.h"
 #include "base/metric_meaning.h"
 

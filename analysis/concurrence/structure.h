@@ -3,8 +3,8 @@
 // places, and benchmarks that cannot tell approaches apart.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_STRUCTURE_H_
-#define CONCUR_ANALYSIS_STRUCTURE_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_STRUCTURE_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_STRUCTURE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/correlation.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/correlation.h"
 
 namespace concur::analysis {
 
@@ -65,4 +65,4 @@ std::vector<std::string> BeyondScale(const ScoreTable& table);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_STRUCTURE_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_STRUCTURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/uncertainty.h"
+#include "analysis/concurrence/uncertainty.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,14 +17,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/example_runs.h"
 #include "analysis/families.h"
-#include "analysis/fisher.h"
-#include "analysis/matrix.h"
 #include "analysis/noise.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/fisher.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 
@@ -62,6 +62,7 @@ struct ScoreColumn {
   size_t runs = 0;
   size_t examples = 0;
   ExampleClusters clusters;        // what is drawn
+  double unit = 100;               // as BenchmarkRuns::unit
   double seed_share = 1;           // of the variance between runs
   size_t test_draw = 0;            // which draw of examples it uses
   size_t system_draw = 0;          // which draws of runs it uses
@@ -99,6 +100,7 @@ class Resampler {
       names.push_back({benchmark.benchmark, {}});
       ScoreColumn& column = columns_.emplace_back();
       column.examples = benchmark.examples;
+      column.unit = benchmark.unit;
       const size_t at = columns_.size() - 1;
       column.clusters = clusters[at];
       column.seed_share = noise[at].seed_share;
@@ -190,7 +192,7 @@ class Resampler {
         value += std::sqrt(column.seed_share * runs / (runs - 1)) * (drawn / runs - value);
       }
       cell.state = CellState::kValue;
-      cell.value = 100 * value;
+      cell.value = column.unit * value;
     }
   }
 
@@ -397,9 +399,6 @@ class NoiseFree {
   }
 
  private:
-  // Below this, the correction multiplies its own error too much.
-  static constexpr double kReliabilityMin = 0.3;
-
   const std::vector<BenchmarkNoise>& noise_;
   Coefficient coefficient_;
   std::vector<std::optional<double>> reliabilities_;
@@ -544,6 +543,7 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs,
   result.reliabilities = noise_free.reliabilities();
   const Resampler resampler(runs, result.clusters, noise, options);
   CONCUR_ASSIGN_OR_RETURN(const ScoreTable table, resampler.table());
+  result.flags = FlagBenchmarks(table);
   const size_t approaches = table.approaches().size();
   const Draws draws = DrawAll(table, resampler, noise_free, options, pairs);
   size_t at = 0;

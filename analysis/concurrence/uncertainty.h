@@ -4,8 +4,8 @@
 //
 // Thread-safe (stateless). The same runs, options and seed give the same bits on any number of
 // threads. Method, sources and simulations: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_UNCERTAINTY_H_
-#define CONCUR_ANALYSIS_UNCERTAINTY_H_
+#ifndef CONCUR_ANALYSIS_CONCURRENCE_UNCERTAINTY_H_
+#define CONCUR_ANALYSIS_CONCURRENCE_UNCERTAINTY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
+#include "analysis/concurrence/structure.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -58,6 +58,7 @@ struct Uncertainty {
   std::vector<std::string> approaches;
   std::vector<std::string> left_out;
   std::vector<std::string> minimized;  // benchmarks of which less is better
+  std::vector<BenchmarkFlag> flags;    // benchmarks that hardly tell approaches apart
   // By benchmark: what is drawn in place of single examples, and the share of the variance of
   // scores that is not noise.
   std::vector<ExampleClusters> clusters;
@@ -69,19 +70,13 @@ struct Uncertainty {
 // underestimates the variance by a share of 1/n.
 inline constexpr int64_t kIntervalExamplesMin = 30;
 
-// Cells are means over runs of means over examples, in percent, negated where less is better: as in
+// Cells are means over runs of means over examples, negated where less is better: as in
 // a matrix, a positive coefficient means agreement on what is better. A pair uses the approaches
 // that have both. InvalidArgument for bad bootstrap options, fewer than two benchmarks, runs of a
 // length other than `examples`, scores that are not finite, and more than 100 million replicates of
 // pairs.
 absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs, const UncertaintyOptions& options);
 
-// What the numbers mean for the reader's next step: which of more approaches, more test examples
-// and more seeds can narrow the coefficient, how far, and what remains.
-std::string UncertaintyInWords(const PairUncertainty& pair);
-
-Table UncertaintyTable(const Uncertainty& uncertainty);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_UNCERTAINTY_H_
+#endif  // CONCUR_ANALYSIS_CONCURRENCE_UNCERTAINTY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan.h"
+#include "analysis/plan/plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "analysis/coefficient.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/coefficient.h"
 #include "base/check.h"
 #include "base/random.h"
 #include "base/suggest.h"

@@ -10,8 +10,8 @@
 // are the plan: it can be stopped anywhere and resumed, and depends on the seed alone.
 //
 // Thread-safe (values, stateless). Method, sources and replays: docs/planning.md.
-#ifndef CONCUR_ANALYSIS_PLAN_H_
-#define CONCUR_ANALYSIS_PLAN_H_
+#ifndef CONCUR_ANALYSIS_PLAN_PLAN_H_
+#define CONCUR_ANALYSIS_PLAN_PLAN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "analysis/coefficient.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/coefficient.h"
 
 namespace concur::analysis {
 
@@ -30,6 +30,9 @@ absl::StatusOr<Coefficient> ParsePlannedCoefficient(absl::string_view name);
 // REQUIRES, for both: one that has plans.
 absl::string_view PlannedTitle(Coefficient coefficient);   // "Kendall's tau-b", "Pearson's r", …
 absl::string_view PlannedSymbol(Coefficient coefficient);  // "tau", "r", "rho"
+
+// Pairs of benchmarks times approaches of the largest table that is planned.
+inline constexpr size_t kPlanSizeMax = 10'000'000;
 
 // A number for each cell, approach by approach.
 struct CellGrid {
@@ -110,4 +113,4 @@ CellSample RandomCells(const CellCosts& costs, double cost, uint64_t seed);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PLAN_H_
+#endif  // CONCUR_ANALYSIS_PLAN_PLAN_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan_estimate.h"
+#include "analysis/plan/plan_estimate.h"
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -10,12 +10,12 @@
 #include <numeric>
 #include <vector>
 
-#include "analysis/coefficient.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
-#include "analysis/plan.h"
-#include "analysis/plan_pool.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_pool.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/coefficient.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 namespace {

@@ -6,17 +6,17 @@
 // the complete table has: a pair all of whose scores are there has an interval without width.
 //
 // Thread-safe (stateless). Formulas and sources: docs/planning.md.
-#ifndef CONCUR_ANALYSIS_PLAN_ESTIMATE_H_
-#define CONCUR_ANALYSIS_PLAN_ESTIMATE_H_
+#ifndef CONCUR_ANALYSIS_PLAN_PLAN_ESTIMATE_H_
+#define CONCUR_ANALYSIS_PLAN_PLAN_ESTIMATE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
-#include "analysis/plan_pool.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_pool.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/coefficient.h"
 
 namespace concur::analysis {
 
@@ -56,4 +56,4 @@ std::vector<PairEstimate> EstimatePairs(const RankedTable& table, const CellSamp
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PLAN_ESTIMATE_H_
+#endif  // CONCUR_ANALYSIS_PLAN_PLAN_ESTIMATE_H_

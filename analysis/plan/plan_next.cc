@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan_next.h"
+#include "analysis/plan/plan_next.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,16 +13,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "analysis/coefficient.h"
-#include "analysis/notes.h"
-#include "analysis/plan.h"
-#include "analysis/plan_estimate.h"
-#include "analysis/plan_power.h"
-#include "analysis/plan_replay.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_estimate.h"
+#include "analysis/plan/plan_power.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/coefficient.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
@@ -33,12 +28,12 @@ absl::Status CheckNext(const ScoreTable& table, const NextOptions& options) {
   const size_t benchmarks = table.benchmarks().size();
   constexpr size_t kApproachesMin = 5;
   if (approaches < kApproachesMin || benchmarks < 2 ||
-      benchmarks * (benchmarks - 1) / 2 * approaches > kReplaySizeMax) {
+      benchmarks * (benchmarks - 1) / 2 * approaches > kPlanSizeMax) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "plan: expected at least ", kApproachesMin, " approaches and 2 benchmarks, and at most ",
-        kReplaySizeMax, " pairs of benchmarks times approaches, got ", approaches, " and ",
+        "scores: expected at least ", kApproachesMin, " approaches and 2 benchmarks, and at most ",
+        kPlanSizeMax, " pairs of benchmarks times approaches, got ", approaches, " and ",
         benchmarks,
-        approaches < kApproachesMin ? "; concur plan --power says how many approaches it takes"
+        approaches < kApproachesMin ? "; concur next --power says how many approaches it takes"
                                     : ""));
   }
   return CheckPrecision(options.within, options.level);
@@ -232,82 +227,6 @@ absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& cos
     next.cost += cost;
   }
   return next;
-}
-
-Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts& costs,
-                const NextOptions& options) {
-  Table output;
-  output.title = absl::StrFormat("What to run next, for %s within ± %g",
-                                 PlannedTitle(options.coefficient), options.within);
-  output.columns = {{"step", "step", true},
-                    {"approach", "approach"},
-                    {"benchmarks", "benchmarks"},
-                    {"cost", "cost", true},
-                    {"cost_so_far", "so far", true}};
-  output.columns[2].wraps = true;
-  double so_far = 0;
-  int64_t step = 0;
-  for (const NextStep& next_step : next.steps) {
-    std::vector<std::string> names;
-    for (const size_t b : next_step.benchmarks) {
-      names.push_back(table.benchmarks()[b].name);
-    }
-    so_far += next_step.cost;
-    output.rows.push_back(
-        {IntegerCell(++step), TextCell(table.approaches()[next_step.approach].name),
-         TextCell(absl::StrJoin(names, ", ")), NumberCell(next_step.cost), NumberCell(so_far)});
-  }
-  const auto name_of = [&](const PairEstimate& pair) {
-    return absl::StrCat(table.benchmarks()[pair.a].name, " × ", table.benchmarks()[pair.b].name);
-  };
-  const PairEstimate& widest = next.pairs[next.widest];
-  if (next.half_width <= options.within) {
-    output.notes.push_back(absl::StrFormat(
-        "Stop: every coefficient of these approaches is known to ± %g.", options.within));
-  } else {
-    output.notes.push_back(
-        absl::StrFormat("The widest interval now: %s, ± %.2f from %d approaches.", name_of(widest),
-                        next.half_width, widest.n));
-  }
-  if (!next.steps.empty()) {
-    output.notes.push_back(absl::StrFormat(
-        "These steps cost %.3g of the %.3g that all missing cells cost; plan again after some of "
-        "them, as widths are expected from what is known.",
-        next.cost, next.cost_of_rest));
-  }
-  const std::string& pair = name_of(next.pairs[next.sample_widest]);
-  output.notes.push_back(
-      next.approaches_more > 0
-          ? absl::StrFormat("As a sample of further approaches, these %d would leave %s at ± %.2f "
-                            "with every cell run: ± %g needs about %d more approaches.",
-                            table.approaches().size(), pair, next.sample_half_width, options.within,
-                            next.approaches_more)
-          : absl::StrFormat("Also as a sample of further approaches, these %d are enough.",
-                            table.approaches().size()));
-  if (!next.in_order) {
-    output.notes.push_back(
-        "The scores that are there were not run in the order of this plan: they are taken for "
-        "approaches chosen at random.");
-  }
-  if (next.failed > 0) {
-    output.notes.push_back(absl::StrCat("Failed cells are not planned again: ", next.failed, "."));
-  }
-  if (next.stopped > 0) {
-    output.notes.push_back(absl::StrCat(
-        "Cells whose settings were stopped early are not planned again: ", next.stopped, "."));
-  }
-  if (next.excluded > 0) {
-    output.notes.push_back(
-        absl::StrCat("Cells that the sweep excludes are not planned: ", next.excluded, "."));
-  }
-  if (costs.estimated > 0) {
-    output.notes.push_back(absl::StrCat(
-        "Costs of ", costs.estimated, " cells are not known and were estimated from the others."));
-  }
-  for (std::string& choice : ChoiceNotes(table.benchmarks())) {
-    output.notes.push_back(std::move(choice));
-  }
-  return output;
 }
 
 }  // namespace concur::analysis

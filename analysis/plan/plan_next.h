@@ -2,19 +2,18 @@
 // What to run next in a table that is partly there, until every coefficient is known to ± W.
 //
 // Thread-safe (values, stateless). Formulas and sources: docs/planning.md.
-#ifndef CONCUR_ANALYSIS_PLAN_NEXT_H_
-#define CONCUR_ANALYSIS_PLAN_NEXT_H_
+#ifndef CONCUR_ANALYSIS_PLAN_PLAN_NEXT_H_
+#define CONCUR_ANALYSIS_PLAN_PLAN_NEXT_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
-#include "analysis/plan_estimate.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_estimate.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/coefficient.h"
 
 namespace concur::analysis {
 
@@ -53,12 +52,10 @@ struct NextCells {
 };
 
 // InvalidArgument for fewer than two benchmarks or five approaches, for tables that are too large
-// (kReplaySizeMax), and for options out of range.
+// (kPlanSizeMax), and for options out of range.
 absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& costs,
                                    const NextOptions& options);
-Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts& costs,
-                const NextOptions& options);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PLAN_NEXT_H_
+#endif  // CONCUR_ANALYSIS_PLAN_PLAN_NEXT_H_

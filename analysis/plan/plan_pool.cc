@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan_pool.h"
+#include "analysis/plan/plan_pool.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -16,84 +17,52 @@ class AdditiveFit {
  public:
   AdditiveFit(size_t benchmarks, const std::vector<PairEstimate>& pairs,
               std::vector<double> weights)
-      : size_(benchmarks + 1),
-        pairs_(pairs),
-        weights_(std::move(weights)),
-        factor_(size_ * size_, 0.0) {
+      : pairs_(pairs), weights_(std::move(weights)) {
+    const auto size = static_cast<Eigen::Index>(benchmarks + 1);
+    Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(size, size);
     // The effects are determined up to a constant: a little of a ridge chooses one.
     double sum = 0;
     for (const double weight : weights_) {
       sum += weight;
     }
-    for (size_t i = 1; i < size_; ++i) {
-      At(i, i) = 1e-6 * sum;
-    }
+    normal.diagonal().tail(size - 1).setConstant(1e-6 * sum);
     for (size_t p = 0; p < pairs_.size(); ++p) {
-      const size_t columns[] = {0, pairs_[p].a + 1, pairs_[p].b + 1};
-      for (const size_t i : columns) {
-        for (const size_t j : columns) {
-          At(i, j) += weights_[p];
+      for (const Eigen::Index i : EffectsOf(pairs_[p])) {
+        for (const Eigen::Index j : EffectsOf(pairs_[p])) {
+          normal(i, j) += weights_[p];
         }
       }
     }
-    Factorize();
+    factor_.compute(normal);
   }
 
   // The fitted value of each pair.
   std::vector<double> Fit(const std::vector<double>& values) const {
-    std::vector<double> effects(size_, 0.0);
+    Eigen::VectorXd effects = Eigen::VectorXd::Zero(factor_.rows());
     for (size_t p = 0; p < pairs_.size(); ++p) {
-      const double weighted = weights_[p] * values[p];
-      effects[0] += weighted;
-      effects[pairs_[p].a + 1] += weighted;
-      effects[pairs_[p].b + 1] += weighted;
+      for (const Eigen::Index i : EffectsOf(pairs_[p])) {
+        effects[i] += weights_[p] * values[p];
+      }
     }
-    Solve(effects);
+    factor_.solveInPlace(effects);
     std::vector<double> fitted;
     fitted.reserve(pairs_.size());
     for (const PairEstimate& pair : pairs_) {
-      fitted.push_back(effects[0] + effects[pair.a + 1] + effects[pair.b + 1]);
+      const auto [constant, a, b] = EffectsOf(pair);
+      fitted.push_back(effects[constant] + effects[a] + effects[b]);
     }
     return fitted;
   }
 
  private:
-  double& At(size_t i, size_t j) { return factor_[i * size_ + j]; }
-  double At(size_t i, size_t j) const { return factor_[i * size_ + j]; }
-
-  void Factorize() {
-    for (size_t j = 0; j < size_; ++j) {
-      for (size_t k = 0; k < j; ++k) {
-        for (size_t i = j; i < size_; ++i) {
-          At(i, j) -= At(i, k) * At(j, k);
-        }
-      }
-      const double root = std::sqrt(At(j, j));
-      for (size_t i = j; i < size_; ++i) {
-        At(i, j) /= root;
-      }
-    }
+  // The constant and the effects of both benchmarks.
+  static std::array<Eigen::Index, 3> EffectsOf(const PairEstimate& pair) {
+    return {0, static_cast<Eigen::Index>(pair.a + 1), static_cast<Eigen::Index>(pair.b + 1)};
   }
 
-  void Solve(std::vector<double>& x) const {
-    for (size_t i = 0; i < size_; ++i) {
-      for (size_t k = 0; k < i; ++k) {
-        x[i] -= At(i, k) * x[k];
-      }
-      x[i] /= At(i, i);
-    }
-    for (size_t i = size_; i-- > 0;) {
-      for (size_t k = i + 1; k < size_; ++k) {
-        x[i] -= At(k, i) * x[k];
-      }
-      x[i] /= At(i, i);
-    }
-  }
-
-  size_t size_;
   const std::vector<PairEstimate>& pairs_;
   std::vector<double> weights_;
-  std::vector<double> factor_;
+  Eigen::LLT<Eigen::MatrixXd> factor_;
 };
 
 }  // namespace

@@ -3,14 +3,14 @@
 // either benchmark, as far as its distance from that sum looks like chance.
 //
 // Thread-safe (stateless). Formulas and sources: docs/planning.md.
-#ifndef CONCUR_ANALYSIS_PLAN_POOL_H_
-#define CONCUR_ANALYSIS_PLAN_POOL_H_
+#ifndef CONCUR_ANALYSIS_PLAN_PLAN_POOL_H_
+#define CONCUR_ANALYSIS_PLAN_PLAN_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -33,4 +33,4 @@ void PoolPairs(size_t benchmarks, const std::vector<std::vector<double>>& influe
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PLAN_POOL_H_
+#endif  // CONCUR_ANALYSIS_PLAN_PLAN_POOL_H_

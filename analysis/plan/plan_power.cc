@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan_power.h"
+#include "analysis/plan/plan_power.h"
 
+#include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numbers>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
-#include "analysis/table.h"
-#include "base/decimal.h"
+#include "analysis/bootstrap.h"
+#include "analysis/plan/plan.h"
+#include "analysis/score_table.h"
+#include "analysis/statistics/coefficient.h"
+#include "base/check.h"
+#include "base/random.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
@@ -63,6 +66,42 @@ int64_t LeastCount(int64_t least, const Holds& holds) {
   return high;
 }
 
+// The mean half-width of a matrix's intervals over simulated studies of so many approaches.
+double Simulated(Coefficient coefficient, double value, size_t size, double level) {
+  constexpr uint64_t kStudies = 40;
+  constexpr double kPi = std::numbers::pi;
+  const double r = coefficient == Coefficient::kPearson    ? value
+                   : coefficient == Coefficient::kSpearman ? 2 * std::sin(kPi / 6 * value)
+                                                           : std::sin(kPi / 2 * value);
+  std::vector<AxisEntry> approaches;
+  for (size_t i = 0; i < size; ++i) {
+    approaches.push_back({absl::StrCat(i), {}});
+  }
+  absl::StatusOr<ScoreTable> table = ScoreTable::Create(approaches, {{"x", {}}, {"y", {}}});
+  CONCUR_CHECK_OK(table.status());
+  BootstrapOptions options;
+  options.level = level;
+  options.replicates = 400;
+  double sum = 0;
+  for (options.seed = 1; options.seed <= kStudies; ++options.seed) {
+    Random random(options.seed, "plan/power");
+    for (size_t i = 0; i < size; ++i) {
+      const double x = random.Normal();
+      const double y = r * x + std::sqrt(1 - r * r) * random.Normal();
+      table->cell(i, 0) = {.state = CellState::kValue, .value = x};
+      table->cell(i, 1) = {.state = CellState::kValue, .value = y};
+    }
+    const absl::StatusOr<std::vector<BootstrapInterval>> intervals =
+        BootstrapPairs(*table, coefficient, options);
+    CONCUR_CHECK_OK(intervals.status());
+    const std::optional<Interval>& interval = intervals->front().interval;
+    // An interval without width, as of a perfect order, says nothing.
+    const double width = interval.has_value() ? interval->high - interval->low : 0;
+    sum += width > 0 ? width / 2 : 1;
+  }
+  return sum / static_cast<double>(kStudies);
+}
+
 }  // namespace
 
 absl::Status CheckPrecision(double within, double level) {
@@ -81,18 +120,14 @@ double NormalQuantile(double level) {
   return boost::math::quantile(boost::math::normal_distribution<double>(), (1 + level) / 2);
 }
 
-double HalfWidthOf(Coefficient coefficient, double value, int64_t n, double level) {
-  // The variance for independent lists: Kendall's of tau; of r (normal scores) and rho, 1/(n - 1).
-  // Elsewhere the interval has the same width on Fisher's scale, whose slope is 1 - value²; that of
-  // rho is wider there (Bonett and Wright, 2000).
-  const auto size = static_cast<double>(n);
-  double variance = 1 / (size - 1);
-  if (coefficient == Coefficient::kKendall) {
-    variance = 2 * (2 * size + 5) / (9 * size * (size - 1));
-  } else if (coefficient == Coefficient::kSpearman) {
-    variance *= 1 + value * value / 2;
+double HalfWidths::Of(int64_t n) {
+  constexpr int64_t kSimulatedMax = 50;  // beyond, widths fall with the root of the number
+  const int64_t size = std::min(n, kSimulatedMax);
+  const auto [known, is_new] = simulated_.emplace(size, 0.0);
+  if (is_new) {
+    known->second = Simulated(coefficient_, value_, static_cast<size_t>(size), level_);
   }
-  return NormalQuantile(level) * std::sqrt(variance) * (1 - value * value);
+  return known->second * std::sqrt(static_cast<double>(size) / static_cast<double>(n));
 }
 
 double ShiftByNoise(Coefficient coefficient, double value, double noise_share) {
@@ -108,55 +143,27 @@ double ShiftByNoise(Coefficient coefficient, double value, double noise_share) {
   }
 }
 
-absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
+absl::StatusOr<PowerNeeds> ComputePower(const PowerOptions& options) {
   CONCUR_RETURN_IF_ERROR(CheckPower(options));
-  Table table;
-  table.title = absl::StrFormat("What it takes to know %s of %g to ± %g",
-                                PlannedTitle(options.coefficient), options.value, options.within);
-  table.columns = {{"unit", "of"},
-                   {"count", "count", true},
-                   {"half_width", "half-width", true, 3},
-                   {"shift", "shift by noise", true, 3},
-                   {"needed", "needed"}};
-  const auto add_approaches = [&](int64_t n, bool needed) {
-    table.rows.push_back(
-        {TextCell("approaches"), IntegerCell(n),
-         NumberCell(HalfWidthOf(options.coefficient, options.value, n, options.level)), TableCell(),
-         YesNoCell(needed)});
-  };
+  PowerNeeds needs;
   constexpr int64_t kApproachesMin = 5;
-  const int64_t approaches = LeastCount(kApproachesMin, [&](int64_t n) {
-    return HalfWidthOf(options.coefficient, options.value, n, options.level) <= options.within;
-  });
-  std::set<int64_t> counts = {5, 10, 20, 32, 50, 100, 200, 500, 1000};
-  counts.insert(approaches);
-  for (const int64_t n : counts) {
-    add_approaches(n, n == approaches);
-  }
-  // Where 0 is expected, noise shifts nothing: the shift is then that of a coefficient of 0.5.
-  const double shifted = options.value == 0 ? 0.5 : options.value;
-  const auto add_noise = [&](const std::string& unit, double variance) {
+  HalfWidths widths(options.coefficient, options.value, options.level);
+  needs.approaches =
+      LeastCount(kApproachesMin, [&](int64_t n) { return widths.Of(n) <= options.within; });
+  needs.shifted = options.value == 0 ? 0.5 : options.value;
+  const auto of_noise = [&](double variance) {
     const auto shift = [&](int64_t count) {
       const double noise = variance / static_cast<double>(count);
-      return ShiftByNoise(options.coefficient, shifted,
+      return ShiftByNoise(options.coefficient, needs.shifted,
                           noise / (noise + options.spread * options.spread));
     };
     const int64_t count =
         LeastCount(1, [&](int64_t value) { return shift(value) <= options.within / 4; });
-    table.rows.push_back({TextCell(unit), IntegerCell(count), TableCell(), NumberCell(shift(count)),
-                          YesNoCell(true)});
+    return NoiseNeed{count, shift(count)};
   };
-  add_noise("seeds", options.seed_spread * options.seed_spread);
-  add_noise("examples", options.accuracy * (100 - options.accuracy));
-  table.notes = {
-      absl::StrCat("Approaches as a sample of more, without ties; half-widths of ",
-                   ShortestDecimal(100 * options.level), " % intervals."),
-      absl::StrFormat(
-          "Seeds and examples, each alone, so that noise shifts one of %g by at most a quarter "
-          "of ± %g: true scores with a standard deviation of %g points, seeds of %g, and %g %% of "
-          "the examples right.",
-          shifted, options.within, options.spread, options.seed_spread, options.accuracy)};
-  return table;
+  needs.seeds = of_noise(options.seed_spread * options.seed_spread);
+  needs.examples = of_noise(options.accuracy * (100 - options.accuracy));
+  return needs;
 }
 
 }  // namespace concur::analysis

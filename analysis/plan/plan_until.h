@@ -5,22 +5,18 @@
 // stops and for whatever reason.
 //
 // Thread-safe (values, stateless). Formulas and figures: docs/planning.md.
-#ifndef CONCUR_ANALYSIS_PLAN_UNTIL_H_
-#define CONCUR_ANALYSIS_PLAN_UNTIL_H_
+#ifndef CONCUR_ANALYSIS_PLAN_PLAN_UNTIL_H_
+#define CONCUR_ANALYSIS_PLAN_PLAN_UNTIL_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "analysis/bootstrap.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
-#include "analysis/plan_estimate.h"
-#include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_estimate.h"
+#include "analysis/statistics/coefficient.h"
 
 namespace concur::analysis {
 
@@ -58,30 +54,6 @@ struct Look {
 Look LookAt(const RankedTable& table, const CellPlan& plan, double threshold,
             const std::vector<bool>& scored, Coefficient coefficient, double level);
 
-struct UntilOptions {
-  UntilRule rule;
-  double level = 0.95;
-  int64_t replays = 200;
-  uint64_t seed = 1;
-  ParallelFor parallel_for = SequentialFor;
-};
-
-// What stopping would have done on a complete table: means over replays, at the time of stopping.
-struct UntilReplay {
-  double cost = 0;            // share of the whole table
-  double looks = 0;           // up to the last one
-  double coverage = 0;        // share of intervals, over replays and pairs, that hold the value
-  double all_hold = 0;        // share of replays all of whose intervals do
-  double mean_abs_error = 0;  // over pairs
-  double half_width = 0;      // of the widest interval
-  double whole = 0;           // share of replays that ran every cell
-};
-// InvalidArgument as ReplayPlans, and for a width or level out of range.
-absl::StatusOr<UntilReplay> ReplayUntil(const ScoreTable& table, const CellCosts& costs,
-                                        const UntilOptions& options);
-
-Table UntilTable(const UntilReplay& replay, const UntilOptions& options);
-
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PLAN_UNTIL_H_
+#endif  // CONCUR_ANALYSIS_PLAN_PLAN_UNTIL_H_

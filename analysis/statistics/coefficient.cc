@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/coefficient.h"
+#include "analysis/statistics/coefficient.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -2,8 +2,8 @@
 // The coefficients of agreement between two lists of scores, by name, and what each results in.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_COEFFICIENT_H_
-#define CONCUR_ANALYSIS_COEFFICIENT_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_COEFFICIENT_H_
+#define CONCUR_ANALYSIS_STATISTICS_COEFFICIENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -50,4 +50,4 @@ inline constexpr size_t kTopDefault = 5;
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_COEFFICIENT_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_COEFFICIENT_H_

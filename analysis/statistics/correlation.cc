@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/correlation.h"
+#include "analysis/statistics/correlation.h"
 
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/spearman_null.h"
-#include "analysis/weighted_rank.h"
+#include "analysis/statistics/spearman_null.h"
+#include "analysis/statistics/weighted_rank.h"
 #include "base/check.h"
 
 namespace concur::analysis {

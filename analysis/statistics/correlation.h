@@ -4,15 +4,15 @@
 // Thread-safe (stateless). Inputs are finite; results are the same bits on every machine that has
 // IEEE doubles, except for p-values, which go through the C library.
 // Formulas and sources: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_CORRELATION_H_
-#define CONCUR_ANALYSIS_CORRELATION_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_CORRELATION_H_
+#define CONCUR_ANALYSIS_STATISTICS_CORRELATION_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/coefficient.h"
+#include "analysis/statistics/coefficient.h"
 
 namespace concur::analysis {
 
@@ -78,4 +78,4 @@ std::vector<double> AverageRanks(absl::Span<const double> values);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_CORRELATION_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_CORRELATION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/fisher.h"
+#include "analysis/statistics/fisher.h"
 
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {

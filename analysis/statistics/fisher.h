@@ -2,16 +2,16 @@
 // Analytic intervals of a correlation coefficient by Fisher's z.
 //
 // Thread-safe (stateless). Formulas, sources and measured coverage: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_FISHER_H_
-#define CONCUR_ANALYSIS_FISHER_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_FISHER_H_
+#define CONCUR_ANALYSIS_STATISTICS_FISHER_H_
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "analysis/correlation.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/intervals.h"
 
 namespace concur::analysis {
 
@@ -34,4 +34,4 @@ absl::StatusOr<Interval> FisherInterval(Coefficient coefficient, double value, i
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_FISHER_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_FISHER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -41,7 +42,9 @@ std::string FewApproachesWarning(int64_t approaches) {
              : "";
 }
 
-Moments ComputeMoments(absl::Span<const double> values) {
+Moments ComputeMoments(absl::Span<const double> unsorted) {
+  absl::InlinedVector<double, 16> values(unsorted.begin(), unsorted.end());
+  std::sort(values.begin(), values.end());
   Moments moments;
   moments.n = static_cast<int64_t>(values.size());
   if (values.empty()) {
@@ -52,7 +55,7 @@ Moments ComputeMoments(absl::Span<const double> values) {
     sum += value;
   }
   moments.mean = sum / static_cast<double>(values.size());
-  if (std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; })) {
+  if (values.front() == values.back()) {
     moments.mean = values[0];  // rounding of the sum must not invent a spread
     return moments;
   }

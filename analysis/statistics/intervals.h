@@ -3,8 +3,8 @@
 //
 // Thread-safe (stateless). `level` is the confidence, strictly between 0 and 1 (0.95: 95 %).
 // Formulas and sources: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_INTERVALS_H_
-#define CONCUR_ANALYSIS_INTERVALS_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_INTERVALS_H_
+#define CONCUR_ANALYSIS_STATISTICS_INTERVALS_H_
 
 #include <cstdint>
 #include <optional>
@@ -28,11 +28,12 @@ inline std::string DaggerOf(const std::optional<Interval>& interval) {
 }
 
 // Below so many approaches, intervals over approaches are too short (docs/coverage.md).
-inline constexpr int64_t kIntervalApproachesMin = 15;
+inline constexpr int64_t kIntervalApproachesMin = 5;
 // Says so; "" for enough of them.
 std::string FewApproachesWarning(int64_t approaches);
 
-// Mean and sample standard deviation (divisor n - 1), summed in the order given.
+// Mean and sample standard deviation (divisor n - 1), summed in ascending order: the same values in
+// any order have the same mean to the last bit.
 struct Moments {
   int64_t n = 0;
   double mean = 0;
@@ -54,4 +55,4 @@ absl::StatusOr<Interval> MeanInterval(const Moments& moments, double level);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_INTERVALS_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_INTERVALS_H_

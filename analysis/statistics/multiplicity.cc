@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/multiplicity.h"
+#include "analysis/statistics/multiplicity.h"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -49,6 +50,21 @@ std::vector<double> BenjaminiHochbergAdjusted(absl::Span<const double> p_values)
     adjusted[order[k]] = least;
   }
   return adjusted;
+}
+
+Interval IntervalOfExtreme(const Interval& interval, double value, double level, size_t count) {
+  const double tail = (1 - level) / 2;
+  const auto quantile = [](double above) {
+    return boost::math::quantile(boost::math::complement(boost::math::normal(), above));
+  };
+  const double stretch =
+      count > 2 ? quantile(2 * tail / static_cast<double>(count)) / quantile(tail) : 1;
+  const auto moved = [&](double end) {
+    return std::abs(end) < 1 && std::abs(value) < 1
+               ? std::tanh(std::atanh(value) + stretch * (std::atanh(end) - std::atanh(value)))
+               : end;
+  };
+  return {moved(interval.low), moved(interval.high)};
 }
 
 }  // namespace concur::analysis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/spearman_null.h"
+#include "analysis/statistics/spearman_null.h"
 
 #include <algorithm>
 #include <bit>
@@ -75,9 +75,9 @@ double ByStudentsT(size_t n, double rho) {
     return 2 / std::tgamma(static_cast<double>(n) + 1);
   }
   const double t = std::abs(rho) * std::sqrt(degrees / rest);
-  using Policy = boost::math::policies::policy<
+  using NullPolicy = boost::math::policies::policy<
       boost::math::policies::overflow_error<boost::math::policies::ignore_error>>;
-  const boost::math::students_t_distribution<double, Policy> distribution(degrees);
+  const boost::math::students_t_distribution<double, NullPolicy> distribution(degrees);
   return 2 * boost::math::cdf(boost::math::complement(distribution, t));
 }
 

@@ -2,8 +2,8 @@
 // P-values of Spearman's rho: over all orders of few values, by Student's t of more.
 //
 // Thread-compatible: it keeps null distributions for the next call.
-#ifndef CONCUR_ANALYSIS_SPEARMAN_NULL_H_
-#define CONCUR_ANALYSIS_SPEARMAN_NULL_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_SPEARMAN_NULL_H_
+#define CONCUR_ANALYSIS_STATISTICS_SPEARMAN_NULL_H_
 
 #include <cstddef>
 #include <map>
@@ -33,4 +33,4 @@ class SpearmanNull {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_SPEARMAN_NULL_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_SPEARMAN_NULL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/weighted_columns.h"
+#include "analysis/statistics/weighted_columns.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 // results are bit for bit those of WeightedKendall.
 //
 // Const methods are thread-safe.
-#ifndef CONCUR_ANALYSIS_WEIGHTED_COLUMNS_H_
-#define CONCUR_ANALYSIS_WEIGHTED_COLUMNS_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_WEIGHTED_COLUMNS_H_
+#define CONCUR_ANALYSIS_STATISTICS_WEIGHTED_COLUMNS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ class WeightedColumns {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_WEIGHTED_COLUMNS_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_WEIGHTED_COLUMNS_H_

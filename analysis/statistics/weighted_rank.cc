@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/weighted_rank.h"
+#include "analysis/statistics/weighted_rank.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/coefficient.h"
+#include "analysis/statistics/coefficient.h"
 #include "base/check.h"
 
 namespace concur::analysis {

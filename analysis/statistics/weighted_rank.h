@@ -4,15 +4,15 @@
 //
 // Thread-safe (stateless); each caller brings its own scratch. Scores are in any unit, results are
 // plain numbers. Formulas and sources: docs/statistics.md.
-#ifndef CONCUR_ANALYSIS_WEIGHTED_RANK_H_
-#define CONCUR_ANALYSIS_WEIGHTED_RANK_H_
+#ifndef CONCUR_ANALYSIS_STATISTICS_WEIGHTED_RANK_H_
+#define CONCUR_ANALYSIS_STATISTICS_WEIGHTED_RANK_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/coefficient.h"
+#include "analysis/statistics/coefficient.h"
 
 namespace concur::analysis {
 
@@ -55,4 +55,4 @@ double TopKValue(absl::Span<const double> x, absl::Span<const double> y,
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_WEIGHTED_RANK_H_
+#endif  // CONCUR_ANALYSIS_STATISTICS_WEIGHTED_RANK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -39,31 +39,81 @@ struct EntryFreer {
 using ArchivePtr = std::unique_ptr<archive, ArchiveCloser>;
 using EntryPtr = std::unique_ptr<archive_entry, EntryFreer>;
 
-// Files and folders below `directory`, relative, in byte order.
-absl::Status List(const std::filesystem::path& directory, const std::string& prefix,
-                  std::vector<std::pair<std::string, struct stat>>& entries) {
+struct Listed {
+  std::string name;  // relative to the directory
+  struct stat info {};
+  std::string target;  // of a link, in the form that StaysInside accepts
+};
+
+// A link's target is folders up, then names: "../../blobs/ab12". Then it stays inside also where a
+// name is another such link, for nothing goes up behind a name. `name` is the link's own.
+bool StaysInside(absl::string_view name, absl::string_view target) {
+  if (target == ".") {
+    return true;
+  }
+  auto folders_left = std::count(name.begin(), name.end(), '/');
+  bool goes_up = true;
+  for (const absl::string_view part : absl::StrSplit(target, '/')) {
+    goes_up = goes_up && part == "..";
+    if (part.empty() || part == "." || (goes_up ? --folders_left < 0 : part == "..")) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The target of the link at `path` from its folder, with all links followed; "" when it leads out
+// of `root` or to itself. The target need not exist.
+std::string TargetInside(const std::filesystem::path& path, const std::filesystem::path& root,
+                         const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::canonical(path.parent_path(), error);
+  const std::filesystem::path to = std::filesystem::weakly_canonical(
+      error ? path : folder / std::filesystem::read_symlink(path, error), error);
+  std::string target = error ? "" : to.lexically_relative(folder).string();
+  const std::string from_root = error ? "" : to.lexically_relative(root).string();
+  const bool is_inside = !from_root.empty() && from_root != ".." &&
+                         !absl::StartsWith(from_root, "../") && StaysInside(name, target);
+  return is_inside ? target : "";
+}
+
+// "last.ckpt, a link to /scratch/step9.ckpt".
+std::string Described(const std::string& path, const std::string& name, mode_t mode) {
+  std::error_code error;
+  return S_ISLNK(mode) ? absl::StrCat(name, ", a symbolic link to ",
+                                      std::filesystem::read_symlink(path, error).string())
+                       : absl::StrCat(name, ", a special file");
+}
+
+// Adds what is below `directory`, and describes in `left_out` what a tar cannot have.
+absl::Status List(const std::filesystem::path& directory, const std::filesystem::path& root,
+                  const std::string& prefix, std::vector<Listed>& entries,
+                  std::vector<std::string>& left_out) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
     const std::string path = it->path().string();
-    struct stat info {};
-    if (lstat(path.c_str(), &info) != 0) {
+    Listed entry;
+    entry.name = absl::StrCat(prefix, it->path().filename().string());
+    if (lstat(path.c_str(), &entry.info) != 0) {
       return ErrnoStatus(errno, path, "stat");
     }
-    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": expected plain files and folders only, got a ",
-          S_ISLNK(info.st_mode) ? "symbolic link; write a copy of what it points to instead"
-                                : "special file"));
+    const mode_t mode = entry.info.st_mode;
+    if (S_ISLNK(mode)) {
+      entry.target = TargetInside(it->path(), root, entry.name);
     }
-    if (static_cast<int64_t>(entries.size()) >= kTarEntriesMax) {
+    if (static_cast<int64_t>(entries.size() + left_out.size()) >= kTarEntriesMax) {
       return absl::InvalidArgumentError(
           absl::StrCat(directory.string(), ": more than ", kTarEntriesMax, " files and folders"));
     }
-    const std::string name = absl::StrCat(prefix, it->path().filename().string());
-    entries.emplace_back(name, info);
-    if (S_ISDIR(info.st_mode)) {
-      CONCUR_RETURN_IF_ERROR(List(it->path(), absl::StrCat(name, "/"), entries));
+    if (!S_ISREG(mode) && !S_ISDIR(mode) && entry.target.empty()) {
+      left_out.push_back(Described(path, entry.name, mode));
+      continue;
+    }
+    entries.push_back(std::move(entry));
+    if (S_ISDIR(mode)) {
+      CONCUR_RETURN_IF_ERROR(
+          List(it->path(), root, absl::StrCat(entries.back().name, "/"), entries, left_out));
     }
   }
   return error ? ErrnoStatus(error.value(), directory.string(), "list") : absl::OkStatus();
@@ -118,7 +168,7 @@ absl::StatusOr<std::string> SafeName(absl::string_view name, const std::string& 
 // Adds what the file holds to `bytes`.
 absl::Status ExtractFile(archive* a, const std::string& path, bool executable, int64_t bytes_max,
                          int64_t* bytes) {
-  // Folders come from this tar alone and no link is ever made, so O_EXCL keeps writes inside.
+  // Folders come from this tar alone and links are made last, so O_EXCL keeps writes inside.
   FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                          executable ? 0755 : 0644));
   if (!fd.valid()) {
@@ -208,6 +258,17 @@ absl::Status DirectoryTarWriter::AddFile(const std::string& name, bool is_execut
   return AddEntry(name, /*is_folder=*/false, is_executable, bytes);
 }
 
+absl::Status DirectoryTarWriter::AddLink(const std::string& name, const std::string& target) {
+  EntryPtr entry(archive_entry_new());
+  archive_entry_set_pathname(entry.get(), absl::StrCat(kRoot, name).c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFLNK);
+  archive_entry_set_symlink(entry.get(), target.c_str());
+  archive_entry_set_perm(entry.get(), 0777);
+  archive_entry_set_mtime(entry.get(), 0, 0);
+  return archive_write_header(state_->tar.get(), entry.get()) == ARCHIVE_OK ? absl::OkStatus()
+                                                                            : Error(name);
+}
+
 absl::Status DirectoryTarWriter::Append(absl::string_view data) {
   return archive_write_data(state_->tar.get(), data.data(), data.size()) ==
                  static_cast<la_ssize_t>(data.size())
@@ -220,19 +281,36 @@ absl::Status DirectoryTarWriter::Finish() {
                                                               : Error("close tar");
 }
 
-absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink) {
-  std::vector<std::pair<std::string, struct stat>> entries;
-  CONCUR_RETURN_IF_ERROR(List(directory, "", entries));
+absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink,
+                               std::vector<std::string>* left_out) {
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::canonical(directory, error);
+  if (error) {
+    return ErrnoStatus(error.value(), directory, "open");
+  }
+  std::vector<Listed> entries;
+  std::vector<std::string> unfit;
+  CONCUR_RETURN_IF_ERROR(List(directory, root, "", entries, unfit));
+  std::sort(unfit.begin(), unfit.end());
+  if (left_out != nullptr) {
+    *left_out = std::move(unfit);
+  } else if (!unfit.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(directory, ": expected files, folders and links that stay inside, got ",
+                     unfit[0], "; write a copy instead"));
+  }
   std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+            [](const auto& a, const auto& b) { return a.name < b.name; });
   CONCUR_ASSIGN_OR_RETURN(const auto writer, DirectoryTarWriter::Open(sink));
-  for (const auto& [name, info] : entries) {
+  for (const auto& [name, info, target] : entries) {
     if (S_ISDIR(info.st_mode)) {
       CONCUR_RETURN_IF_ERROR(writer->AddFolder(name));
-      continue;
+    } else if (S_ISLNK(info.st_mode)) {
+      CONCUR_RETURN_IF_ERROR(writer->AddLink(name, target));
+    } else {
+      CONCUR_RETURN_IF_ERROR(writer->AddFile(name, (info.st_mode & S_IXUSR) != 0, info.st_size));
+      CONCUR_RETURN_IF_ERROR(AppendFile(*writer, absl::StrCat(directory, "/", name), info.st_size));
     }
-    CONCUR_RETURN_IF_ERROR(writer->AddFile(name, (info.st_mode & S_IXUSR) != 0, info.st_size));
-    CONCUR_RETURN_IF_ERROR(AppendFile(*writer, absl::StrCat(directory, "/", name), info.st_size));
   }
   return writer->Finish();
 }
@@ -262,10 +340,11 @@ absl::Status ExtractDirectoryTar(const std::string& tar_path, const std::string&
   archive_entry* entry = nullptr;
   int64_t entries = 0;
   int64_t bytes = 0;
+  std::vector<std::pair<std::string, std::string>> links;  // path and target
   for (;;) {
     const int code = archive_read_next_header(a.get(), &entry);
     if (code == ARCHIVE_EOF) {
-      return absl::OkStatus();
+      break;
     }
     if (code != ARCHIVE_OK) {
       return absl::DataLossError(ArchiveError(a.get(), tar_path).message());
@@ -280,17 +359,30 @@ absl::Status ExtractDirectoryTar(const std::string& tar_path, const std::string&
     }
     const std::string path = absl::StrCat(directory, "/", name);
     const auto type = archive_entry_filetype(entry);
-    if (archive_entry_hardlink(entry) != nullptr || (type != AE_IFREG && type != AE_IFDIR)) {
+    const char* raw_target = archive_entry_symlink(entry);
+    const std::string target = raw_target == nullptr ? "" : raw_target;
+    const bool is_link = type == AE_IFLNK && !name.empty() && StaysInside(name, target);
+    if (archive_entry_hardlink(entry) != nullptr ||
+        (type != AE_IFREG && type != AE_IFDIR && !is_link)) {
       return absl::DataLossError(
-          absl::StrCat(tar_path, ": entry \"", name, "\" is not a plain file or folder"));
+          absl::StrCat(tar_path, ": entry \"", name,
+                       "\" is not a plain file, a folder, or a link that stays inside"));
     }
-    if (type == AE_IFREG) {
+    if (is_link) {
+      links.emplace_back(path, target);
+    } else if (type == AE_IFREG) {
       CONCUR_RETURN_IF_ERROR(ExtractFile(a.get(), path, (archive_entry_perm(entry) & S_IXUSR) != 0,
                                          limits.bytes_max, &bytes));
     } else if (!name.empty() && mkdir(path.c_str(), 0755) != 0) {
       return ErrnoStatus(errno, path, "make directory");
     }
   }
+  for (const auto& [path, target] : links) {
+    if (symlink(target.c_str(), path.c_str()) != 0) {
+      return ErrnoStatus(errno, path, "link");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace concur

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory as one artifact, a trained system or an approach's code: an uncompressed tar whose
-// bytes depend on names, contents and executable bits alone.
+// bytes depend on names, contents, executable bits and links alone.
 //
-// Functions are thread-safe (stateless). Links and special files are refused on the way in and out.
-#ifndef CONCUR_ARCHIVE_DIRECTORY_TAR_H_
-#define CONCUR_ARCHIVE_DIRECTORY_TAR_H_
+// Functions are thread-safe (stateless). Links that stay inside the directory are kept as relative
+// links; others, and special files, are refused on the way in and out.
+#ifndef CONCUR_BASE_ARCHIVE_DIRECTORY_TAR_H_
+#define CONCUR_BASE_ARCHIVE_DIRECTORY_TAR_H_
 
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +36,8 @@ class DirectoryTarWriter {
 
   // Each returns the sink's first error as it is.
   absl::Status AddFolder(const std::string& name);
+  // REQUIRES: `target` is folders up, then names, and stays inside.
+  absl::Status AddLink(const std::string& name, const std::string& target);
   // Followed by Append calls with `bytes` bytes in all.
   absl::Status AddFile(const std::string& name, bool is_executable, int64_t bytes);
   absl::Status Append(absl::string_view data);
@@ -49,9 +53,11 @@ class DirectoryTarWriter {
   const std::unique_ptr<State> state_;
 };
 
-// Gives the tar of `directory` to `sink` piece by piece. InvalidArgument, with the path, when it
-// has a link or a special file; the sink's first error.
-absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink);
+// Gives the tar of `directory` to `sink` piece by piece. Links that lead out of it and special
+// files are left out, and described in `left_out` with their targets; where that is null they are
+// InvalidArgument. The sink's first error.
+absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink,
+                               std::vector<std::string>* left_out = nullptr);
 
 // Whether the file at `path` is a tar that WriteDirectoryTar made.
 absl::StatusOr<bool> IsDirectoryTar(const std::string& path);
@@ -61,10 +67,11 @@ struct TarLimits {
   int64_t bytes_max = std::numeric_limits<int64_t>::max();  // of all files together
 };
 // Makes `directory`, which must not exist, from the tar. DataLoss when the tar is malformed, has an
-// entry that is not a plain file or folder below the root, or is beyond a limit.
+// entry that is no plain file, folder or link below the root, a link that leads out of it, also
+// through another link, or is beyond a limit.
 absl::Status ExtractDirectoryTar(const std::string& tar_path, const std::string& directory,
                                  const TarLimits& limits = {});
 
 }  // namespace concur
 
-#endif  // CONCUR_ARCHIVE_DIRECTORY_TAR_H_
+#endif  // CONCUR_BASE_ARCHIVE_DIRECTORY_TAR_H_

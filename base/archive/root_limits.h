@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much a root file system may be. A value.
-#ifndef CONCUR_ARCHIVE_ROOT_LIMITS_H_
-#define CONCUR_ARCHIVE_ROOT_LIMITS_H_
+#ifndef CONCUR_BASE_ARCHIVE_ROOT_LIMITS_H_
+#define CONCUR_BASE_ARCHIVE_ROOT_LIMITS_H_
 
 #include <cstdint>
 #include <functional>
@@ -18,4 +18,4 @@ struct RootLimits {
 
 }  // namespace concur
 
-#endif  // CONCUR_ARCHIVE_ROOT_LIMITS_H_
+#endif  // CONCUR_BASE_ARCHIVE_ROOT_LIMITS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "archive/root_tar.h"
+#include "base/archive/root_tar.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "archive/root_writer.h"
+#include "base/archive/root_writer.h"
 #include "base/status_macros.h"
 
 namespace concur {

@@ -7,15 +7,15 @@
 // is neither file, folder nor link is left out, and refused elsewhere.
 //
 // Functions are thread-safe (stateless).
-#ifndef CONCUR_ARCHIVE_ROOT_TAR_H_
-#define CONCUR_ARCHIVE_ROOT_TAR_H_
+#ifndef CONCUR_BASE_ARCHIVE_ROOT_TAR_H_
+#define CONCUR_BASE_ARCHIVE_ROOT_TAR_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "archive/root_limits.h"
+#include "base/archive/root_limits.h"
 
 namespace concur {
 
@@ -38,4 +38,4 @@ absl::StatusOr<std::vector<std::string>> ExtractOciArchive(const std::string& ar
 
 }  // namespace concur
 
-#endif  // CONCUR_ARCHIVE_ROOT_TAR_H_
+#endif  // CONCUR_BASE_ARCHIVE_ROOT_TAR_H_

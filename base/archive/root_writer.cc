@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "archive/root_writer.h"
+#include "base/archive/root_writer.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -13,12 +13,12 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 
@@ -42,9 +42,7 @@ std::string ErrorOf(archive* a) {
   return text == nullptr ? "unknown error" : text;
 }
 
-std::string QuotedName(absl::string_view name) {
-  return absl::StrCat("entry \"", absl::Utf8SafeCEscape(name.substr(0, 200)), "\"");
-}
+std::string QuotedName(absl::string_view name) { return absl::StrCat("entry ", Quoted(name, 200)); }
 
 // The name below the root, as libarchive will take it: without ".", without empty parts; "" is the
 // root itself. What is checked must be what is written: "link/." once passed as something in a

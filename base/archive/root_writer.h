@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tars, one upon another, into the directory of a root file system (archive/root_tar.h).
+// Writes tars, one upon another, into the directory of a root file system
+// (base/archive/root_tar.h).
 //
 // Thread-compatible.
-#ifndef CONCUR_ARCHIVE_ROOT_WRITER_H_
-#define CONCUR_ARCHIVE_ROOT_WRITER_H_
+#ifndef CONCUR_BASE_ARCHIVE_ROOT_WRITER_H_
+#define CONCUR_BASE_ARCHIVE_ROOT_WRITER_H_
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -15,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "archive/root_limits.h"
+#include "base/archive/root_limits.h"
 
 namespace concur {
 
@@ -67,4 +68,4 @@ class RootWriter {
 
 }  // namespace concur
 
-#endif  // CONCUR_ARCHIVE_ROOT_WRITER_H_
+#endif  // CONCUR_BASE_ARCHIVE_ROOT_WRITER_H_

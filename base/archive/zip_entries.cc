@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "archive/zip_entries.h"
+#include "base/archive/zip_entries.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -17,9 +17,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 
@@ -135,14 +135,13 @@ class ZipEntries {
     const char* const text = archive_error_string(zip_.get());
     return text == nullptr ? "unknown error" : text;
   }
-  std::string CleanName() const { return absl::Utf8SafeCEscape(name_.substr(0, 200)); }
   absl::Status NoZip() const {
     return absl::InvalidArgumentError(
         absl::StrCat(path_, ": expected a whole zip archive: ", Reason()));
   }
   absl::Status Fault(absl::string_view what) const {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": ", name_.empty() ? "an entry" : CleanName(), ": ", what));
+        absl::StrCat(path_, ": ", name_.empty() ? "an entry" : OneLine(name_, 200), ": ", what));
   }
 
   const std::string& path_;

@@ -2,8 +2,8 @@
 // Reads chosen entries of a zip archive, one at a time.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ARCHIVE_ZIP_ENTRIES_H_
-#define CONCUR_ARCHIVE_ZIP_ENTRIES_H_
+#ifndef CONCUR_BASE_ARCHIVE_ZIP_ENTRIES_H_
+#define CONCUR_BASE_ARCHIVE_ZIP_ENTRIES_H_
 
 #include <cstdint>
 #include <string>
@@ -34,4 +34,4 @@ absl::Status ReadZipEntries(
 
 }  // namespace concur
 
-#endif  // CONCUR_ARCHIVE_ZIP_ENTRIES_H_
+#endif  // CONCUR_BASE_ARCHIVE_ZIP_ENTRIES_H_

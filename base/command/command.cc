@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command/command.h"
+#include "base/command/command.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -11,19 +11,88 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/command/help_files.h"
 #include "base/suggest.h"
 #include "base/version.h"
-#include "command/help_files.h"
 
 namespace concur {
+namespace {
+
+constexpr size_t kColumns = 80;
+
+// Lines of at most `width` bytes, broken between words; line breaks of `text`, and lines that are
+// indented, stay.
+std::string Wrap(absl::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, " ")) {
+      lines.emplace_back(line);
+      continue;
+    }
+    lines.emplace_back();
+    for (const absl::string_view word : absl::StrSplit(line, ' ')) {
+      if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) {
+        lines.emplace_back(word);
+      } else {
+        absl::StrAppend(&lines.back(), lines.back().empty() ? "" : " ", word);
+      }
+    }
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+// Help that fits a terminal of 80 columns.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    const std::string about = command->get_description();
+    std::ostringstream out;  // with the first line alone; the command's own help has the others
+    CLI::detail::format_help(out, command->get_display_name(true),
+                             Described(about.substr(0, about.find('\n'))), column_width_);
+    return out.str();
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return Described(CLI::Formatter::make_option_desc(option));
+  }
+  std::string make_description(const CLI::App* command) const override {
+    return Wrap(CLI::Formatter::make_description(command), kColumns);
+  }
+  // Prose is filled; examples, which are indented below their heading, stay.
+  std::string make_footer(const CLI::App* command) const override {
+    const auto is_prose = [](absl::string_view line) {
+      return !line.empty() && line[0] != ' ' && !absl::EndsWith(line, ":");
+    };
+    std::vector<std::string> lines;
+    const std::string footer = CLI::Formatter::make_footer(command);
+    for (const absl::string_view line : absl::StrSplit(footer, '\n')) {
+      if (!lines.empty() && is_prose(lines.back()) && is_prose(line)) {
+        absl::StrAppend(&lines.back(), " ", line);
+      } else {
+        lines.emplace_back(line);
+      }
+    }
+    return Wrap(absl::StrJoin(lines, "\n"), kColumns);
+  }
+
+ private:
+  std::string Described(const std::string& text) const {
+    return Wrap(text, kColumns - column_width_);
+  }
+};
+
+}  // namespace
 
 Option* Option::Required() {
   option_->required();
@@ -118,7 +187,9 @@ Option* Option::InRange(T low, T high) {
 size_t Option::Count() const { return option_->count(); }
 
 Command::Command(const std::string& about, const std::string& name)
-    : root_(std::make_unique<CLI::App>(about, name)), app_(root_.get()) {}
+    : root_(std::make_unique<CLI::App>(about, name)), app_(root_.get()) {
+  app_->formatter(std::make_shared<HelpFormatter>());
+}
 
 Command::Command(CLI::App* app) : app_(app) {}
 
@@ -127,9 +198,12 @@ Command::~Command() = default;
 Option* Command::Keep(CLI::Option* option) { return &options_.emplace_back(option); }
 
 Command* Command::AddSubcommand(const std::string& name, const std::string& about) {
-  subcommands_.emplace_back(new Command(app_->add_subcommand(name, about)));
+  // A command inherits the heading that its parent stands under.
+  subcommands_.emplace_back(new Command(app_->add_subcommand(name, about)->group(heading_)));
   return subcommands_.back().get();
 }
+
+void Command::Heading(const std::string& heading) { heading_ = heading; }
 
 namespace {
 

@@ -3,8 +3,8 @@
 // include it, because each file that does takes 5 s longer to compile.
 //
 // Thread-compatible. Pointers live as long as the root command.
-#ifndef CONCUR_COMMAND_COMMAND_H_
-#define CONCUR_COMMAND_COMMAND_H_
+#ifndef CONCUR_BASE_COMMAND_COMMAND_H_
+#define CONCUR_BASE_COMMAND_COMMAND_H_
 
 #include <cstddef>
 #include <deque>
@@ -62,6 +62,8 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   Command* AddSubcommand(const std::string& name, const std::string& about);
+  // Help lists the subcommands that are added from here on under `heading`.
+  void Heading(const std::string& heading);
   // `names`: "--seed", "-o,--output", or "sweep" for a positional argument. `value` outlives the
   // command. T: std::string, std::vector<std::string>, int, int64_t, uint64_t, double or
   // std::optional<double> or <int64_t>.
@@ -102,10 +104,11 @@ class Command {
 
   std::unique_ptr<CLI::App> root_;  // null in subcommands
   CLI::App* app_;
+  std::string heading_ = "Subcommands";
   std::vector<std::unique_ptr<Command>> subcommands_;
   std::deque<Option> options_;
 };
 
 }  // namespace concur
 
-#endif  // CONCUR_COMMAND_COMMAND_H_
+#endif  // CONCUR_BASE_COMMAND_COMMAND_H_

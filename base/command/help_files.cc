@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command/help_files.h"
+#include "base/command/help_files.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -208,7 +208,12 @@ std::string ManPage(const CLI::App& app) {
   std::vector<std::string> related;
   if (is_program && !CommandsUnder(app).empty()) {
     text += ".SH COMMANDS\n";
+    std::string heading = "Subcommands";
     for (const CLI::App* command : CommandsUnder(app)) {
+      if (command->get_group() != heading) {
+        heading = command->get_group();
+        absl::StrAppend(&text, ".SS ", Roff(heading), "\n");
+      }
       absl::StrAppend(&text, ".TP\n", Bold(command->get_name()), "\n",
                       Roff(AboutOf(*command).first), "\n");
       related.push_back(absl::StrCat(Bold(PageName(*command)), "(1)"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Man pages and shell completion of a program, made from the commands and options that it parses.
 // Thread-safe (stateless functions).
-#ifndef CONCUR_COMMAND_HELP_FILES_H_
-#define CONCUR_COMMAND_HELP_FILES_H_
+#ifndef CONCUR_BASE_COMMAND_HELP_FILES_H_
+#define CONCUR_BASE_COMMAND_HELP_FILES_H_
 
 #include <functional>
 #include <optional>
@@ -48,4 +48,4 @@ std::optional<int> AnswerHelpRequest(const CLI::App& program, const std::vector<
 
 }  // namespace concur
 
-#endif  // CONCUR_COMMAND_HELP_FILES_H_
+#endif  // CONCUR_BASE_COMMAND_HELP_FILES_H_

@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -15,9 +14,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/escape.h"
+#include "base/fetch/transport.h"
+#include "base/http/client.h"
 #include "base/status_macros.h"
-#include "fetch/transport.h"
-#include "http/client.h"
 
 namespace concur::fetch {
 namespace {
@@ -104,8 +104,7 @@ absl::StatusOr<Reply> ReplyOf(const http::Exchange& exchange, const std::string&
     const std::optional<ContentRange> range = ParseContentRange(text);
     if (!range.has_value() || range->first != offset) {
       return absl::OutOfRangeError(absl::StrCat(url, ": asked for the bytes from ", offset,
-                                                " on, got Content-Range \"",
-                                                absl::Utf8SafeCEscape(text.substr(0, 100)), "\""));
+                                                " on, got Content-Range ", Quoted(text)));
     }
     reply.version.bytes = range->total;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fetch/download.h"
+#include "base/fetch/download.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,10 +14,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
+#include "base/fetch/part_file.h"
+#include "base/fetch/transport.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "fetch/part_file.h"
-#include "fetch/transport.h"
 
 namespace concur::fetch {
 namespace {

@@ -3,8 +3,8 @@
 // complete.
 //
 // Thread-compatible; a lock keeps processes from downloading the same file at the same time.
-#ifndef CONCUR_FETCH_DOWNLOAD_H_
-#define CONCUR_FETCH_DOWNLOAD_H_
+#ifndef CONCUR_BASE_FETCH_DOWNLOAD_H_
+#define CONCUR_BASE_FETCH_DOWNLOAD_H_
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
-#include "fetch/transport.h"
+#include "base/fetch/transport.h"
 
 namespace concur::fetch {
 
@@ -58,4 +58,4 @@ absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& fi
 
 }  // namespace concur::fetch
 
-#endif  // CONCUR_FETCH_DOWNLOAD_H_
+#endif  // CONCUR_BASE_FETCH_DOWNLOAD_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fetch/part_file.h"
+#include "base/fetch/part_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

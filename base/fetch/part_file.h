@@ -3,8 +3,8 @@
 // which version of the remote file its bytes are: bytes of two versions must not become one file.
 //
 // Thread-compatible; a lock keeps other processes from the file.
-#ifndef CONCUR_FETCH_PART_FILE_H_
-#define CONCUR_FETCH_PART_FILE_H_
+#ifndef CONCUR_BASE_FETCH_PART_FILE_H_
+#define CONCUR_BASE_FETCH_PART_FILE_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/fetch/transport.h"
 #include "base/file.h"
-#include "fetch/transport.h"
 
 namespace concur::fetch {
 
@@ -53,4 +53,4 @@ class PartFile {
 
 }  // namespace concur::fetch
 
-#endif  // CONCUR_FETCH_PART_FILE_H_
+#endif  // CONCUR_BASE_FETCH_PART_FILE_H_

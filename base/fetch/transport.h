@@ -2,8 +2,8 @@
 // One GET request for a file, from its start or from an offset.
 //
 // Thread-compatible.
-#ifndef CONCUR_FETCH_TRANSPORT_H_
-#define CONCUR_FETCH_TRANSPORT_H_
+#ifndef CONCUR_BASE_FETCH_TRANSPORT_H_
+#define CONCUR_BASE_FETCH_TRANSPORT_H_
 
 #include <cstdint>
 #include <functional>
@@ -52,4 +52,4 @@ std::unique_ptr<Transport> MakeCurlTransport(Clock& clock, absl::Duration stall)
 
 }  // namespace concur::fetch
 
-#endif  // CONCUR_FETCH_TRANSPORT_H_
+#endif  // CONCUR_BASE_FETCH_TRANSPORT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/client.h"
+#include "base/http/client.h"
 
 #include <curl/curl.h>
 #include <sys/socket.h>

@@ -5,8 +5,8 @@
 //
 // A Client is thread-safe and keeps connections for the next request; an Interrupt is thread-safe;
 // an Exchange is thread-compatible.
-#ifndef CONCUR_HTTP_CLIENT_H_
-#define CONCUR_HTTP_CLIENT_H_
+#ifndef CONCUR_BASE_HTTP_CLIENT_H_
+#define CONCUR_BASE_HTTP_CLIENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -140,4 +140,4 @@ class Client {
 
 }  // namespace concur::http
 
-#endif  // CONCUR_HTTP_CLIENT_H_
+#endif  // CONCUR_BASE_HTTP_CLIENT_H_

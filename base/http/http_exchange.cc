@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/http_exchange.h"
+#include "base/http/http_exchange.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace concur::page {
-
-std::string HttpRequest::QueryValue(absl::string_view name) const {
-  for (const auto& [key, value] : query) {
-    if (key == name) {
-      return value;
-    }
-  }
-  return "";
-}
+namespace concur::http {
 
 void EventOutlet::SetCallbacks(std::function<void()> on_drained, std::function<void()> on_closed) {
   MutexLock lock(mutex_);
@@ -103,4 +94,4 @@ void EventOutlet::Close() {
   }
 }
 
-}  // namespace concur::page
+}  // namespace concur::http

@@ -2,8 +2,8 @@
 // A request over HTTP and its response, as the page's handlers see them.
 //
 // Values; EventOutlet is thread-safe.
-#ifndef CONCUR_PAGE_HTTP_EXCHANGE_H_
-#define CONCUR_PAGE_HTTP_EXCHANGE_H_
+#ifndef CONCUR_BASE_HTTP_HTTP_EXCHANGE_H_
+#define CONCUR_BASE_HTTP_HTTP_EXCHANGE_H_
 
 #include <sys/types.h>
 
@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "base/mutex.h"
 
-namespace concur::page {
+namespace concur::http {
 
 struct HttpRequest {
   std::string method;
@@ -34,9 +34,6 @@ struct HttpRequest {
   std::string if_none_match;
   std::string body;
   std::string peer;  // "ipv4:127.0.0.1:41234", as gRPC writes it
-
-  // The first value of that name; "" when there is none.
-  std::string QueryValue(absl::string_view name) const;
 };
 
 struct HttpResponse {
@@ -93,6 +90,6 @@ class EventOutlet {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace concur::page
+}  // namespace concur::http
 
-#endif  // CONCUR_PAGE_HTTP_EXCHANGE_H_
+#endif  // CONCUR_BASE_HTTP_HTTP_EXCHANGE_H_

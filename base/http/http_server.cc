@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/http_server.h"
+#include "base/http/http_server.h"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -16,10 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/http/request_timer.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 
-namespace concur::page {
+namespace concur::http {
 namespace {
 
 constexpr size_t kConnectionBytesMax = 32768;  // of a request's head, and of what is being sent
@@ -80,7 +81,11 @@ HttpResponse TooMany(const char* what) {
 class HttpServer::Loop {
  public:
   Loop(const HttpLimits& limits, Handler handler)
-      : limits_(limits), handler_(std::move(handler)), heartbeat_(1) {}
+      : limits_(limits),
+        connections_max_(RequestTimer::ConnectionsMax(limits.connections_max)),
+        handler_(std::move(handler)),
+        timer_(connections_max_, limits.idle_max),
+        heartbeat_(1) {}
 
   // A daemon with suspended connections cannot be stopped.
   ~Loop() {
@@ -109,8 +114,9 @@ class HttpServer::Loop {
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &OnRequest,
         this, MHD_OPTION_LISTEN_SOCKET, listener.socket.get(), MHD_OPTION_CONNECTION_LIMIT,
-        static_cast<unsigned>(limits_.connections_max), MHD_OPTION_CONNECTION_TIMEOUT,
+        static_cast<unsigned>(connections_max_), MHD_OPTION_CONNECTION_TIMEOUT,
         WholeSeconds(limits_.idle_max), MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytesMax,
+        MHD_OPTION_NOTIFY_CONNECTION, &RequestTimer::OnConnection, &timer_,
         MHD_OPTION_NOTIFY_COMPLETED, &OnCompleted, this, MHD_OPTION_END);
     if (daemon_ == nullptr) {
       return false;
@@ -190,8 +196,9 @@ class HttpServer::Loop {
     std::shared_ptr<EventOutlet> events;
   };
 
-  static void OnCompleted(void* self, MHD_Connection* /*connection*/, void** context,
+  static void OnCompleted(void* self, MHD_Connection* connection, void** context,
                           MHD_RequestTerminationCode /*how*/) {
+    static_cast<Loop*>(self)->timer_.RequestEnded(connection);
     const std::unique_ptr<Context> done(static_cast<Context*>(*context));
     *context = nullptr;
     // The connection ended after the answer was given and before this thread had taken it.
@@ -206,6 +213,7 @@ class HttpServer::Loop {
                               size_t* upload_bytes, void** context) {
     auto* loop = static_cast<Loop*>(self);
     if (*context == nullptr) {
+      loop->timer_.HeadCame(connection);
       auto exchange = std::make_shared<Exchange>(*loop, connection);
       ReadHead(connection, path, method, exchange->request_);
       int64_t length = 0;
@@ -230,6 +238,7 @@ class HttpServer::Loop {
       *upload_bytes = 0;
       return MHD_YES;
     }
+    loop->timer_.RequestCame(connection);
     if (exchange.is_too_large_) {
       return QueueTooLarge(connection);
     }
@@ -277,7 +286,9 @@ class HttpServer::Loop {
 
   bool AddStream(const std::shared_ptr<EventOutlet>& events) {
     MutexLock lock(mutex_);
-    return !stopping_ && streams_.size() < limits_.streams_max && streams_.insert(events).second;
+    return !stopping_ &&
+           streams_.size() < std::min(limits_.streams_max, connections_max_ * 3 / 4) &&
+           streams_.insert(events).second;
   }
 
   static MHD_Result QueueTooLarge(MHD_Connection* connection) {
@@ -352,7 +363,9 @@ class HttpServer::Loop {
 
   // Constant after Start.
   const HttpLimits limits_;
+  const size_t connections_max_;
   const Handler handler_;
+  RequestTimer timer_;
   MHD_Daemon* daemon_ = nullptr;
 
   Mutex mutex_;
@@ -381,4 +394,4 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(http::Listener lis
 void HttpServer::HeartbeatForTest() { loop_->Heartbeat(); }
 size_t HttpServer::streams() const { return loop_->streams(); }
 
-}  // namespace concur::page
+}  // namespace concur::http

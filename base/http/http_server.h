@@ -4,8 +4,8 @@
 // while there is none.
 //
 // Thread-safe; the handler runs on the server's thread and must not block.
-#ifndef CONCUR_PAGE_HTTP_SERVER_H_
-#define CONCUR_PAGE_HTTP_SERVER_H_
+#ifndef CONCUR_BASE_HTTP_HTTP_SERVER_H_
+#define CONCUR_BASE_HTTP_HTTP_SERVER_H_
 
 #include <cstddef>
 #include <functional>
@@ -13,18 +13,20 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "http/listener.h"
-#include "page/http_exchange.h"
+#include "base/http/http_exchange.h"
+#include "base/http/listener.h"
 
-namespace concur::page {
+namespace concur::http {
 
 struct HttpLimits {
-  size_t connections_max = 512;
-  // Connections without traffic are closed after this time. Whole seconds.
+  size_t connections_max = 512;  // fewer where the process may have few descriptors
+  // The head of a request must come within this time, its body within four times as long (see
+  // request_timer.h). An answer whose reader stands still that long is given up. Whole seconds.
   absl::Duration idle_max = absl::Seconds(15);
   size_t body_bytes_max = size_t{1} << 20;  // more gets 413
   size_t requests_max = 64;                 // being answered at a time; more get 503
-  size_t streams_max = 400;                 // of events, of all viewers; more get 503
+  // Of events, of all viewers, and at most three quarters of the connections; more get 503.
+  size_t streams_max = 400;
   absl::Duration heartbeat = absl::Seconds(15);
 };
 
@@ -63,6 +65,6 @@ class HttpServer {
   std::unique_ptr<Loop> loop_;
 };
 
-}  // namespace concur::page
+}  // namespace concur::http
 
-#endif  // CONCUR_PAGE_HTTP_SERVER_H_
+#endif  // CONCUR_BASE_HTTP_HTTP_SERVER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/listener.h"
+#include "base/http/listener.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -2,8 +2,8 @@
 // Sockets that HTTP servers of this project listen on.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_HTTP_LISTENER_H_
-#define CONCUR_HTTP_LISTENER_H_
+#ifndef CONCUR_BASE_HTTP_LISTENER_H_
+#define CONCUR_BASE_HTTP_LISTENER_H_
 
 #include <string>
 
@@ -37,4 +37,4 @@ absl::StatusOr<Listener> Listen(const Endpoint& endpoint);
 
 }  // namespace concur::http
 
-#endif  // CONCUR_HTTP_LISTENER_H_
+#endif  // CONCUR_BASE_HTTP_LISTENER_H_

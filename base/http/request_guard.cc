@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/request_guard.h"
+#include "base/http/request_guard.h"
 
 #include <utility>
 
@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "http/listener.h"
+#include "base/http/listener.h"
 
-namespace concur::page {
+namespace concur::http {
 namespace {
 
 // Without its port and brackets.
@@ -89,4 +89,4 @@ HttpResponse Secured(HttpResponse response) {
   return response;
 }
 
-}  // namespace concur::page
+}  // namespace concur::http

@@ -7,8 +7,8 @@
 // and Sec-Fetch-Site, which browsers set and pages cannot.
 //
 // Pure functions.
-#ifndef CONCUR_PAGE_REQUEST_GUARD_H_
-#define CONCUR_PAGE_REQUEST_GUARD_H_
+#ifndef CONCUR_BASE_HTTP_REQUEST_GUARD_H_
+#define CONCUR_BASE_HTTP_REQUEST_GUARD_H_
 
 #include <string>
 #include <utility>
@@ -16,9 +16,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "page/http_exchange.h"
+#include "base/http/http_exchange.h"
 
-namespace concur::page {
+namespace concur::http {
 
 // PermissionDenied unless the Host header names this machine: an address of the loopback device or
 // "localhost", with any port, since `ssh -L` may have changed it.
@@ -37,6 +37,6 @@ std::vector<std::pair<std::string, std::string>> SecurityHeaders();
 // `response` with these headers; one with an ETag may be kept, and is asked for again each time.
 HttpResponse Secured(HttpResponse response);
 
-}  // namespace concur::page
+}  // namespace concur::http
 
-#endif  // CONCUR_PAGE_REQUEST_GUARD_H_
+#endif  // CONCUR_BASE_HTTP_REQUEST_GUARD_H_

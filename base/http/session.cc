@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/session.h"
+#include "base/http/session.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 
-namespace concur::page {
+namespace concur::http {
 namespace {
 
 constexpr size_t kNonceBytes = 12;
@@ -145,4 +145,4 @@ std::string SessionSealer::CsrfOf(absl::string_view cookie) const {
   return absl::WebSafeBase64Escape(mac);
 }
 
-}  // namespace concur::page
+}  // namespace concur::http

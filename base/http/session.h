@@ -11,8 +11,8 @@
 // login and keeps in its origin's storage, which knows ports (X-Concur-CSRF).
 //
 // Immutable; thread-safe.
-#ifndef CONCUR_PAGE_SESSION_H_
-#define CONCUR_PAGE_SESSION_H_
+#ifndef CONCUR_BASE_HTTP_SESSION_H_
+#define CONCUR_BASE_HTTP_SESSION_H_
 
 #include <string>
 
@@ -20,7 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace concur::page {
+namespace concur::http {
 
 inline constexpr size_t kPageKeyBytes = 32;
 
@@ -50,6 +50,6 @@ class SessionSealer {
   const std::string key_;
 };
 
-}  // namespace concur::page
+}  // namespace concur::http
 
-#endif  // CONCUR_PAGE_SESSION_H_
+#endif  // CONCUR_BASE_HTTP_SESSION_H_

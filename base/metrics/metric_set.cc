@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metrics/metric_set.h"
+#include "base/metrics/metric_set.h"
 
 #include <dirent.h>
 #include <prometheus/registry.h>

@@ -6,8 +6,8 @@
 //
 // Thread-safe: counters and gauges are atomics, and a histogram locks itself while it adds a
 // number. A scrape holds no lock while it writes its text.
-#ifndef CONCUR_METRICS_METRIC_SET_H_
-#define CONCUR_METRICS_METRIC_SET_H_
+#ifndef CONCUR_BASE_METRICS_METRIC_SET_H_
+#define CONCUR_BASE_METRICS_METRIC_SET_H_
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -66,4 +66,4 @@ class MetricSet {
 
 }  // namespace concur
 
-#endif  // CONCUR_METRICS_METRIC_SET_H_
+#endif  // CONCUR_BASE_METRICS_METRIC_SET_H_

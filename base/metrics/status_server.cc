@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metrics/status_server.h"
+#include "base/metrics/status_server.h"
 
 #include <fcntl.h>
 #include <microhttpd.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <functional>
 #include <map>
@@ -18,10 +17,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
+#include "base/http/listener.h"
+#include "base/http/request_timer.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "http/listener.h"
 
 namespace concur {
 namespace {
@@ -60,7 +60,11 @@ struct Request {
 // the page's own thread makes the answer.
 class StatusServer::Loop {
  public:
-  Loop(StatusPages pages, const StatusLimits& limits) : pages_(std::move(pages)), limits_(limits) {}
+  Loop(StatusPages pages, const StatusLimits& limits)
+      : pages_(std::move(pages)),
+        limits_(limits),
+        connections_max_(http::RequestTimer::ConnectionsMax(limits.connections_max)),
+        timer_(connections_max_, limits.idle_max) {}
 
   // A server with suspended requests cannot be stopped: all that were asked for are answered first.
   ~Loop() {
@@ -96,11 +100,11 @@ class StatusServer::Loop {
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &OnRequest,
         this, MHD_OPTION_LISTEN_SOCKET, listener.get(), MHD_OPTION_CONNECTION_LIMIT,
-        static_cast<unsigned>(limits_.connections_max), MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        static_cast<unsigned>(connections_max_), MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         static_cast<unsigned>(limits_.connections_per_peer_max), MHD_OPTION_CONNECTION_TIMEOUT,
         Seconds(limits_.idle_max), MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytesMax,
-        MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, this, MHD_OPTION_NOTIFY_COMPLETED,
-        &OnCompleted, this, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, &http::RequestTimer::OnConnection, &timer_,
+        MHD_OPTION_NOTIFY_COMPLETED, &OnCompleted, this, MHD_OPTION_END);
     if (daemon_ == nullptr) {
       return false;
     }
@@ -115,19 +119,9 @@ class StatusServer::Loop {
     size_t waiting = 0;  // under the mutex of the loop
   };
 
-  static void OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
-                           MHD_ConnectionNotificationCode code) {
-    auto* loop = static_cast<Loop*>(self);
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-      --loop->connections_;
-    } else if (++loop->connections_ > loop->limits_.connections_max / 2) {
-      MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                                Seconds(loop->limits_.idle_max_under_pressure));
-    }
-  }
-
-  static void OnCompleted(void* /*self*/, MHD_Connection* /*connection*/, void** context,
+  static void OnCompleted(void* self, MHD_Connection* connection, void** context,
                           MHD_RequestTerminationCode /*how*/) {
+    static_cast<Loop*>(self)->timer_.RequestEnded(connection);
     delete static_cast<Request*>(*context);
     *context = nullptr;
   }
@@ -136,7 +130,9 @@ class StatusServer::Loop {
   static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path,
                               const char* method, const char* /*version*/, const char* /*upload*/,
                               size_t* upload_bytes, void** context) {
+    auto* loop = static_cast<Loop*>(self);
     if (*context == nullptr) {
+      loop->timer_.HeadCame(connection);
       *context = new Request;
       return absl::string_view(method) == "GET" || absl::string_view(method) == "HEAD"
                  ? MHD_YES
@@ -147,8 +143,9 @@ class StatusServer::Loop {
       *upload_bytes = 0;  // no page reads a body
       return MHD_YES;
     }
+    loop->timer_.RequestCame(connection);
     if (!request->is_asked) {
-      static_cast<Loop*>(self)->Route(connection, path, *request);
+      loop->Route(connection, path, *request);
       if (request->is_asked) {
         return MHD_YES;  // the answer is the page's thread's until it resumes the connection
       }
@@ -221,8 +218,9 @@ class StatusServer::Loop {
 
   const StatusPages pages_;
   const StatusLimits limits_;
+  const size_t connections_max_;
   std::map<std::string, ServedFile> files_;  // constant once started
-  std::atomic<size_t> connections_ = 0;
+  http::RequestTimer timer_;
   Mutex mu_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

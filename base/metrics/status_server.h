@@ -8,8 +8,8 @@
 // network only.
 //
 // Thread-compatible; the pages' functions run on the server's threads.
-#ifndef CONCUR_METRICS_STATUS_SERVER_H_
-#define CONCUR_METRICS_STATUS_SERVER_H_
+#ifndef CONCUR_BASE_METRICS_STATUS_SERVER_H_
+#define CONCUR_BASE_METRICS_STATUS_SERVER_H_
 
 #include <cstddef>
 #include <functional>
@@ -35,13 +35,11 @@ struct StatusPages {
 };
 
 struct StatusLimits {
+  // As those of http::HttpLimits.
   size_t connections_max = 1024;
+  absl::Duration idle_max = absl::Seconds(5);
   // Less, so that one address leaves room for the probes of others. Further ones are closed.
   size_t connections_per_peer_max = 768;
-  // Connections without traffic are closed after this time, and those that come when half of the
-  // connections are taken after the shorter one. Whole seconds.
-  absl::Duration idle_max = absl::Seconds(5);
-  absl::Duration idle_max_under_pressure = absl::Seconds(1);
   // Requests for one page that wait for it or are being answered; more get 503.
   size_t waiting_max = 16;
 };
@@ -72,4 +70,4 @@ class StatusServer {
 
 }  // namespace concur
 
-#endif  // CONCUR_METRICS_STATUS_SERVER_H_
+#endif  // CONCUR_BASE_METRICS_STATUS_SERVER_H_

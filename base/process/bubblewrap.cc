@@ -13,10 +13,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/sandbox_kinds.h"
 #include "base/status_macros.h"
-#include "worker/sandbox_kinds.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // Made by bwrap, or of no use in a root that is not its own machine's.
@@ -130,11 +130,14 @@ class Bubblewrap : public Sandbox {
     add({"--chdir", run.directory, "--cap-drop", "ALL", "--"});
     argv.insert(argv.end(), run.argv.begin(), run.argv.end());
     Command command;
+    for (const auto& [name, value] : run.env) {  // all users see an argv; `ps` lists it
+      for (const std::string& part : {std::string("--setenv"), name, value}) {
+        command.hidden_argv.append(part).push_back('\0');
+      }
+    }
     command.program = program_;
     command.argv = std::move(argv);
-    for (const auto& [name, value] : run.env) {
-      command.env.push_back(absl::StrCat(name, "=", value));
-    }
+    command.env = EnvironmentList(run.own_env);
     command.directory = run.temporary;
     return command;
   }
@@ -152,4 +155,4 @@ std::unique_ptr<Sandbox> MakeBubblewrap(std::string program) {
   return std::make_unique<Bubblewrap>(std::move(program));
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/cgroup.h"
+#include "base/process/cgroup.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // A group that still holds so much when it is empty (files in /dev/shm, say) is not used again.
@@ -572,4 +572,4 @@ std::vector<std::string> Cgroups::Names() const {
   return names;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

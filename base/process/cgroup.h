@@ -6,8 +6,8 @@
 // those of version 1 for memory, pids and cpu. To make one costs more than to start a process, so
 // they are kept and used again. A job has its worker's user and may move its own processes
 // elsewhere: this holds accidents, not attacks.
-#ifndef CONCUR_WORKER_CGROUP_H_
-#define CONCUR_WORKER_CGROUP_H_
+#ifndef CONCUR_BASE_PROCESS_CGROUP_H_
+#define CONCUR_BASE_PROCESS_CGROUP_H_
 
 #include <sys/types.h>
 
@@ -26,7 +26,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 struct GroupLimits {
   int64_t memory_bytes_max = 0;  // page cache counts, and is dropped first; 0: no limit
@@ -174,6 +174,6 @@ struct OwnGroup {
 };
 std::vector<OwnGroup> FindOwnGroups(const std::string& root);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_CGROUP_H_
+#endif  // CONCUR_BASE_PROCESS_CGROUP_H_

@@ -11,9 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
-#include "worker/cgroup.h"
+#include "base/process/cgroup.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // A mount of cgroups: which directory of the hierarchy is mounted where.
@@ -87,4 +87,4 @@ std::vector<OwnGroup> FindOwnGroups(const std::string& root) {
   return groups;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

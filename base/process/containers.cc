@@ -11,11 +11,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/sandbox_kinds.h"
 #include "base/status_macros.h"
-#include "worker/sandbox_kinds.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
+
+// podman reads no longer lines of variables; it would refuse 64 KiB.
+constexpr size_t kPodmanLineMax = 50'000;
 
 // podman lowers its own limit of processes to this.
 constexpr rlim_t kPodmanProcessesMax = 32'768;
@@ -103,15 +106,30 @@ class Podman : public Sandbox {
     for (const std::string& device : run.devices) {
       add({"--device", device});
     }
+    // In a file: everybody on the machine sees the command line, and in podman's own environment a
+    // job's LD_PRELOAD would be loaded into it.
+    std::string variables;
     for (const auto& [name, value] : run.env) {
-      add({"--env", absl::StrCat(name, "=", value)});
+      if (value.size() > kPodmanLineMax || value.find_first_of("\r\n") != std::string::npos) {
+        add({"--env", absl::StrCat(name, "=", value)});  // no line of a file can hold it
+      } else {
+        absl::StrAppend(&variables, name, "=", value, "\n");
+      }
+    }
+    const std::string file = absl::StrCat(run.temporary, "/.variables");
+    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(file, variables, 0600));
+    add({"--env-file", file});
+    for (const auto& [name, value] : run.own_env) {
+      add({"--env", name});  // takes podman's own value
     }
     add({"--workdir", run.directory, "--rootfs",
          absl::StrCat(run.root, run.root_is_writable ? "" : ":O")});
     add(run.argv);
     const std::string path = OptionOf(environment_, "PATH");
-    command.env = {absl::StrCat("PATH=", path), absl::StrCat("HOME=", state_),
-                   absl::StrCat("CONTAINERS_CONF=", config), "TERM=dumb"};
+    command.env = EnvironmentList(run.own_env);
+    command.env.insert(command.env.end(),
+                       {absl::StrCat("PATH=", path), absl::StrCat("HOME=", state_),
+                        absl::StrCat("CONTAINERS_CONF=", config), "TERM=dumb"});
     if (geteuid() != 0) {
       // It need not make a namespace of its own.
       command.env.insert(command.env.end(), {"_CONTAINERS_USERNS_CONFIGURED=done",
@@ -187,8 +205,10 @@ class Apptainer : public Sandbox {
                    absl::StrCat("HOME=", state_)};
     const char* prefix =
         absl::EndsWith(program_, "singularity") ? "SINGULARITYENV_" : "APPTAINERENV_";
-    for (const auto& [name, value] : run.env) {
-      command.env.push_back(absl::StrCat(prefix, name, "=", value));
+    for (const auto* variables : {&run.env, &run.own_env}) {
+      for (const auto& [name, value] : *variables) {
+        command.env.push_back(absl::StrCat(prefix, name, "=", value));
+      }
     }
     return command;
   }
@@ -210,4 +230,4 @@ std::unique_ptr<Sandbox> MakeApptainer(std::string program, const SandboxOptions
   return std::make_unique<Apptainer>(std::move(program), options);
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/containment.h"
+#include "base/process/containment.h"
 
 #include <filesystem>
 #include <string>
@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/process/process.h"
 #include "base/status_macros.h"
-#include "worker/process.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // A job must see its own directory beside a /tmp that is not the machine's.
@@ -69,4 +69,4 @@ absl::StatusOr<Containment> SetUpContainment(const ContainmentWish& wish) {
   return made;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

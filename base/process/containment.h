@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What keeps jobs in bounds on this machine, as far as it allows it.
-#ifndef CONCUR_WORKER_CONTAINMENT_H_
-#define CONCUR_WORKER_CONTAINMENT_H_
+#ifndef CONCUR_BASE_PROCESS_CONTAINMENT_H_
+#define CONCUR_BASE_PROCESS_CONTAINMENT_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/cgroup.h"
+#include "base/process/cgroup.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 struct ContainmentWish {
   bool groups = true;        // a control group for each job, if there are any
@@ -30,6 +30,6 @@ struct Containment {
 // directory's lock is held.
 absl::StatusOr<Containment> SetUpContainment(const ContainmentWish& wish);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_CONTAINMENT_H_
+#endif  // CONCUR_BASE_PROCESS_CONTAINMENT_H_

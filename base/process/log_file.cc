@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/log_file.h"
+#include "base/process/log_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 LogFile::LogFile(std::string path, int64_t bytes_max)
     : path_(std::move(path)),
@@ -107,4 +107,4 @@ std::string ReadLogFile(const std::string& path, int64_t offset, size_t bytes_ma
   return data;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -3,8 +3,8 @@
 // how much was left out.
 //
 // Thread-compatible; ReadLogFile may run in another thread or process beside the writer.
-#ifndef CONCUR_WORKER_LOG_FILE_H_
-#define CONCUR_WORKER_LOG_FILE_H_
+#ifndef CONCUR_BASE_PROCESS_LOG_FILE_H_
+#define CONCUR_BASE_PROCESS_LOG_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 // The head goes to the file as it comes; the tail waits in memory until Finish. A log that was
 // never written to has no file.
@@ -51,6 +51,6 @@ class LogFile {
 // Up to `bytes_max` bytes of the file from `offset`; "" when there is nothing.
 std::string ReadLogFile(const std::string& path, int64_t offset, size_t bytes_max);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_LOG_FILE_H_
+#endif  // CONCUR_BASE_PROCESS_LOG_FILE_H_

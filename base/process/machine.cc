@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/machine.h"
+#include "base/process/machine.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // The numbers in a file of a control group; "max" is left out.
@@ -112,4 +112,4 @@ std::vector<std::string> VisibleGpus(absl::string_view variable) {
   return names;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resources of this machine, or of the container that the worker runs in.
+// The resources of this machine, or of the container that the program runs in.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_WORKER_MACHINE_H_
-#define CONCUR_WORKER_MACHINE_H_
+#ifndef CONCUR_BASE_PROCESS_MACHINE_H_
+#define CONCUR_BASE_PROCESS_MACHINE_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 struct Machine {
   int64_t cpu_millis = 0;
@@ -26,6 +26,6 @@ Machine DetectMachine(const std::string& root = "");
 // is none, such as -1.
 std::vector<std::string> VisibleGpus(absl::string_view variable);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_MACHINE_H_
+#endif  // CONCUR_BASE_PROCESS_MACHINE_H_

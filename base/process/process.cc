@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/process.h"
+#include "base/process/process.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -31,16 +31,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/argv.h"
 #include "base/status_macros.h"
-#include "core/pool.h"
 
 // clone under the C library's other name for it: ThreadSanitizer takes "clone" for a fork, whose
 // child has memory of its own, and would mistake the child's books for the parent's.
 extern "C" int CloneUnwatched(int (*function)(void*), void* stack, int flags, void* argument,
                               ...) __asm__("__clone");
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // Stack of the child between clone and exec; it makes system calls only.
@@ -73,6 +73,7 @@ struct Launch {
   int input_fd;
   int output_fd;
   int error_fd;
+  int hidden_fd = -1;  // stays open in the program; -1: none
   pid_t parent;
   int64_t file_bytes_max;
   const rlimit* open_files;
@@ -151,6 +152,9 @@ CONCUR_BARE int Child(void* argument) {
   Try(launch, "redirect standard input", SYS_dup3, launch->input_fd, 0, 0);
   Try(launch, "redirect standard output", SYS_dup3, launch->output_fd, 1, 0);
   Try(launch, "redirect standard error", SYS_dup3, launch->error_fd, 2, 0);
+  if (launch->hidden_fd >= 0) {
+    Try(launch, "hand over arguments", SYS_fcntl, launch->hidden_fd, F_SETFD, 0);
+  }
   Try(launch, kEnterDirectory, SYS_chdir, launch->directory);
   if (launch->file_bytes_max > 0) {
     const uint64_t limit[2] = {static_cast<uint64_t>(launch->file_bytes_max),
@@ -385,7 +389,15 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   CONCUR_ASSIGN_OR_RETURN(process.output_end, AboveStandard(FileDescriptor(pipe_fds[1])));
   fcntl(process.output.get(), F_SETFL, O_NONBLOCK);
 
-  const std::vector<char*> argv = ArgvOf(command.argv);
+  std::vector<std::string> arguments = command.argv;
+  FileDescriptor hidden;
+  if (!command.hidden_argv.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(hidden, AboveStandard(FileDescriptor(memfd_create("", MFD_CLOEXEC))));
+    CONCUR_RETURN_IF_ERROR(WriteAll(hidden.get(), command.hidden_argv, "arguments in memory"));
+    lseek(hidden.get(), 0, SEEK_SET);
+    arguments.insert(arguments.begin() + 1, {"--args", absl::StrCat(hidden.get())});
+  }
+  const std::vector<char*> argv = ArgvOf(arguments);
   const std::vector<char*> env = ArgvOf(command.env);
   std::optional<NamespacePlan> plan;
   if (!command.files.temporary.empty()) {
@@ -400,6 +412,7 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   launch.output_fd =
       command.streams.output_fd >= 0 ? command.streams.output_fd : process.output_end.get();
   launch.error_fd = process.output_end.get();
+  launch.hidden_fd = hidden.get();
   launch.parent = getpid();
   launch.file_bytes_max = command.file_bytes_max;
   launch.open_files = &OwnOpenFiles();
@@ -456,6 +469,21 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
       absl::StrCat("program \"", name, "\" was not found on this worker; searched ", path));
 }
 
+bool EnvPatternMatches(absl::string_view pattern, absl::string_view name) {
+  return absl::ConsumeSuffix(&pattern, "*")
+             ? absl::StartsWith(name, pattern) && !absl::StartsWith(name, "CONCUR_")
+             : name == pattern;
+}
+
+std::vector<std::string> EnvironmentList(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> list;
+  list.reserve(variables.size());
+  for (const auto& [name, value] : variables) {
+    list.push_back(absl::StrCat(name, "=", value));
+  }
+  return list;
+}
+
 std::map<std::string, std::string> BaseEnvironment(const std::vector<std::string>& patterns) {
   std::map<std::string, std::string> environment;
   // Read once at the start, before there are other threads.
@@ -483,4 +511,4 @@ std::map<std::string, std::string> BaseEnvironment(const std::vector<std::string
   return environment;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

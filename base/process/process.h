@@ -12,8 +12,8 @@
 // looked up when it first starts one: they are not changed after that.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_WORKER_PROCESS_H_
-#define CONCUR_WORKER_PROCESS_H_
+#ifndef CONCUR_BASE_PROCESS_PROCESS_H_
+#define CONCUR_BASE_PROCESS_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -26,9 +26,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "worker/cgroup.h"
+#include "base/process/cgroup.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 // Makes /tmp, /var/tmp, /dev/shm and System V shared memory a job's own, in namespaces.
 struct PrivateFiles {
@@ -44,9 +44,12 @@ struct Streams {
 };
 
 struct Command {
-  std::string program;              // path of the file to run
-  std::vector<std::string> argv;    // as the program sees it; not empty
-  std::vector<std::string> env;     // "NAME=value"; nothing else is passed on
+  std::string program;            // path of the file to run
+  std::vector<std::string> argv;  // as the program sees it; not empty
+  std::vector<std::string> env;   // "NAME=value"; nothing else is passed on
+  // Arguments that no other user may see, each ended by a zero byte: the program gets `--args FD`
+  // first, and reads them there. "": none.
+  std::string hidden_argv;
   std::string directory;            // where it runs
   int64_t file_bytes_max = 0;       // of any file that it writes; 0: no limit
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
@@ -82,10 +85,16 @@ absl::Status TryPrivateFiles(const std::string& temporary);
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view path,
                                         absl::string_view directory);
 
+// True when `pattern`, a variable's name or "CUDA_*", means the variable `name`.
+bool EnvPatternMatches(absl::string_view pattern, absl::string_view name);
+
+// {"NAME=value", …}.
+std::vector<std::string> EnvironmentList(const std::map<std::string, std::string>& variables);
+
 // PATH (with the directory of this program first), HOME, LANG and the like of this process.
-// Besides those, what matches one of `patterns` (core/pool.h).
+// Besides those, what matches one of `patterns`.
 std::map<std::string, std::string> BaseEnvironment(const std::vector<std::string>& patterns = {});
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_PROCESS_H_
+#endif  // CONCUR_BASE_PROCESS_PROCESS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/process_tree.h"
+#include "base/process/process_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // The start of a file of /proc; "" when it cannot be read.
@@ -166,9 +166,9 @@ std::vector<ProcessInfo> ListProcesses() {
   return processes;
 }
 
-std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<ProcessInfo>& processes,
-                                       const std::vector<pid_t>& roots) {
-  std::map<pid_t, pid_t> root_of;  // process → root
+std::map<pid_t, pid_t> RootsOf(const std::vector<ProcessInfo>& processes,
+                               const std::vector<pid_t>& roots) {
+  std::map<pid_t, pid_t> root_of;
   const std::set<pid_t> root_set(roots.begin(), roots.end());
   for (const ProcessInfo& process : processes) {
     if (root_set.contains(process.group)) {
@@ -188,9 +188,14 @@ std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<ProcessInfo>& processes
       }
     }
   }
+  return root_of;
+}
+
+std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<ProcessInfo>& processes,
+                                       const std::vector<pid_t>& roots) {
   const int64_t page_bytes = sysconf(_SC_PAGESIZE);
   std::map<pid_t, PageCounts> pages;
-  for (const auto& [pid, root] : root_of) {
+  for (const auto& [pid, root] : RootsOf(processes, roots)) {
     const PageCounts counts = ReadStatm(pid);
     PageCounts& sum = pages[root];
     sum.own += counts.own;
@@ -294,4 +299,4 @@ bool ProcessTable::KernelHasKilledForMemory() {
   return has_killed;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

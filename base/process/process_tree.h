@@ -4,8 +4,8 @@
 //
 // Thread-safe. Processes come and go while /proc is read: what has vanished is left out, never an
 // error.
-#ifndef CONCUR_WORKER_PROCESS_TREE_H_
-#define CONCUR_WORKER_PROCESS_TREE_H_
+#ifndef CONCUR_BASE_PROCESS_PROCESS_TREE_H_
+#define CONCUR_BASE_PROCESS_PROCESS_TREE_H_
 
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 // The variable by which a process is known to belong to an attempt; its value is the attempt's run
 // directory.
@@ -38,8 +38,13 @@ struct ProcessInfo {
 // Every process that this user may see, ordered by pid.
 std::vector<ProcessInfo> ListProcesses();
 
-// Resident memory in bytes of each job: the processes of group `root`, and every descendant of
-// process `root`. Pages shared between processes count once (the largest sharer's).
+// The processes of jobs, each with its job's root: those of group `root`, and every descendant of
+// process `root`.
+std::map<pid_t, pid_t> RootsOf(const std::vector<ProcessInfo>& processes,
+                               const std::vector<pid_t>& roots);
+
+// Resident memory in bytes of each job. Pages shared between processes count once (the largest
+// sharer's).
 std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<ProcessInfo>& processes,
                                        const std::vector<pid_t>& roots);
 
@@ -73,6 +78,6 @@ class ProcessTable {
   int64_t oom_kills_seen_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_PROCESS_TREE_H_
+#endif  // CONCUR_BASE_PROCESS_PROCESS_TREE_H_

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/process_watcher.h"
+#include "base/process/process_watcher.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "worker/cgroup.h"
-#include "worker/run_dir.h"
+#include "base/process/cgroup.h"
+#include "base/process/job_disk.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // Bytes taken from one process before the others get their turn, and after its end.
 constexpr int64_t kTurnBytes = int64_t{256} * 1024;
+constexpr int64_t kTailTurnBytes = int64_t{1} << 20;
+constexpr int64_t kTailEndBytes = int64_t{8} << 20;  // of a process that has ended
 constexpr size_t kLastBytes = 1024;
 constexpr absl::Duration kSleepMax = absl::Minutes(1);
 constexpr uint64_t kWakerKey = 0;
@@ -63,20 +69,20 @@ struct ProcessWatcher::Watched {
         on_end(std::move(callback)),
         log(options.log_path, options.log_bytes_max) {}
 
-  // Whether the kernel counts and limits its memory.
+  // True when the kernel counts and limits its memory.
   bool HasMemoryGroup() const { return process.group != nullptr && process.group->has_memory(); }
 
   Process process;
   WatchOptions options;
   std::function<void(ProcessEnd)> on_end;
   LogFile log;
-  StepReader steps;
   absl::Time start;
   absl::Time deadline;  // of the time-out, or of the grace after SIGTERM
   KillCause killed_for = KillCause::kNone;
   bool killed = false;  // SIGKILL was sent
   int64_t memory_bytes_peak = 0;
   int64_t disk_bytes_peak = 0;
+  int64_t tail_offset = 0;
 };
 
 ProcessWatcher::ProcessWatcher(absl::Duration memory_interval, ProcessTable& table)
@@ -227,6 +233,7 @@ void ProcessWatcher::Run() {
     EnforceDeadlines(now);
     MeasureMemory(now);
     MeasureDisk(now);
+    ReadTails(now);
   }
 }
 
@@ -238,8 +245,8 @@ void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
     if (got > 0) {
       const absl::string_view data(buffer.data(), static_cast<size_t>(got));
       watched.log.Append(data);
-      if (watched.options.on_step) {
-        watched.steps.Add(data, watched.options.on_step);
+      if (watched.options.on_output) {
+        watched.options.on_output(data);
       }
       bytes_max -= got;
       if (static_cast<size_t>(got) < buffer.size()) {
@@ -251,6 +258,42 @@ void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
       return;
     }
   }
+}
+
+void ProcessWatcher::ReadTail(Watched& watched, int64_t bytes_max) {
+  if (!watched.options.on_tail) {
+    return;
+  }
+  // The process may have put anything there: a link or a FIFO is not read.
+  const FileDescriptor fd(
+      open(watched.options.tail_path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat info {};
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return;
+  }
+  const int64_t end = std::min<int64_t>(info.st_size, watched.tail_offset + bytes_max);
+  std::array<char, 65536> buffer;
+  while (watched.tail_offset < end) {
+    const size_t want = std::min(buffer.size(), static_cast<size_t>(end - watched.tail_offset));
+    const ssize_t got = pread(fd.get(), buffer.data(), want, watched.tail_offset);
+    if (got <= 0) {
+      return;
+    }
+    watched.tail_offset += got;
+    watched.options.on_tail(absl::string_view(buffer.data(), static_cast<size_t>(got)));
+  }
+}
+
+void ProcessWatcher::ReadTails(absl::Time now) {
+  if (now < next_tails_) {
+    return;
+  }
+  for (const auto& [number, watched] : watched_) {
+    if (now - watched->start >= memory_interval_) {
+      ReadTail(*watched, kTailTurnBytes);
+    }
+  }
+  next_tails_ = now + std::max(memory_interval_, 50 * (clock_.Now() - now));
 }
 
 void ProcessWatcher::End(uint64_t number) {
@@ -276,7 +319,13 @@ void ProcessWatcher::End(uint64_t number) {
   }
   KillAdoptedOrphans(watched->options.run_directory);
   ReadOutput(*watched, kTurnBytes);
+  ReadTail(*watched, kTailEndBytes);
   Unregister(watched->process.output.get());
+  // A long job may have written since it was measured; a short one can hardly write much.
+  if (watched->options.disk_bytes_max > 0 && watched->killed_for == KillCause::kNone &&
+      end.run_time >= memory_interval_ && TakesTooMuchDisk(*watched, {})) {
+    watched->killed_for = KillCause::kDisk;
+  }
   end.killed_for = watched->killed_for;
   end.memory_bytes_peak = watched->memory_bytes_peak;
   if (watched->HasMemoryGroup()) {
@@ -292,22 +341,13 @@ void ProcessWatcher::End(uint64_t number) {
     end.memory_bytes_peak = std::max(end.memory_bytes_peak, peak);
   }
   end.disk_bytes_peak = watched->disk_bytes_peak;
-  if (watched->options.on_step) {
-    watched->steps.Finish(watched->options.on_step);
-  }
-  if (const std::string& name = watched->steps.refused_name(); !name.empty()) {
-    LogWarning("a job has reported values of more names than count",
-               {{"directory", watched->options.run_directory},
-                {"names_max", absl::StrCat(kStepNamesMax)},
-                {"first_beyond", name}});
-  }
   end.log_bytes = watched->log.bytes_seen();
   end.log_last = watched->log.Last(kLastBytes);
   end.log_status = watched->log.Finish();
   watched->on_end(std::move(end));
 }
 
-// What the kernel has counted for the job alone: nothing is blamed on another job's memory.
+// The kernel has counted these for the job alone: nothing is blamed on another job's memory.
 void ProcessWatcher::AddGroupMemory(const Watched& watched, ProcessEnd& end) {
   JobGroup& group = *watched.process.group;
   end.memory_bytes_peak = std::max(end.memory_bytes_peak, group.MemoryPeak());
@@ -413,19 +453,41 @@ void ProcessWatcher::MeasureTrees(const std::map<pid_t, Watched*>& by_pid,
   }
 }
 
+bool ProcessWatcher::TakesTooMuchDisk(Watched& watched, const std::vector<pid_t>& pids) {
+  const absl::StatusOr<int64_t> bytes = DiskUseOfOpen(watched.options.directory);
+  if (!bytes.ok() && !absl::IsPermissionDenied(bytes.status())) {
+    LogWarning(
+        "a job's disk use cannot be measured now",
+        {{"directory", watched.options.run_directory}, {"error", bytes.status().ToString()}});
+    return false;  // it did not when it was last measured
+  }
+  const int64_t all =
+      bytes.ok() ? *bytes + UnnamedBytesOf(pids, watched.options.directory) : kDiskUncounted;
+  watched.disk_bytes_peak = std::max(watched.disk_bytes_peak, all);
+  return all > watched.options.disk_bytes_max;
+}
+
 void ProcessWatcher::MeasureDisk(absl::Time now) {
   if (now < next_disk_measure_ || watched_.empty()) {
     return;
   }
+  std::map<pid_t, Watched*> measured;
+  std::vector<pid_t> roots;
   for (const auto& [number, watched] : watched_) {
-    const WatchOptions& options = watched->options;
-    if (options.disk_bytes_max > 0 && !watched->killed &&
+    if (watched->options.disk_bytes_max > 0 && !watched->killed &&
         now - watched->start >= memory_interval_) {
-      watched->disk_bytes_peak =
-          std::max(watched->disk_bytes_peak, DiskUseOf(options.run_directory));
-      if (watched->disk_bytes_peak > options.disk_bytes_max) {
-        Kill(*watched, KillCause::kDisk, now);
-      }
+      measured[watched->process.pid] = watched.get();
+      roots.push_back(watched->process.pid);
+    }
+  }
+  std::map<pid_t, std::vector<pid_t>> pids;
+  for (const auto& [pid, root] : roots.empty() ? std::map<pid_t, pid_t>()
+                                               : RootsOf(*table_.Recent(memory_interval_), roots)) {
+    pids[root].push_back(pid);
+  }
+  for (const auto& [root, watched] : measured) {
+    if (TakesTooMuchDisk(*watched, pids[root])) {
+      Kill(*watched, KillCause::kDisk, now);
     }
   }
   next_disk_measure_ = now + std::max(4 * memory_interval_, 50 * (clock_.Now() - now));
@@ -441,4 +503,4 @@ absl::Duration ProcessWatcher::UntilNextDeadline(absl::Time now) const {
   return next == absl::InfiniteFuture() ? absl::InfiniteDuration() : next - now;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

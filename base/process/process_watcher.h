@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that looks after running processes: takes their output, enforces their limits, and says
 // how they ended.
-#ifndef CONCUR_WORKER_PROCESS_WATCHER_H_
-#define CONCUR_WORKER_PROCESS_WATCHER_H_
+#ifndef CONCUR_BASE_PROCESS_PROCESS_WATCHER_H_
+#define CONCUR_BASE_PROCESS_PROCESS_WATCHER_H_
 
 #include <sys/resource.h>
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,17 +17,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mutex.h"
-#include "worker/log_file.h"
-#include "worker/process.h"
-#include "worker/process_tree.h"
-#include "worker/step_reader.h"
-#include "worker/waker.h"
+#include "base/process/log_file.h"
+#include "base/process/process.h"
+#include "base/process/process_tree.h"
+#include "base/process/waker.h"
 
-namespace concur::worker {
+namespace concur::process {
+
+inline constexpr int64_t kDiskUncounted = std::numeric_limits<int64_t>::max();
 
 // Why the watcher ended a process.
 enum class KillCause { kNone, kTimeout, kMemory, kDisk, kStop };
@@ -39,7 +42,7 @@ struct ProcessEnd {
   bool kernel_oom = false;
   absl::Duration run_time;
   int64_t memory_bytes_peak = 0;
-  int64_t disk_bytes_peak = 0;  // of the run directory, as far as measured
+  int64_t disk_bytes_peak = 0;  // as far as measured; kDiskUncounted: it cannot be
   int64_t log_bytes = 0;        // printed, before any cut
   std::string log_last;         // the last bytes printed
   absl::Status log_status;      // trouble writing the log
@@ -48,13 +51,20 @@ struct ProcessEnd {
 struct WatchOptions {
   absl::Duration timeout = absl::InfiniteDuration();
   absl::Duration grace;  // between SIGTERM and SIGKILL
-  // Of all processes together, where no control group keeps it; 0: no limit.
+  // The limit for all processes together, where no control group keeps it; 0: no limit.
   int64_t memory_bytes_max = 0;
-  int64_t disk_bytes_max = 0;  // of the run directory; 0: no limit
+  // The limit for the open `directory`, and for files without a name that the process and its
+  // children have open; 0: no limit.
+  int64_t disk_bytes_max = 0;
+  int directory = -1;  // stays open until the end
   std::string log_path;
   int64_t log_bytes_max = 0;
-  std::function<void(const ReportedStep&)> on_step;  // by the watcher's thread; null: nobody asks
-  std::string run_directory;                         // by which daemons of the job are found
+  std::function<void(absl::string_view)>
+      on_output;          // each piece, by the watcher's thread; may be null
+  std::string tail_path;  // a file that the process appends to; need not exist
+  std::function<void(absl::string_view)>
+      on_tail;                // each new piece of it, by the watcher's thread; may be null
+  std::string run_directory;  // by which daemons of the job are found
   // The process only waits for another one of its group, and would end first by a SIGTERM.
   bool spares_leader = false;
 };
@@ -90,9 +100,12 @@ class ProcessWatcher {
   void Unregister(int fd);
   void TakeAdded();
   void TakeStops();
-  // How long the watcher may sleep; says so to those who add processes.
+  // The time that the watcher may sleep; says so to those who add processes.
   absl::Duration Sleep();
   void ReadOutput(Watched& watched, int64_t bytes_max);
+  // Reads what was appended to the tail file since the last time.
+  static void ReadTail(Watched& watched, int64_t bytes_max);
+  void ReadTails(absl::Time now);
   void End(uint64_t number);
   void Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now);
   // At once, for what it has taken too much of.
@@ -104,6 +117,8 @@ class ProcessWatcher {
                     absl::Time now);
   static void AddGroupMemory(const Watched& watched, ProcessEnd& end);
   void MeasureDisk(absl::Time now);
+  // True when it takes more than it may.
+  static bool TakesTooMuchDisk(Watched& watched, const std::vector<pid_t>& pids);
   absl::Duration UntilNextDeadline(absl::Time now) const;
 
   // Constant after construction.
@@ -113,9 +128,10 @@ class ProcessWatcher {
   Waker waker_;
   FileDescriptor epoll_;
 
-  // Of the watcher's thread.
+  // Owned by the watcher's thread.
   std::map<uint64_t, std::unique_ptr<Watched>> watched_;
   absl::Time next_measure_ = absl::InfinitePast();
+  absl::Time next_tails_ = absl::InfinitePast();
   absl::Time next_disk_measure_ = absl::InfinitePast();
   absl::Time last_end_ = absl::InfinitePast();
 
@@ -128,6 +144,6 @@ class ProcessWatcher {
   std::thread thread_;
 };
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_PROCESS_WATCHER_H_
+#endif  // CONCUR_BASE_PROCESS_PROCESS_WATCHER_H_

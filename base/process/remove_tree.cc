@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/remove_tree.h"
+#include "base/process/remove_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,19 +9,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/escape.h"
 #include "base/file.h"
-#include "base/utf8.h"
+#include "base/process/job_disk.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 constexpr char kKept[] = ".kept-";
@@ -54,7 +53,7 @@ class TreeRemover {
     return emptied && Fail(errno, path, "remove");
   }
 
-  // Whether deep directories were moved to the top since the last call.
+  // True when deep directories were moved to the top since the last call.
   bool TakeMoved() {
     const bool moved = moved_;
     moved_ = false;
@@ -84,20 +83,13 @@ class TreeRemover {
 
   // Removes what is in a directory; whether all of it went.
   bool Clear(int parent, const std::string& name, const std::string& path, int depth) {
-    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(parent, name.c_str(), kFlags);
-    if (fd < 0 && errno == EACCES && fchmodat(parent, name.c_str(), 0700, 0) == 0) {
-      fd = openat(parent, name.c_str(), kFlags);
-    }
-    if (fd < 0) {
-      return Fail(errno, path, "open");
-    }
-    fchmod(fd, 0700);  // its entries cannot be removed otherwise; others' directories refuse
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory(fdopendir(fd), closedir);
+    int error = 0;
+    const OpenFolder directory = OpenFolderAt(parent, name.c_str(), error);
     if (directory == nullptr) {
-      close(fd);
-      return Fail(errno, path, "open");
+      return Fail(error, path, "open");
     }
+    const int fd = dirfd(directory.get());
+    fchmod(fd, 0700);  // its entries cannot be removed otherwise; others' directories refuse
     if (depth == 0) {
       SetTop(fd);
     }
@@ -132,15 +124,6 @@ class TreeRemover {
   bool moved_ = false;
 };
 
-// A job chose the names of its files: they come into logs and onto screens.
-std::string Shown(absl::string_view text) {
-  std::string shown = CleanUtf8(text, kShownBytesMax);
-  for (char& c : shown) {
-    c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
-  }
-  return shown;
-}
-
 }  // namespace
 
 absl::Status RemoveTree(const std::string& path) {
@@ -158,8 +141,8 @@ absl::Status RemoveOrSetAside(const std::string& path, const std::string& aside,
   for (int i = 1; i <= kKeptMax; ++i) {
     const std::string kept = absl::StrCat(aside, kKept, i);
     if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, kept.c_str(), RENAME_NOREPLACE) == 0) {
-      notices.push_back(
-          absl::StrCat("cannot be removed, kept in ", Shown(kept), ": ", Shown(removed.message())));
+      notices.push_back(absl::StrCat("cannot be removed, kept in ", OneLine(kept, kShownBytesMax),
+                                     ": ", OneLine(removed.message(), kShownBytesMax)));
       return absl::OkStatus();
     }
     if (errno != EEXIST) {
@@ -190,9 +173,9 @@ void RemoveKept(const std::string& aside, std::vector<std::string>& notices) {
   for (const std::string& old : kept) {
     if (const absl::Status status = RemoveTree(old); !status.ok()) {
       notices.push_back(absl::StrCat("cannot be removed, kept since an earlier start: ",
-                                     Shown(status.message())));
+                                     OneLine(status.message(), kShownBytesMax)));
     }
   }
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -3,15 +3,15 @@
 // user, an immutable file, a mount. One such entry must not keep a worker from starting.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_WORKER_REMOVE_TREE_H_
-#define CONCUR_WORKER_REMOVE_TREE_H_
+#ifndef CONCUR_BASE_PROCESS_REMOVE_TREE_H_
+#define CONCUR_BASE_PROCESS_REMOVE_TREE_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 // Removes a file or a directory with all that is in it, however deep; OK when there is none. Does
 // not follow links. Goes into directories whose permissions were taken away. What cannot be removed
@@ -27,6 +27,6 @@ absl::Status RemoveOrSetAside(const std::string& path, const std::string& aside,
 // `notices` gets a line for each that stays.
 void RemoveKept(const std::string& aside, std::vector<std::string>& notices);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_REMOVE_TREE_H_
+#endif  // CONCUR_BASE_PROCESS_REMOVE_TREE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/run_program.h"
+#include "base/process/run_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 constexpr size_t kOutputBytesKept = size_t{8} * 1024;
@@ -117,4 +117,4 @@ absl::StatusOr<ProgramEnd> RunProgram(const Command& command, const ProgramLimit
   return stopped.ok() ? absl::StatusOr<ProgramEnd>(std::move(end)) : stopped;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -3,17 +3,17 @@
 // sandboxes.
 //
 // Thread-safe (stateless). Blocks the calling thread.
-#ifndef CONCUR_WORKER_RUN_PROGRAM_H_
-#define CONCUR_WORKER_RUN_PROGRAM_H_
+#ifndef CONCUR_BASE_PROCESS_RUN_PROGRAM_H_
+#define CONCUR_BASE_PROCESS_RUN_PROGRAM_H_
 
 #include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "worker/process.h"
+#include "base/process/process.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 struct ProgramLimits {
   absl::Duration timeout = absl::Seconds(30);
@@ -30,6 +30,6 @@ struct ProgramEnd {
 // of StartProcess when it could not be started.
 absl::StatusOr<ProgramEnd> RunProgram(const Command& command, const ProgramLimits& limits);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_RUN_PROGRAM_H_
+#endif  // CONCUR_BASE_PROCESS_RUN_PROGRAM_H_

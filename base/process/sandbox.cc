@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/sandbox.h"
+#include "base/process/sandbox.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/openat2.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,10 +22,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/process/run_program.h"
 #include "base/status_macros.h"
-#include "worker/run_program.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 constexpr int kProbeExit = 42;
@@ -123,4 +124,27 @@ absl::StatusOr<std::string> FindProgramInRoot(const SandboxRun& run, absl::strin
                                           "environment; searched ", path));
 }
 
-}  // namespace concur::worker
+std::vector<std::string> Glob(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  // It reads no environment without GLOB_TILDE.  NOLINTNEXTLINE(concurrency-mt-unsafe)
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::string> GpuDevices() {
+  std::vector<std::string> devices;
+  for (const char* pattern : {"/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/nvidia-uvm*",
+                              "/dev/nvidia-modeset", "/dev/nvidia-caps/*"}) {
+    for (std::string& device : Glob(pattern)) {
+      devices.push_back(std::move(device));
+    }
+  }
+  return devices;
+}
+
+}  // namespace concur::process

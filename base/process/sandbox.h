@@ -7,8 +7,8 @@
 // user, and has no other: what it makes can be removed. It ends with the launcher.
 //
 // Sandboxes are immutable; thread-safe.
-#ifndef CONCUR_WORKER_SANDBOX_H_
-#define CONCUR_WORKER_SANDBOX_H_
+#ifndef CONCUR_BASE_PROCESS_SANDBOX_H_
+#define CONCUR_BASE_PROCESS_SANDBOX_H_
 
 #include <cstdint>
 #include <map>
@@ -18,9 +18,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "worker/process.h"
+#include "base/process/process.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 struct SandboxMount {
   std::string source;  // a file or folder of the machine
@@ -32,10 +32,14 @@ struct SandboxRun {
   std::string root;               // the root file system
   bool root_is_writable = false;  // for building it
   std::vector<SandboxMount> mounts;
-  std::vector<std::string> devices;        // "/dev/nvidia0"
-  std::string directory;                   // where the command starts; a mount, or below one
-  std::string temporary;                   // a folder that becomes /tmp and /var/tmp
-  std::map<std::string, std::string> env;  // all that the command sees
+  std::vector<std::string> devices;  // "/dev/nvidia0"
+  std::string directory;             // where the command starts; a mount, or below one
+  std::string temporary;             // a folder that becomes /tmp and /var/tmp
+  // All that the command sees. The launcher, which runs outside, has none of `env`: whoever chose
+  // it could load a library into that. `own_env` is this process's choice, and may hold secrets: it
+  // is in the launcher's environment, and on no command line.
+  std::map<std::string, std::string> env;
+  std::map<std::string, std::string> own_env;
   std::vector<std::string> argv;
 };
 
@@ -66,6 +70,12 @@ absl::Status TrySandbox(const Sandbox& sandbox, const std::string& scratch);
 absl::StatusOr<std::string> FindProgramInRoot(const SandboxRun& run, absl::string_view name,
                                               absl::string_view path);
 
-}  // namespace concur::worker
+// The paths that match a pattern of the shell, ascending.
+std::vector<std::string> Glob(const std::string& pattern);
 
-#endif  // CONCUR_WORKER_SANDBOX_H_
+// The files of this machine's GPUs, as SandboxRun::devices takes them.
+std::vector<std::string> GpuDevices();
+
+}  // namespace concur::process
+
+#endif  // CONCUR_BASE_PROCESS_SANDBOX_H_

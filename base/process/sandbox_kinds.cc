@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/sandbox_kinds.h"
+#include "base/process/sandbox_kinds.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/process/process.h"
 #include "base/status_macros.h"
-#include "worker/process.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 std::vector<std::string> SandboxNames() { return {"bubblewrap", "podman", "apptainer"}; }
 
@@ -58,4 +58,4 @@ std::unique_ptr<Sandbox> FirstSandbox(const std::vector<std::string>& kinds,
   return nullptr;
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

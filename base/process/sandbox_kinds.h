@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of sandboxes (worker/sandbox.h), by their programs.
-#ifndef CONCUR_WORKER_SANDBOX_KINDS_H_
-#define CONCUR_WORKER_SANDBOX_KINDS_H_
+// The kinds of sandboxes (base/process/sandbox.h), by their programs.
+#ifndef CONCUR_BASE_PROCESS_SANDBOX_KINDS_H_
+#define CONCUR_BASE_PROCESS_SANDBOX_KINDS_H_
 
 #include <memory>
 #include <string>
@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "worker/sandbox.h"
+#include "base/process/sandbox.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 // "bubblewrap", "podman", "apptainer": the order in which they are tried.
 std::vector<std::string> SandboxNames();
@@ -32,6 +32,6 @@ std::unique_ptr<Sandbox> MakePodman(std::string program, std::string unshare,
 // Also Singularity, whose options are the same.
 std::unique_ptr<Sandbox> MakeApptainer(std::string program, const SandboxOptions& options);
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_SANDBOX_KINDS_H_
+#endif  // CONCUR_BASE_PROCESS_SANDBOX_KINDS_H_

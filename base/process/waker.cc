@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/waker.h"
+#include "base/process/waker.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 Waker::Waker() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { CONCUR_CHECK(fd_.valid()); }
 
@@ -34,4 +34,4 @@ void Waker::Wait(absl::Duration timeout, int other_fd) {
   }
 }
 
-}  // namespace concur::worker
+}  // namespace concur::process

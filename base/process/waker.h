@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends the sleep of a loop thread from any other thread.
-#ifndef CONCUR_WORKER_WAKER_H_
-#define CONCUR_WORKER_WAKER_H_
+#ifndef CONCUR_BASE_PROCESS_WAKER_H_
+#define CONCUR_BASE_PROCESS_WAKER_H_
 
 #include "absl/time/time.h"
 #include "base/file.h"
 
-namespace concur::worker {
+namespace concur::process {
 
 // Thread-safe; one thread waits. Wakes are remembered until somebody waits, and merged.
 class Waker {
@@ -25,6 +25,6 @@ class Waker {
   FileDescriptor fd_;
 };
 
-}  // namespace concur::worker
+}  // namespace concur::process
 
-#endif  // CONCUR_WORKER_WAKER_H_
+#endif  // CONCUR_BASE_PROCESS_WAKER_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur early-stop`: what a rule of early stopping would have done on recorded learning curves.
-#include "core/early_stop.h"
-
+// `scripts/bench early-stop`: what a rule of early stopping would have done on recorded learning
+// curves.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -13,15 +12,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "cli/commands/commands.h"
+#include "bench/replays/commands.h"
+#include "bench/replays/early_stop_replay.h"
+#include "bench/replays/learning_curves.h"
+#include "cli/app/context.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "cli/study/learning_curves.h"
-#include "command/command.h"
-#include "core/early_stop_replay.h"
+#include "core/early_stop/early_stop.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {
@@ -212,14 +213,14 @@ void AddEarlyStopCommand(Command& app, CommandContext& context) {
       ->InRange(1, 100'000);
   command->AddFlag("--events", flags->events,
                    "Instead: what happened, in order, as it was decided");
-  AddFormatOption(command, flags->format);
+  AddFormatOption(command, flags->format, context);
   command->Footer(
       "A setting's score is its best so far; it costs the seconds of its training, else its "
       "steps.\n"
       "Examples:\n"
-      "  concur early-stop curves.csv --metric f1 --eta 3 --workers 4\n"
+      "  scripts/bench early-stop curves.csv --metric f1 --eta 3 --workers 4\n"
       "  concur sweep steps study -o csv > curves.csv\n"
-      "  concur early-stop curves.csv --metric loss --minimize --method median --min 2");
+      "  scripts/bench early-stop curves.csv --metric loss --minimize --method median --min 2");
   OnRun(command, context, [flags, &context] { return RunEarlyStop(*flags, context); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/early_stop_replay.h"
+#include "bench/replays/early_stop_replay.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "core/early_stop_brackets.h"
+#include "core/early_stop/early_stop_brackets.h"
 
 namespace concur {
 namespace {

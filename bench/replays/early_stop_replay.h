@@ -3,14 +3,14 @@
 // selected, and how much of the training it had saved. Workers are simulated on a clock of costs.
 //
 // Thread-safe (stateless); deterministic.
-#ifndef CONCUR_CORE_EARLY_STOP_REPLAY_H_
-#define CONCUR_CORE_EARLY_STOP_REPLAY_H_
+#ifndef CONCUR_BENCH_REPLAYS_EARLY_STOP_REPLAY_H_
+#define CONCUR_BENCH_REPLAYS_EARLY_STOP_REPLAY_H_
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "core/early_stop.h"
+#include "core/early_stop/early_stop.h"
 
 namespace concur {
 
@@ -53,4 +53,4 @@ EarlyStopReplay ReplayEarlyStop(const EarlyStopRule& rule, const std::vector<Lea
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_EARLY_STOP_REPLAY_H_
+#endif  // CONCUR_BENCH_REPLAYS_EARLY_STOP_REPLAY_H_

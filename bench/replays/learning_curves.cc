@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/study/learning_curves.h"
+#include "bench/replays/learning_curves.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/csv.h"
+#include "base/csv.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "core/reported_step.h"
@@ -35,7 +35,7 @@ class CurveFile {
  public:
   explicit CurveFile(const std::string& file) : file_(file) {}
 
-  absl::Status ReadHeader(const analysis::CsvRecord& header) {
+  absl::Status ReadHeader(const CsvRecord& header) {
     for (size_t i = 0; i < header.fields.size(); ++i) {
       if (!columns_.emplace(header.fields[i], i).second) {
         return Error(header.line,
@@ -53,7 +53,7 @@ class CurveFile {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<CurveRow> ReadRow(const analysis::CsvRecord& record) const {
+  absl::StatusOr<CurveRow> ReadRow(const CsvRecord& record) const {
     if (record.fields.size() != columns_.size()) {
       return Error(record.line, absl::StrCat("expected ", columns_.size(), " fields, got ",
                                              record.fields.size()));
@@ -79,12 +79,11 @@ class CurveFile {
   }
 
  private:
-  std::string Text(const analysis::CsvRecord& record, const std::string& column) const {
+  std::string Text(const CsvRecord& record, const std::string& column) const {
     const auto found = columns_.find(column);
     return found == columns_.end() ? "" : record.fields[found->second];
   }
-  absl::StatusOr<int64_t> Whole(const analysis::CsvRecord& record,
-                                const std::string& column) const {
+  absl::StatusOr<int64_t> Whole(const CsvRecord& record, const std::string& column) const {
     int64_t value = 0;
     const std::string text = Text(record, column);
     if (!absl::SimpleAtoi(text, &value) || value < 0 || value > kStepMax) {
@@ -93,8 +92,7 @@ class CurveFile {
     }
     return value;
   }
-  absl::StatusOr<double> Number(const analysis::CsvRecord& record,
-                                const std::string& column) const {
+  absl::StatusOr<double> Number(const CsvRecord& record, const std::string& column) const {
     double value = 0;
     const std::string text = Text(record, column);
     if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
@@ -131,8 +129,7 @@ absl::Status KeepMetric(const std::string& file, const std::string& metric,
 
 absl::StatusOr<std::vector<CellCurves>> ParseCurves(absl::string_view text, const std::string& file,
                                                     const std::string& metric) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
-                          analysis::ParseCsv(text, file));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, ParseCsv(text, file));
   CurveFile reader(file);
   if (records.size() < 2) {
     return reader.Error(1, "expected a header and a line for each step, got none");

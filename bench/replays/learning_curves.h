@@ -2,8 +2,8 @@
 // The learning curves made of what jobs report step by step.
 //
 // Values.
-#ifndef CONCUR_CLI_STUDY_LEARNING_CURVES_H_
-#define CONCUR_CLI_STUDY_LEARNING_CURVES_H_
+#ifndef CONCUR_BENCH_REPLAYS_LEARNING_CURVES_H_
+#define CONCUR_BENCH_REPLAYS_LEARNING_CURVES_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/early_stop_replay.h"
+#include "bench/replays/early_stop_replay.h"
 
 namespace concur::cli {
 
@@ -33,4 +33,4 @@ absl::StatusOr<std::vector<CellCurves>> ParseCurves(absl::string_view text, cons
 
 }  // namespace concur::cli
 
-#endif  // CONCUR_CLI_STUDY_LEARNING_CURVES_H_
+#endif  // CONCUR_BENCH_REPLAYS_LEARNING_CURVES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan_replay.h"
+#include "bench/replays/plan_replay.h"
 
 #include <cmath>
 #include <cstddef>
@@ -14,14 +14,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/intervals.h"
-#include "analysis/json_text.h"
-#include "analysis/notes.h"
-#include "analysis/plan.h"
-#include "analysis/plan_estimate.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_estimate.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/intervals.h"
 #include "base/status_macros.h"
+#include "report/json_text.h"
+#include "report/notes.h"
+#include "report/table.h"
 
 namespace concur::analysis {
 namespace {
@@ -93,9 +93,9 @@ absl::Status CheckReplay(const ScoreTable& table, const ReplayOptions& options) 
                                                    " approaches and 2 benchmarks, got ", approaches,
                                                    " and ", benchmarks));
   }
-  if (benchmarks * (benchmarks - 1) / 2 * approaches > kReplaySizeMax) {
+  if (benchmarks * (benchmarks - 1) / 2 * approaches > kPlanSizeMax) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "replay: expected at most ", kReplaySizeMax, " pairs of benchmarks times approaches, got ",
+        "replay: expected at most ", kPlanSizeMax, " pairs of benchmarks times approaches, got ",
         approaches, " approaches and ", benchmarks, " benchmarks; choose some with --columns"));
   }
   for (size_t i = 0; i < approaches; ++i) {

@@ -3,10 +3,9 @@
 // against those of the whole table.
 //
 // Thread-safe (stateless): the results depend on the seed, and not on `parallel_for`.
-#ifndef CONCUR_ANALYSIS_PLAN_REPLAY_H_
-#define CONCUR_ANALYSIS_PLAN_REPLAY_H_
+#ifndef CONCUR_BENCH_REPLAYS_PLAN_REPLAY_H_
+#define CONCUR_BENCH_REPLAYS_PLAN_REPLAY_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
+#include "analysis/plan/plan.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/coefficient.h"
+#include "report/table.h"
 
 namespace concur::analysis {
 
@@ -50,7 +49,7 @@ struct ReplayPoint {
 };
 
 // InvalidArgument for a table with missing scores, with fewer than two benchmarks or five
-// approaches, or with more than kReplaySizeMax pairs of benchmarks times approaches, and for
+// approaches, or with more than kPlanSizeMax pairs of benchmarks times approaches, and for
 // options out of range.
 absl::Status CheckReplay(const ScoreTable& table, const ReplayOptions& options);
 
@@ -58,7 +57,6 @@ absl::Status CheckReplay(const ScoreTable& table, const ReplayOptions& options);
 absl::StatusOr<std::vector<ReplayPoint>> ReplayPlans(const ScoreTable& table,
                                                      const CellCosts& costs,
                                                      const ReplayOptions& options);
-inline constexpr size_t kReplaySizeMax = 10'000'000;
 
 Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scores,
                   const CellCosts& costs, const ReplayOptions& options);
@@ -69,4 +67,4 @@ std::string ReplayJson(const std::vector<ReplayPoint>& points,
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PLAN_REPLAY_H_
+#endif  // CONCUR_BENCH_REPLAYS_PLAN_REPLAY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/replay_figure.h"
+#include "bench/replays/replay_figure.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
-#include "analysis/plan_replay.h"
-#include "analysis/plan_until.h"
-#include "analysis/svg_canvas.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_until.h"
+#include "analysis/statistics/coefficient.h"
+#include "bench/replays/plan_replay.h"
+#include "report/figures/svg_canvas.h"
 
 namespace concur::analysis {
 namespace {

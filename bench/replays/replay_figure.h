@@ -3,16 +3,17 @@
 // random complete rows and random cells of a replay, and where runs with a rule would have stopped.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_REPLAY_FIGURE_H_
-#define CONCUR_ANALYSIS_REPLAY_FIGURE_H_
+#ifndef CONCUR_BENCH_REPLAYS_REPLAY_FIGURE_H_
+#define CONCUR_BENCH_REPLAYS_REPLAY_FIGURE_H_
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/coefficient.h"
-#include "analysis/plan_replay.h"
-#include "analysis/plan_until.h"
+#include "analysis/plan/plan_until.h"
+#include "analysis/statistics/coefficient.h"
+#include "bench/replays/plan_replay.h"
+#include "bench/replays/until_replay.h"
 
 namespace concur::analysis {
 
@@ -29,4 +30,4 @@ std::string ReplaySvg(const std::vector<ReplayPoint>& points, Coefficient coeffi
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_REPLAY_FIGURE_H_
+#endif  // CONCUR_BENCH_REPLAYS_REPLAY_FIGURE_H_

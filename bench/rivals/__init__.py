@@ -28,7 +28,7 @@ class Unavailable(Exception):
 class Rival:
     key = ""                # for --only
     name = ""               # for the table
-    programs = ()           # that must be there, of scripts/packages-rivals.txt
+    programs = ()           # that must be there, of scripts/packages/rivals.txt
     modules = ()            # of Python's, likewise
     queue_clients = ()      # jobs in flight at a time, to be measured one by one
     queue_jobs_max = None   # fewer jobs for one that is slow

@@ -26,7 +26,7 @@ class BullMQ(Rival):
     def prepare(self):
         if shutil.which("npm") is None:
             subprocess.run([harness.ROOT / "scripts" / "install-packages",
-                            harness.ROOT / "scripts" / "packages-node.txt"])
+                            harness.ROOT / "scripts" / "packages" / "node.txt"])
         super().prepare()
         lock = (BENCH / "package-lock.json").read_text()
         installed = NODE / "installed"

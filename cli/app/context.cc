@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "command/command.h"
+#include "base/command/command.h"
 
 namespace concur::cli {
 

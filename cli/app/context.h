@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "rpc/credentials.h"
+#include "proto/rpc/credentials.h"
 
 namespace concur {
 class Command;
@@ -47,7 +47,9 @@ struct CommandContext {
   bool out_is_terminal = false;
   size_t out_width = 0;  // columns of that terminal; 0: it is none, and nothing is cut
   bool err_is_terminal = false;
+  std::istream* in = nullptr;          // where somebody can be asked; null: nowhere
   bool color = false;                  // a terminal and NO_COLOR is unset
+  bool notes = false;                  // --notes: tables have their details
   std::vector<std::string> args = {};  // of the command line, without the program's name
   std::string server =
       {};  // address of the coordinator: --server, else CONCUR_SERVER, else the default

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -27,12 +28,14 @@
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "core/fields.h"
 #include "core/ids.h"
-#include "rpc/channel.h"
-#include "rpc/convert_score.h"
-#include "rpc/convert_value.h"
-#include "rpc/diagnose.h"
-#include "rpc/status.h"
-#include "rpc/upload.h"
+#include "core/sweep/sweep.h"
+#include "core/sweep/sweep_name.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_score.h"
+#include "proto/rpc/convert_value.h"
+#include "proto/rpc/diagnose.h"
+#include "proto/rpc/status.h"
+#include "proto/rpc/upload.h"
 
 namespace concur::cli {
 namespace {
@@ -49,15 +52,19 @@ bool MayComeBack(const absl::Status& status) {
 
 // InvalidArgument for a path. Every call that names a sweep checks it: commands that read scores
 // take a bundle's in place of a sweep; the others are told here, and not that no coordinator
-// answers. Names and ids have no "/"; with a job for a sweep the coordinator's own answer says
-// more.
+// answers. "OWNER/NAME" is a path if there is such a file.
 absl::Status CheckNamesSweep(const std::string& sweep) {
-  if (!absl::StrContains(sweep, '/') || JobId::Parse(sweep).ok()) {
+  const SweepName name = ParseSweepName(sweep);
+  const bool is_path =
+      absl::StrContains(sweep, '/') &&
+      (name.owner.empty() || name.owner[0] == '.' || absl::StrContains(name.owner, '/') ||
+       !ValidateName(name.name).ok() || std::filesystem::exists(sweep));
+  if (!is_path || JobId::Parse(sweep).ok()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", sweep, "\" is a path; expected a sweep of a coordinator, by id or name (\"",
-      "concur sweep import ", sweep, "\" makes one of imported results)"));
+      "concur bundle load ", sweep, "\" makes one of imported results)"));
 }
 
 class GrpcClient : public Client {
@@ -111,6 +118,12 @@ class GrpcClient : public Client {
   }
   absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) override {
     return ChangeSweep(sweep, &v1::Coordinator::Stub::ResumeSweep);
+  }
+  absl::StatusOr<v1::Sweep> SetPriority(const std::string& sweep, int32_t priority) override {
+    v1::SetPriorityRequest request;
+    request.set_sweep(sweep);
+    request.set_priority(priority);
+    return Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::SetPriority);
   }
   absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) override {
     return ChangeSweep(sweep, &v1::Coordinator::Stub::CancelSweep);

@@ -48,6 +48,7 @@ class Client {
                                                             size_t count_max) = 0;
   virtual absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) = 0;
   virtual absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<v1::Sweep> SetPriority(const std::string& sweep, int32_t priority) = 0;
   virtual absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job) = 0;
   // Not repeated: a second one would not find the sweep.

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,22 +14,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/data_directory.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "cli/output/print.h"
-#include "rpc/channel.h"
+#include "proto/rpc/channel.h"
 
 namespace concur::cli {
 namespace {
 
 constexpr char kDefaultAddress[] = "127.0.0.1:7447";
 constexpr int64_t kAddressBytesMax = 4096;
-
-// "" when it is unset.
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets variables
-  return value == nullptr ? "" : value;
-}
 
 std::string AddressPath() { return DefaultDataDirectory() + "/address"; }
 
@@ -42,15 +35,6 @@ bool UpRuns() {
 }
 
 }  // namespace
-
-std::string DefaultDataDirectory() {
-  const std::string xdg = Environment("XDG_DATA_HOME");
-  if (!xdg.empty() && xdg[0] == '/') {  // the specification says to ignore relative ones
-    return xdg + "/concur";
-  }
-  const std::string home = Environment("HOME");
-  return (home.empty() ? std::string(".") : home) + "/.local/share/concur";
-}
 
 absl::StatusOr<std::string> ReadPageLink(const std::string& data_directory) {
   const absl::StatusOr<std::string> link = ReadFile(data_directory + "/page", kAddressBytesMax);
@@ -72,9 +56,6 @@ absl::StatusOr<std::string> AwaitServerAddress(CommandContext& context, absl::Du
   const absl::Time end = absl::Now() + wait_max;
   while (!ReadFile(path, kAddressBytesMax).ok()) {
     if (!UpRuns()) {
-      PrintNote(context,
-                absl::StrCat("no coordinator has written its address to ", path, ": asking ",
-                             kDefaultAddress, " (--server or CONCUR_SERVER names another)"));
       break;
     }
     if (absl::Now() >= end) {

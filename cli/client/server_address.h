@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the coordinator is, and where one keeps its data unless told otherwise.
+// The address of the coordinator, and that of its page.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_CLI_CLIENT_SERVER_ADDRESS_H_
@@ -12,9 +12,6 @@
 #include "cli/app/context.h"
 
 namespace concur::cli {
-
-// $XDG_DATA_HOME/concur, else ~/.local/share/concur.
-std::string DefaultDataDirectory();
 
 // The page's address with what logs its reader in, as the coordinator of a data directory on this
 // machine wrote it. FailedPrecondition when none runs there, or none with a page.
@@ -29,8 +26,7 @@ absl::StatusOr<std::string> ServerAddress(const CommandContext& context);
 
 // The same, for commands that connect: they should not reach a coordinator of somebody else where
 // the own one has no address yet. Waits up to `wait_max` for the address of a "concur up" that runs
-// on the default data directory; Unavailable when it does not come. With no such "concur up", a
-// note on context.err says that the address is a guess.
+// on the default data directory; Unavailable when it does not come.
 absl::StatusOr<std::string> AwaitServerAddress(CommandContext& context,
                                                absl::Duration wait_max = absl::Seconds(10));
 

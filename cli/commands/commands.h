@@ -18,18 +18,18 @@ namespace concur::cli {
 
 // Of a coordinator.
 
+// `concurrence NEW`: from a benchmark to a verdict on its concurrence with another.
+void AddConcurrenceCommand(Command& app, CommandContext& context);
 // `init DIR`: writes a study to start from.
 void AddInitCommand(Command& app, CommandContext& context);
 // `up`, which starts one.
 void AddUpCommand(Command& app, CommandContext& context);
-// `sweep` with submit, submit-predictions, import, list, get, watch, wait, failures, pause, resume,
-// cancel, retry, delete, and with validate and plan, which need no coordinator.
+// `sweep` with submit, submit-predictions, list, get, watch, wait, failures, pause, resume, cancel,
+// retry, delete, and with validate and plan, which need no coordinator.
 void AddSweepCommands(Command& app, CommandContext& context);
 void AddSubmitCommand(Command& sweep, CommandContext& context);
 // `sweep submit-predictions`: systems that others ran.
 void AddSubmitPredictionsCommand(Command& sweep, CommandContext& context);
-// `sweep import`: the bundle of `concur import`, into a coordinator.
-void AddSweepImportCommand(Command& sweep, CommandContext& context);
 // `sweep steps`: what jobs reported while they ran.
 void AddSweepStepsCommand(Command& sweep, CommandContext& context);
 void AddSweepFileCommands(Command& sweep, CommandContext& context);
@@ -51,37 +51,37 @@ void AddUsageCommand(Command& app, CommandContext& context);
 void AddScoresCommand(Command& app, CommandContext& context);
 void AddMatrixCommand(Command& app, CommandContext& context);
 void AddCurveCommand(Command& app, CommandContext& context);
-// `early-stop`, on a file of learning curves.
-void AddEarlyStopCommand(Command& app, CommandContext& context);
 void AddUncertaintyCommand(Command& app, CommandContext& context);
 void AddShiftCommand(Command& app, CommandContext& context);
 void AddStrataCommand(Command& app, CommandContext& context);
-void AddCompareCommand(Command& app, CommandContext& context);
+void AddSignificanceCommand(Command& app, CommandContext& context);
 void AddRankCommand(Command& app, CommandContext& context);
-void AddCrossCommand(Command& app, CommandContext& context);
+void AddTransferCommand(Command& app, CommandContext& context);
 void AddScatterCommand(Command& app, CommandContext& context);
 void AddReportCommand(Command& app, CommandContext& context);
 void AddSimulateCommand(Command& app, CommandContext& context);
-void AddPlanCommand(Command& app, CommandContext& context);
-// `export`, `verify` and `diff`: results that outlive their coordinator.
+void AddNextCommand(Command& app, CommandContext& context);
+void AddDiffCommand(Command& app, CommandContext& context);
+// `bundle` with write, convert, verify, load: results that outlive their coordinator.
 void AddBundleCommands(Command& app, CommandContext& context);
+// `bundle convert FORMAT PATH…`: result files of other programs as a bundle.
+void AddBundleConvertCommand(Command& bundle, CommandContext& context);
+// `bundle load`: imported results into a coordinator.
+void AddBundleLoadCommand(Command& bundle, CommandContext& context);
 
 // Of files alone.
 
-// `import FORMAT PATH…`: result files of other programs as a bundle.
-void AddImportResultsCommand(Command& app, CommandContext& context);
-
-// `score`: exact match and F1 of a predictions file.
-void AddScoreCommands(Command& app, CommandContext& context);
 // `adapt FORM`: converts the output of an evaluation program (docs/adapters.md).
 void AddAdaptCommand(Command& app, CommandContext& context);
-// `data` with fetch, import, build, and the commands of AddDataSetCommands.
+// `data` with fetch, import, build, score, and the commands of AddDataSetCommands.
 void AddDataCommands(Command& app, CommandContext& context);
 void AddImportCommand(Command& data, CommandContext& context);
 // mixture, downsample, split, stats, validate: data sets from data sets, and about them; and
 // `export FORMAT`, a data set in the form that other programs read.
 void AddDataSetCommands(Command& data, CommandContext& context);
 void AddExportCommand(Command& data, CommandContext& context);
+// `data score`: exact match and F1 of a predictions file.
+void AddDataScoreCommand(Command& data, CommandContext& context);
 
 // `schema KIND`: the JSON Schema of a kind of YAML file.
 void AddSchemaCommand(Command& app, CommandContext& context);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/score_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <iostream>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -16,30 +19,51 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "analysis/csv.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/output/print.h"
 
 namespace concur::cli {
 
 void ThreadedFor(size_t count, const std::function<void(size_t)>& body) {
   const size_t processors = std::max(1U, std::thread::hardware_concurrency());
   std::atomic<size_t> next = 0;
-  const auto work = [&] {
+  const auto work = [&](const std::function<void()>& after_each) {
     for (size_t i = next++; i < count; i = next++) {
       body(i);
+      after_each();
     }
   };
   std::vector<std::thread> threads;
   for (size_t i = 1; i < std::min(count, processors); ++i) {
-    threads.emplace_back(work);
+    threads.emplace_back(work, [] {});
   }
-  work();
+  const bool is_terminal = isatty(STDERR_FILENO) != 0;
+  const absl::Time begin = absl::Now();
+  absl::Time next_line = begin + absl::Seconds(2);
+  bool is_shown = false;
+  work([&] {
+    const absl::Time now = absl::Now();
+    if (is_terminal && now >= next_line) {
+      const double share =
+          static_cast<double>(std::min(next.load(), count)) / static_cast<double>(count);
+      std::cerr << absl::StrFormat("\r\x1b[Kcomputing: %.0f %%, %s left", 100 * share,
+                                   SpanText((now - begin) * (1 / share - 1)))
+                << std::flush;
+      is_shown = true;
+      next_line = now + absl::Milliseconds(500);
+    }
+  });
   for (std::thread& thread : threads) {
     thread.join();
   }
+  std::cerr << (is_shown ? "\r\x1b[K" : "") << std::flush;
 }
 
 void AddMinimizeOption(Command* command, ScoreFileFlags& flags) {
@@ -178,8 +202,7 @@ void AddWhereOption(Command* command, std::vector<std::string>& where) {
 
 absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
                                                     const std::string& value) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
-                          analysis::ParseCsv(value, option));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, ParseCsv(value, option));
   if (records.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": expected NAME[,NAME…]"));
   }
@@ -210,6 +233,14 @@ Option* AddIntervalOptions(Command* command, IntervalFlags& flags, const std::st
       ->ShowDefault();
   command->AddOption("--seed", flags.seed, "Seed of the replicates")->ShowDefault();
   return interval;
+}
+
+void AddFamiliesOption(Command* command, std::string& tag) {
+  command
+      ->AddOption("--families", tag,
+                  "Approaches with the same value of this tag are relatives: intervals take whole "
+                  "families (default: the tag \"family\" where there is one; none: no families)")
+      ->TypeName("TAG");
 }
 
 void AddClusterOption(Command* command, std::string& value) {

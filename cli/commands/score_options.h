@@ -16,16 +16,17 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
+#include "analysis/comparison/selection.h"
 #include "analysis/example_runs.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
+#include "base/command/command.h"
 #include "cli/app/context.h"
-#include "command/command.h"
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 
-// Calls body(0) to body(count - 1), spread over the machine's processors; a ParallelFor.
+// Calls body(0) to body(count - 1), spread over the machine's processors; a ParallelFor. After two
+// seconds a terminal shows how far it is and how long it will take.
 void ThreadedFor(size_t count, const std::function<void(size_t)>& body);
 
 // --minimize and --key, as the commands have them that take --scores FILE.
@@ -73,6 +74,9 @@ Option* AddIntervalOptions(Command* command, IntervalFlags& flags,
 // What the flags ask for, run on all processors; unset without --interval. InvalidArgument for
 // values out of range.
 absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags);
+
+// --families, for FamiliesOf; `tag` must outlive the command.
+void AddFamiliesOption(Command* command, std::string& tag);
 
 // --cluster, for commands that read per-example scores; `value` must outlive the command.
 void AddClusterOption(Command* command, std::string& value);

@@ -19,10 +19,10 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "core/result.h"
-#include "core/sweep.h"
-#include "imports/harness_samples.h"
-#include "imports/results.h"
+#include "core/sweep/sweep.h"
 #include "qa/json_text.h"
+#include "qa/results/harness_samples.h"
+#include "qa/results/results.h"
 #include "qa/score.h"
 
 namespace concur::cli {
@@ -86,6 +86,10 @@ absl::StatusOr<PlainJson> Parse(absl::string_view place, absl::string_view text)
 absl::StatusOr<std::string> TextOf(const Node& node, absl::string_view expected) {
   return node.value->is_string() ? absl::StatusOr<std::string>(node.value->get<std::string>())
                                  : Wrong(node, expected);
+}
+
+absl::StatusOr<std::string> IdOf(const Node& node) {
+  return node.value->is_number_integer() ? node.value->dump() : TextOf(node, "an id");
 }
 
 absl::StatusOr<double> NodeNumber(const Node& node) {
@@ -191,6 +195,23 @@ absl::StatusOr<ScoredAnswer> ReadScored(const Node& node) {
   return answer;
 }
 
+absl::StatusOr<AnswersById> AnswersOfList(const Node& root) {
+  AnswersById answers;
+  size_t index = 0;
+  for (const PlainJson& entry : *root.value) {
+    const Node node = root.Child(absl::StrCat(index++), entry);
+    CONCUR_ASSIGN_OR_RETURN(const Node id, Require(node, "id"));
+    CONCUR_ASSIGN_OR_RETURN(const Node text, Require(node, "prediction_text"));
+    CONCUR_ASSIGN_OR_RETURN(std::string answer, TextOf(text, "an answer"));
+    CONCUR_ASSIGN_OR_RETURN(const std::string name, IdOf(id));
+    if (!answers.emplace(name, std::move(answer)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(node.place, ": expected each id once, got ", qa::Shown(name), " again"));
+    }
+  }
+  return answers;
+}
+
 absl::Status AddMetric(const Node& node, absl::string_view name, MetricsByName* metrics) {
   const absl::Status valid = ValidateName(name);
   if (!valid.ok()) {
@@ -214,7 +235,12 @@ absl::StatusOr<AnswersById> AdaptPredictions(const AdapterInput& input) {
   const std::string place = input.path;
   CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
   const Node root{&json, place};
-  CONCUR_ASSIGN_OR_RETURN(const auto fields, FieldsOf(root, "an object {\"id\": \"answer\"}"));
+  if (json.is_array() && !json.empty()) {
+    return AnswersOfList(root);
+  }
+  CONCUR_ASSIGN_OR_RETURN(
+      const auto fields,
+      FieldsOf(root, "an object {\"id\": \"answer\"} or a list of {\"id\", \"prediction_text\"}"));
   AnswersById answers;
   for (const auto& [id, node] : fields) {
     CONCUR_ASSIGN_OR_RETURN(
@@ -276,7 +302,7 @@ absl::StatusOr<AnswersById> AdaptLines(const AdapterInput& input,
     has_ids = id_node != nullptr;
     std::string id;
     if (id_node != nullptr) {
-      CONCUR_ASSIGN_OR_RETURN(id, TextOf(*id_node, "the id of a question"));
+      CONCUR_ASSIGN_OR_RETURN(id, IdOf(*id_node));
     } else if (lines < ids.size()) {
       id = ids[lines];
     } else {

@@ -29,7 +29,7 @@ struct AdapterInput {
   absl::string_view text;
 };
 
-// {"id": "answer"}.
+// {"id": "answer"}, or [{"id": …, "prediction_text": …}, …] (Hugging Face's evaluate).
 absl::StatusOr<AnswersById> AdaptPredictions(const AdapterInput& input);
 
 // {"id": [{"text": …, "probability": …}, …]} (Hugging Face; also "score", or "start_logit" and

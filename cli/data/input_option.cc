@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "command/command.h"
+#include "base/command/command.h"
 
 namespace concur::cli {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "command/command.h"
+#include "base/command/command.h"
 
 namespace concur::cli {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/output/print.h"
 #include "core/fields.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far sweeps are, how fast they go and when they will be done: the only place that makes a rate
 // or an ETA, for `sweep watch`, `sweep list`, `sweep get` and `top` alike. The coordinator counts
-// the jobs that ended by running lately (core/work_meter.h); reused ones do not count.
+// the jobs that ended by running lately (core/state/work_meter.h); reused ones do not count.
 //
 // Stateless; thread-safe.
 #ifndef CONCUR_CLI_OUTPUT_ESTIMATE_H_

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 
@@ -20,17 +22,52 @@ const std::string& BenchmarkOf(const v1::Job& job) {
   return job.test_benchmark().empty() ? job.train_set() : job.test_benchmark();
 }
 
+bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+
+// Bytes of the number at the start of the text, or of the "?" that a progress bar has for one:
+// 12, 4.25, 00:01.
+size_t NumberAt(absl::string_view text) {
+  if (!IsDigit(text[0]) && text[0] != '?') {
+    return 0;
+  }
+  size_t size = 1;
+  while (size < text.size() && (IsDigit(text[size]) || absl::StrContains(":.,?", text[size]))) {
+    ++size;
+  }
+  return size;
+}
+
+// Bytes of the bar at the start of the text, and of its blanks: "###  ", "==>", U+2500 to U+25FF.
+size_t BarAt(absl::string_view text) {
+  size_t size = 0;
+  while (size < text.size()) {
+    if (absl::StrContains(" #=>-|", text[size]) || (size > 0 && text[size] == '.')) {
+      ++size;
+    } else if (size + 2 < text.size() && text[size] == '\xE2' && text[size + 1] >= '\x94' &&
+               text[size + 1] <= '\x97') {
+      size += 3;
+    } else {
+      break;
+    }
+  }
+  return size;
+}
+
 }  // namespace
 
 std::string FailureSignature(v1::FailureClass failure, absl::string_view message) {
   std::string signature = absl::StrCat(FailureText(failure), ": ");
-  bool in_number = false;
-  for (const char c : message) {
-    const bool is_digit = absl::ascii_isdigit(static_cast<unsigned char>(c));
-    if (!is_digit || !in_number) {
-      signature.push_back(is_digit ? '0' : c);
+  while (!message.empty()) {
+    if (const size_t number = NumberAt(message); number > 0) {
+      signature.push_back('0');
+      message.remove_prefix(number);
+    } else if (const size_t bar = BarAt(message); bar > 0) {
+      signature.push_back(' ');
+      message.remove_prefix(bar);
+    } else {
+      signature.push_back(message[0]);
+      message.remove_prefix(1);
     }
-    in_number = is_digit;
   }
   return signature;
 }
@@ -71,22 +108,21 @@ std::vector<FailureGroups::Group> FailureGroups::SummedGroups() const {
   }
   std::vector<Group> summed;
   for (const auto& [on, approaches] : together) {
-    const size_t benchmarks = on.size() - 2;
-    const bool is_one = approaches.size() * benchmarks >= kCellsSummed;
-    std::vector<size_t> all;
+    Group* sum = nullptr;
     for (const std::vector<size_t>* numbers : approaches) {
-      all.insert(all.end(), numbers->begin(), numbers->end());
-    }
-    std::sort(all.begin(), all.end());
-    for (const size_t number : all) {
-      if (is_one && number != all[0]) {
-        summed.back().jobs += groups_[number].jobs;
-        continue;
-      }
-      summed.push_back(groups_[number]);
-      if (is_one) {
-        summed.back().approaches = approaches.size();
-        summed.back().benchmarks = benchmarks;
+      for (const size_t number : *numbers) {
+        const Group& group = groups_[number];
+        if (sum == nullptr) {
+          sum = &summed.emplace_back(group);
+        } else {
+          sum->jobs += group.jobs;
+          if (group.number < sum->number) {
+            sum->number = group.number;
+            sum->example = group.example;
+          }
+        }
+        sum->approaches.insert(group.example.approach());
+        sum->benchmarks.insert(BenchmarkOf(group.example));
       }
     }
   }
@@ -108,8 +144,11 @@ analysis::Table FailureGroups::ToTable(bool summed) const {
   table.columns[6].wraps = true;
   for (const Group& group : sorted) {
     const v1::Job& job = group.example;
-    const auto named = [](const std::string& name, size_t count, absl::string_view kind) {
-      return analysis::TextCell(count == 1 ? name : absl::StrCat(count, " ", kind));
+    const auto named = [](const std::string& name, const std::set<std::string>& names,
+                          absl::string_view kind) {
+      return analysis::TextCell(names.size() > kNamesMax ? absl::StrCat(names.size(), " ", kind)
+                                : names.empty()          ? name
+                                                         : absl::StrJoin(names, ", "));
     };
     table.rows.push_back(
         {analysis::IntegerCell(static_cast<int64_t>(group.jobs), CountText(group.jobs)),

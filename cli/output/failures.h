@@ -8,17 +8,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "analysis/table.h"
 #include "concur/v1/coordinator.pb.h"
+#include "report/table.h"
 
 namespace concur::cli {
 
-// What equal failures have in common: their class and message, any two numbers being alike (names
-// of run directories, counts of bytes, process ids).
+// The class and the message of equal failures. Any two numbers are alike (names of run directories,
+// counts of bytes, process ids), and any two progress bars.
 std::string FailureSignature(v1::FailureClass failure, absl::string_view message);
 
 // Failed jobs by approach, benchmark (the train set of train jobs, the test benchmark of eval jobs)
@@ -32,9 +33,9 @@ class FailureGroups {
   // Failures that are in no group.
   uint64_t others() const { return others_; }
   // A row for each group, the largest first: jobs, approach, benchmark, kind, failure, an example
-  // job, and that job's message. With `summed`, for people, equal failures in kCellsSummed cells or
-  // more are one row: of an approach on "12 benchmarks", of "3 approaches" on the same benchmarks.
-  static constexpr size_t kCellsSummed = 4;
+  // job, and that job's message. With `summed`, for people, equal failures are one row: of an
+  // approach on "12 benchmarks", of "a, b" or "5 approaches" on the same benchmarks.
+  static constexpr size_t kNamesMax = 3;
   analysis::Table ToTable(bool summed) const;
 
  private:
@@ -42,8 +43,8 @@ class FailureGroups {
     uint64_t jobs = 0;
     size_t number = 0;  // in the order in which they came
     v1::Job example;    // the first, without its metrics and artifacts
-    size_t approaches = 1;
-    size_t benchmarks = 1;
+    std::set<std::string> approaches;
+    std::set<std::string> benchmarks;
   };
   std::vector<Group> SummedGroups() const;
 

@@ -19,12 +19,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "analysis/csv.h"
-#include "analysis/json_text.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
+#include "base/csv.h"
 #include "cli/output/grouped_warnings.h"
 #include "cli/output/tone.h"
+#include "report/json_text.h"
+#include "report/table.h"
+#include "report/text.h"
 
 namespace concur::cli {
 namespace {
@@ -80,10 +80,10 @@ void AppendCsvField(const Json* value, std::string* line) {
       absl::StrAppend(line, value->get<uint64_t>());
       break;
     case Json::value_t::string:
-      *line += analysis::CsvText(value->get_ref<const std::string&>());
+      *line += CsvText(value->get_ref<const std::string&>());
       break;
     default:
-      *line += analysis::CsvText(value->is_array() ? ListText(*value) : ScalarText(*value));
+      *line += CsvText(value->is_array() ? ListText(*value) : ScalarText(*value));
   }
 }
 
@@ -178,7 +178,9 @@ analysis::Table ListTable(const std::vector<Column>& columns) {
 }
 
 analysis::TextOptions TextOptionsOf(const CommandContext& context) {
-  return {.width = context.out_width, .color = context.color && context.out_is_terminal};
+  return {.width = context.out_width,
+          .color = context.color && context.out_is_terminal,
+          .details = context.notes};
 }
 
 analysis::TableRow TextCells(std::vector<std::string> cells) {
@@ -196,8 +198,7 @@ Listing::Listing(CommandContext& context, const std::vector<Column>& columns, co
   CollectKeys(prototype, {}, &keys_);
   if (context.output == OutputMode::kCsv) {
     for (const std::vector<std::string>& key : keys_) {
-      absl::StrAppend(&lines_, lines_.empty() ? "" : ",",
-                      analysis::CsvText(absl::StrJoin(key, ".")));
+      absl::StrAppend(&lines_, lines_.empty() ? "" : ",", CsvText(absl::StrJoin(key, ".")));
     }
     lines_ += "\n";
   }

@@ -18,8 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "analysis/table.h"
 #include "cli/app/context.h"
+#include "report/table.h"
 
 namespace concur::cli {
 

@@ -17,11 +17,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "analysis/text.h"
 #include "cli/output/estimate.h"
 #include "cli/output/failures.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "report/text.h"
 
 namespace concur::cli {
 namespace {
@@ -199,8 +199,10 @@ std::string SweepProgress::CountFailure(const v1::JobEvent& event) {
   }
   Failures& failures = it->second;
   ++failures.count;
-  // The first, the tenth, the hundredth, …
-  if (failures.count < failures.count_next) {
+  // An error is told when it comes first, and again in the end: "and 9 more failed".
+  const bool is_told = failures_.count({!is_final, key.second}) > 0 && failures.count_shown == 0;
+  // The first; of those that are final also the tenth, the hundredth, …
+  if (is_told || (is_retry && failures.count > 1) || failures.count < failures.count_next) {
     return "";
   }
   failures.count_next *= 10;

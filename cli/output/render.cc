@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -17,8 +18,8 @@
 #include "base/clock.h"
 #include "cli/output/estimate.h"
 #include "core/fields.h"
-#include "core/params.h"
-#include "rpc/convert_value.h"
+#include "core/sweep/params.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {
@@ -36,6 +37,9 @@ Json ParamJson(const v1::ParamValue& value) {
     case v1::ParamValue::kDoubleValue:
       return value.double_value();
     case v1::ParamValue::kStringValue:
+      if (double number = 0; value.is_number() && absl::SimpleAtod(value.string_value(), &number)) {
+        return number;
+      }
       return value.string_value();
     case v1::ParamValue::KIND_NOT_SET:
       break;
@@ -115,10 +119,6 @@ bool HasEnded(v1::Sweep::State state) {
          state == v1::Sweep::STATE_CANCELED;
 }
 
-bool IsFailed(v1::Job::State state) {
-  return state == v1::Job::STATE_FAILED || state == v1::Job::STATE_SKIPPED;
-}
-
 std::string QuarantineText(const v1::Worker& worker) {
   if (worker.quarantine_reason().empty()) {
     return "";
@@ -187,6 +187,19 @@ std::string ResourcesText(const v1::Resources& resources) {
   return concur::ResourcesText(core);
 }
 
+std::string SettingsText(const SweepSpec& spec) {
+  if (spec.search) {
+    return absl::StrCat("the default and ", spec.random_settings, " chosen by tpe on ",
+                        spec.search->on_test ? "test" : "validation", " scores, seed ",
+                        spec.settings_seed);
+  }
+  const bool has_grid = std::any_of(
+      spec.approaches.begin(), spec.approaches.end(),
+      [](const ApproachSpec& approach) { return CountSettings(approach.hyperparameters, 0) > 1; });
+  return absl::StrCat("the default", has_grid ? ", grids" : "", " and ", spec.random_settings,
+                      " sampled, seed ", spec.settings_seed);
+}
+
 std::string EarlyStopText(const EarlyStopSpec& early_stop) {
   const EarlyStopRule& rule = early_stop.rule;
   return absl::StrCat(EarlyStopMethodName(rule.method), ", ", rule.minimize ? "least " : "most ",
@@ -227,6 +240,10 @@ Json SweepJson(const v1::Sweep& sweep) {
   json["jobs"] = JobCount(sweep.counts());
   json["cells"] = sweep.cell_count();
   json["reused"] = sweep.reused();
+  if (sweep.trials() > 0) {
+    json["trials"] = sweep.trials();
+    json["trials_chosen"] = sweep.trials_chosen();
+  }
   json["counts"] = CountsJson(sweep.counts());
   const Estimate estimate = EstimateOf(sweep);
   json["jobs_per_second"] = estimate.jobs_per_second;
@@ -357,19 +374,22 @@ Json WorkerJson(const v1::Worker& worker) {
   for (const std::string& part : worker.containment()) {
     json["containment"].push_back(part);
   }
-  json["serve_places"] = worker.serve_places();
-  json["serving"] = Json::array();
-  for (const std::string& job : worker.serving()) {
-    json["serving"].push_back(job);
-  }
   json["last_seen_time"] = TimeJson(worker.has_last_seen_time(), worker.last_seen_time());
   json["lease_expire_time"] = TimeJson(worker.has_lease_expire_time(), worker.lease_expire_time());
   return json;
 }
 
+Json SettingJson(const Setting& setting) {
+  Json json = Json::object();
+  for (const auto& [name, value] : setting) {
+    json[name] = ParamJson(rpc::ToProto(value));
+  }
+  return json;
+}
+
 Json ScoreJson(const JobScore& score) {
   Json json = Json::object();
-  json.get_ref<Json::object_t&>().reserve(14);  // there are millions
+  json.get_ref<Json::object_t&>().reserve(15);  // there are millions
   json["job"] = score.job.ToString();
   json["approach"] = score.approach;
   json["train_set"] = TextJson(score.train_set);

@@ -16,7 +16,8 @@
 #include "concur/v1/coordinator.pb.h"
 #include "core/job.h"
 #include "core/job_score.h"
-#include "core/sweep.h"
+#include "core/sweep/params.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::cli {
 
@@ -29,7 +30,6 @@ std::string PhaseText(v1::Pilot::Phase phase);
 std::string FailureText(v1::FailureClass failure);  // "" for none
 std::string KindText(v1::Job::Kind kind);           // "train", "eval"
 bool HasEnded(v1::Sweep::State state);
-bool IsFailed(v1::Job::State state);  // failed or skipped
 // "local-1 is in quarantine until …: it failed …; …"; "" when the worker is in none.
 std::string QuarantineText(const v1::Worker& worker);
 
@@ -42,6 +42,9 @@ Json CountsJson(const v1::StateCounts& counts);
 std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting);
 std::string ResourcesText(const v1::Resources& resources);
 double GpusOf(const v1::Resources& resources);  // shares as fractions
+// "the default and 5 sampled, seed 42"; of a search "the default and 29 chosen by tpe on validation
+// scores, seed 42".
+std::string SettingsText(const SweepSpec& spec);
 // "asha, most validation_f1, steps 1 to 27, eta 3".
 std::string EarlyStopText(const EarlyStopSpec& early_stop);
 absl::Time TimeOf(const google::protobuf::Timestamp& time);
@@ -59,6 +62,7 @@ Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);
 Json PoolJson(const v1::Pool& pool);
+Json SettingJson(const Setting& setting);
 Json ScoreJson(const JobScore& score);
 Json EventJson(const v1::JobEvent& event);
 Json ResultJson(const v1::JobResult& result);

@@ -11,9 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "analysis/json_text.h"
+#include "cli/output/render.h"
 #include "core/job.h"
-#include "core/params.h"
+#include "core/sweep/params.h"
+#include "report/json_text.h"
 
 namespace concur::cli {
 namespace {
@@ -36,6 +37,14 @@ std::string TextOfSetting(const Setting& setting) {
 
 }  // namespace
 
+const Setting* SettingOf(const Expansion& expansion, uint32_t job) {
+  if (job >= expansion.job_count()) {
+    return nullptr;
+  }
+  const JobCoordinates at = expansion.Locate(job);
+  return &expansion.SettingOf(at.block, at.setting);
+}
+
 ScoreColumns::ScoreColumns(const Expansion& expansion, std::ostream& out)
     : expansion_(expansion), out_(out) {
   // In the order in which Add gives the values.
@@ -47,18 +56,23 @@ ScoreColumns::ScoreColumns(const Expansion& expansion, std::ostream& out)
         std::pair{"value", Type::kNumber}, std::pair{"low", Type::kNumber},
         std::pair{"high", Type::kNumber}, std::pair{"examples", Type::kInteger},
         std::pair{"state", Type::kName}, std::pair{"worker", Type::kName},
-        std::pair{"seconds", Type::kNumber}}) {
+        std::pair{"seconds", Type::kNumber}, std::pair{"hyperparameters", Type::kJson}}) {
     columns_.push_back({name, type, {}, {}, {}});
   }
 }
 
 void ScoreColumns::Add(const JobScore& score) {
   at_ = 0;
+  const Setting* const setting = SettingOf(expansion_, score.job.index);
+  const auto [texts, is_new] = settings_.try_emplace(setting);
+  if (is_new && setting != nullptr) {
+    texts->second = {TextOfSetting(*setting), SettingJson(*setting).dump()};
+  }
   AddInteger(score.job.index);
   AddName(score.approach);
   AddName(score.train_set);
   AddName(score.test_benchmark);
-  AddName(SettingText(score));
+  AddName(texts->second.first);
   AddInteger(score.setting);
   AddInteger(score.seed);
   AddName(score.metric);
@@ -69,6 +83,7 @@ void ScoreColumns::Add(const JobScore& score) {
   AddName(std::string(JobStateName(score.state)));
   AddName(score.worker);
   AddNumber(score.worker.empty() ? kNoNumber : absl::ToDoubleSeconds(score.run_time));
+  AddName(texts->second.second);
   if (++rows_ == kPieceRows) {
     WritePiece();
   }
@@ -80,23 +95,6 @@ void ScoreColumns::Finish() {
   }
   WritePiece();
   out_.flush();
-}
-
-const std::string& ScoreColumns::SettingText(const JobScore& score) {
-  static const std::string kNone;
-  if (score.job.index >= expansion_.job_count()) {
-    return kNone;
-  }
-  const JobCoordinates at = expansion_.Locate(score.job.index);
-  const uint32_t approach = expansion_.blocks()[at.block].approach;
-  setting_texts_.resize(expansion_.spec().approaches.size());
-  std::vector<std::string>& texts = setting_texts_[approach];
-  if (texts.empty()) {
-    for (const Setting& setting : expansion_.Settings(approach)) {
-      texts.push_back(TextOfSetting(setting));
-    }
-  }
-  return texts[at.setting];
 }
 
 void ScoreColumns::AddName(const std::string& name) {
@@ -121,8 +119,11 @@ void ScoreColumns::WritePiece() {
   nlohmann::ordered_json head = {{"rows", rows_}, {"columns", nlohmann::ordered_json::array()}};
   for (Column& column : columns_) {
     nlohmann::ordered_json one = {{"name", column.name}};
-    one["type"] = column.type == Type::kName ? "name" : column.type == Type::kInteger ? "i8" : "f8";
-    if (column.type == Type::kName) {
+    one["type"] = column.type == Type::kName      ? "name"
+                  : column.type == Type::kJson    ? "json"
+                  : column.type == Type::kInteger ? "i8"
+                                                  : "f8";
+    if (column.type == Type::kName || column.type == Type::kJson) {
       one["names"] = std::exchange(column.fresh, {});
     }
     head["columns"].push_back(std::move(one));

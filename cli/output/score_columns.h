@@ -4,7 +4,8 @@
 // The stream is pieces. Each is a line of JSON, {"rows": N, "columns": [{"name", "type"}, …]}, then
 // the N values of each column in turn, little-endian: "f8" doubles, NaN where there is none; "i8"
 // integers; "name" 4-byte numbers of names, of which the column's "names" in this and earlier
-// pieces are the list, or -1. A piece of no rows is the last one: without it the stream was cut.
+// pieces are the list, or -1; "json" the same, the names being objects. A piece of no rows is the
+// last one: without it the stream was cut.
 //
 // Thread-compatible.
 #ifndef CONCUR_CLI_OUTPUT_SCORE_COLUMNS_H_
@@ -14,13 +15,18 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/expansion.h"
 #include "core/job_score.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/params.h"
 
 namespace concur::cli {
+
+// The setting of a job; null for a job that the sweep does not have.
+const Setting* SettingOf(const Expansion& expansion, uint32_t job);
 
 class ScoreColumns {
  public:
@@ -34,7 +40,7 @@ class ScoreColumns {
  private:
   static constexpr size_t kPieceRows = 65'536;
 
-  enum class Type : uint8_t { kName, kInteger, kNumber };
+  enum class Type : uint8_t { kName, kJson, kInteger, kNumber };
   struct Column {
     const char* name;
     Type type;
@@ -47,14 +53,13 @@ class ScoreColumns {
   void AddInteger(int64_t value);
   void AddNumber(double value);
   void WritePiece();
-  const std::string& SettingText(const JobScore& score);
 
   const Expansion& expansion_;
   std::ostream& out_;
   std::vector<Column> columns_;
   size_t at_ = 0;  // the column of the next value
   size_t rows_ = 0;
-  std::vector<std::vector<std::string>> setting_texts_;  // [approach][setting]
+  absl::flat_hash_map<const Setting*, std::pair<std::string, std::string>> settings_;  // text, JSON
 };
 
 }  // namespace concur::cli

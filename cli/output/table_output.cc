@@ -8,22 +8,29 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/output/print.h"
-#include "command/command.h"
+#include "report/table.h"
 
 namespace concur::cli {
 
 using analysis::TableFormat;
 
-void AddFormatOption(Command* command, std::string& format, bool with_svg) {
+void AddNotesOption(Command* command, CommandContext& context) {
+  command->AddFlag("--notes", context.notes,
+                   "All notes below tables, also those that change no conclusion");
+}
+
+void AddFormatOption(Command* command, std::string& format, CommandContext& context,
+                     bool with_svg) {
   command
       ->AddOption("--format", format,
                   absl::StrCat("markdown", with_svg ? ", " : " or ", "latex (booktabs)",
                                with_svg ? " or svg (a figure)" : "", ", instead of --output"))
       ->TypeName("FORMAT");
+  AddNotesOption(command, context);
 }
 
 absl::Status CheckFormat(const std::string& format, bool with_svg) {

@@ -8,14 +8,17 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "analysis/table.h"
 #include "cli/app/context.h"
+#include "report/table.h"
 
 namespace concur::cli {
 
-// Adds --format markdown|latex, and svg where the command draws a figure; `format` must outlive the
-// command.
-void AddFormatOption(Command* command, std::string& format, bool with_svg = false);
+// Adds --format markdown|latex, and svg where the command draws a figure, and --notes; `format`
+// must outlive the command.
+void AddFormatOption(Command* command, std::string& format, CommandContext& context,
+                     bool with_svg = false);
+// --notes alone: what a table has to say beyond what changes a conclusion.
+void AddNotesOption(Command* command, CommandContext& context);
 // InvalidArgument for an unknown format.
 absl::Status CheckFormat(const std::string& format, bool with_svg = false);
 // The form of a checked `format`, or of context.output when it is empty.

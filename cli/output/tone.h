@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "analysis/table.h"
+#include "report/table.h"
 
 namespace concur::cli {
 

@@ -11,13 +11,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
 #include "base/clock.h"
 #include "cli/output/estimate.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/output/tone.h"
+#include "report/table.h"
+#include "report/text.h"
 
 namespace concur::cli {
 namespace {

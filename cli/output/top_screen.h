@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "cli/output/print.h"
 #include "concur/v1/coordinator.pb.h"
-#include "core/work_meter.h"
+#include "core/state/work_meter.h"
 
 namespace concur::cli {
 

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "base/command/command.h"
 #include "cli/app/companion.h"
-#include "cli/commands/annotate.h"
-#include "cli/commands/chaos.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/demo.h"
+#include "cli/commands/data/annotate.h"
+#include "cli/commands/run/demo.h"
 #include "cli/programs/run_command_line.h"
 
 namespace concur::cli {
@@ -19,63 +19,84 @@ constexpr char kAbout[] =
     "them.";
 constexpr char kExamples[] =
     "Examples:\n"
-    "  concur demo                                            a small study, start to matrix\n"
-    "  concur init my-study                                   files of a study to start from\n"
-    "  concur up --workers 2 --run study.yaml                 everything at once, on this machine\n"
-    "  concur up --workers 2                                  a coordinator and two workers\n"
-    "  concur sweep submit study.yaml --watch                 run a study\n"
-    "  concur scores study                                    what every approach scored\n"
-    "  concur matrix study                                    how alike the benchmarks are\n"
+    "  concur demo                               a small study, start to matrix\n"
+    "  concur init my-study                      files of a study to start from\n"
+    "  concur up --workers 2 --run study.yaml    everything at once, on this machine\n"
+    "  concur up --workers 2                     a coordinator and two workers\n"
+    "  concur sweep submit study.yaml --watch    run a study\n"
+    "  concur scores study                       what every approach scored\n"
+    "  concur matrix study                       how alike the benchmarks are\n"
     "\n"
-    "Exit codes: 0 ok, 1 error, 2 usage or invalid input, 3 not found, 4 state forbids it,\n"
-    "  5 waited-for work failed, 6 denied, 7 no server, 124 time-out, 130 interrupted.\n"
-    "Environment: CONCUR_SERVER, CONCUR_TOKEN_FILE, CONCUR_TOKEN, CONCUR_CA, CONCUR_CERTIFICATE,\n"
-    "  CONCUR_KEY, CONCUR_OUTPUT, NO_COLOR, XDG_DATA_HOME, XDG_STATE_HOME.";
+    "Exit codes: 0 ok, 1 error, 2 usage or invalid input, 3 not found,\n"
+    "  4 state forbids it, 5 waited-for work failed, 6 denied, 7 no server,\n"
+    "  124 time-out, 130 interrupted.\n"
+    "Environment: CONCUR_SERVER, CONCUR_TOKEN_FILE, CONCUR_TOKEN, CONCUR_CA,\n"
+    "  CONCUR_CERTIFICATE, CONCUR_KEY, CONCUR_OUTPUT, NO_COLOR, XDG_DATA_HOME,\n"
+    "  XDG_STATE_HOME.";
+
+// Commands renamed since 0.2.0. The line of a name goes after one release that has had it.
+constexpr OldName kOldNames[] = {
+    {"compare", "significance"},
+    {"cross", "transfer"},
+    {"export", "bundle write"},
+    {"import", "bundle convert"},
+    {"plan", "next"},
+    {"score", "data score"},
+    {"sweep import", "bundle load"},
+    {"verify", "bundle verify"},
+};
 
 void AddAllCommands(Command& app, CommandContext& context) {
+  app.Heading("Run");
   AddInitCommand(app, context);
-  AddUpCommand(app, context);
   AddDemoCommand(app, context, RunProgram);
+  AddUpCommand(app, context);
   AddSweepCommands(app, context);
-  AddJobCommands(app, context);
-  AddWorkerCommands(app, context);
-  AddTopCommand(app, context);
-  AddUsageCommand(app, context);
-  AddPageCommand(app, context);
-  AddPoolCommands(app, context);
-  AddAuditCommand(app, context);
-  AddScoresCommand(app, context);
-  AddMatrixCommand(app, context);
-  AddCurveCommand(app, context);
+  AddConcurrenceCommand(app, context);
+  AddNextCommand(app, context);
   AddSimulateCommand(app, context);
-  AddPlanCommand(app, context);
-  AddEarlyStopCommand(app, context);
+  AddSchemaCommand(app, context);
+
+  app.Heading("Watch");
+  AddTopCommand(app, context);
+  AddJobCommands(app, context);
+  AddUsageCommand(app, context);
+
+  app.Heading("Results");
+  AddScoresCommand(app, context);
+  AddReportCommand(app, context);
+  AddDiffCommand(app, context);
+  AddBundleCommands(app, context);
+
+  app.Heading("Analysis");
+  AddMatrixCommand(app, context);
   AddUncertaintyCommand(app, context);
+  AddCurveCommand(app, context);
+  AddRankCommand(app, context);
+  AddSignificanceCommand(app, context);
+  AddTransferCommand(app, context);
+  AddScatterCommand(app, context);
   AddShiftCommand(app, context);
   AddStrataCommand(app, context);
-  AddCompareCommand(app, context);
-  AddRankCommand(app, context);
-  AddCrossCommand(app, context);
-  AddScatterCommand(app, context);
-  AddReportCommand(app, context);
-  AddBundleCommands(app, context);
-  AddImportResultsCommand(app, context);
-  AddScoreCommands(app, context);
+
+  app.Heading("Data");
   AddDataCommands(app, context);
   AddAdaptCommand(app, context);
   AddAnnotateCommand(app, context, [](const AnnotateFlags&, CommandContext& command_context) {
     return RunCompanion("concur-annotate", command_context);
   });
-  AddSchemaCommand(app, context);
-  AddChaosCommand(app, context, [](const ChaosFlags&, CommandContext& command_context) {
-    return RunCompanion("concur-chaos", command_context);
-  });
+
+  app.Heading("Serve");
+  AddPageCommand(app, context);
+  AddWorkerCommands(app, context);
+  AddPoolCommands(app, context);
+  AddAuditCommand(app, context);
 }
 
 }  // namespace
 
 int RunProgram(const std::vector<std::string>& args, CommandContext& context) {
-  return RunCommandLine(args, {kAbout, kExamples}, context, AddAllCommands);
+  return RunCommandLine(args, {kAbout, kExamples, "concur", kOldNames}, context, AddAllCommands);
 }
 
 }  // namespace concur::cli

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -17,14 +18,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "base/command/command.h"
+#include "base/command/help_files.h"
 #include "base/suggest.h"
 #include "cli/client/completion.h"
 #include "cli/output/print.h"
 #include "cli/output/progress.h"
-#include "command/command.h"
-#include "command/help_files.h"
 
 namespace concur::cli {
 namespace {
@@ -178,6 +181,45 @@ void GuessOutput(const std::vector<std::string>& args, CommandContext& context) 
   }
 }
 
+// Where the names of commands stand in `args`: the first two words that are neither an option of
+// `app`, which may stand anywhere, nor its value.
+std::vector<size_t> CommandWords(const CLI::App& app, const std::vector<std::string>& args) {
+  std::vector<size_t> words;
+  for (size_t i = 0; i < args.size() && args[i] != "--" && words.size() < 2; ++i) {
+    if (!absl::StartsWith(args[i], "-")) {
+      words.push_back(i);
+    } else if (const CLI::Option* option = app.get_option_no_throw(args[i])) {
+      i += option->get_expected_min() > 0 ? 1 : 0;  // its value; --option=value has no such name
+    }
+  }
+  return words;
+}
+
+// `args` with the new name of a renamed command, and a warning that says so.
+std::vector<std::string> WithNewName(const CLI::App& app, absl::Span<const OldName> old_names,
+                                     std::vector<std::string> args, CommandContext& context) {
+  const std::vector<size_t> words = CommandWords(app, args);
+  for (const OldName& name : old_names) {
+    const std::vector<std::string> old_words = absl::StrSplit(name.old_name, ' ');
+    if (words.size() < old_words.size() ||
+        !std::equal(old_words.begin(), old_words.end(), words.begin(),
+                    [&](const std::string& word, size_t at) { return args[at] == word; })) {
+      continue;
+    }
+    GuessOutput(args, context);
+    PrintWarning(context, absl::StrCat("\"concur ", name.old_name, "\" is now \"concur ",
+                                       name.new_name, "\"; the next release drops the old name"));
+    for (size_t i = old_words.size(); i-- > 0;) {
+      args.erase(args.begin() + static_cast<ptrdiff_t>(words[i]));
+    }
+    const std::vector<std::string> new_words = absl::StrSplit(name.new_name, ' ');
+    args.insert(args.begin() + static_cast<ptrdiff_t>(words[0]), new_words.begin(),
+                new_words.end());
+    break;
+  }
+  return args;
+}
+
 void AddGlobalOptions(Command& command, CommandContext& context) {
   command
       .AddOption("--server", context.server,
@@ -223,25 +265,28 @@ void AddGlobalOptions(Command& command, CommandContext& context) {
 
 }  // namespace
 
-int RunCommandLine(const std::vector<std::string>& args, const ProgramText& text,
+int RunCommandLine(const std::vector<std::string>& given, const ProgramText& text,
                    CommandContext& context,
                    const std::function<void(Command& app, CommandContext& context)>& add) {
-  context.args = args;
-  Command root(text.about, "concur");
+  Command root(text.about, text.name);
   CLI::App& app = root.app();
   root.Fallthrough();  // global options may stand anywhere
-  root.RequireSubcommand();
   app.get_formatter()->column_width(28);
   AddGlobalOptions(root, context);
   add(root, context);
+  if (!CommandsOf(app).empty()) {
+    root.RequireSubcommand();
+  }
   root.Footer(text.footer);  // last: commands take over what their parent has
   const auto list = [&](const std::string& type, const std::string& prefix) {
-    return TakeConnection(app, args, context) ? NamesOf(context, type, prefix)
-                                              : std::vector<std::pair<std::string, std::string>>();
+    return TakeConnection(app, given, context) ? NamesOf(context, type, prefix)
+                                               : std::vector<std::pair<std::string, std::string>>();
   };
-  if (const auto code = AnswerHelpRequest(app, args, context.out, context.err, list)) {
+  if (const auto code = AnswerHelpRequest(app, given, context.out, context.err, list)) {
     return *code;
   }
+  const std::vector<std::string> args = WithNewName(app, text.old_names, given, context);
+  context.args = args;
   try {
     // CLI11 expects the arguments in reverse order.
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
@@ -282,6 +327,7 @@ int RunAsProcess(
   context.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   context.out_width = context.out_is_terminal ? TerminalWidth(STDOUT_FILENO) : 0;
   context.err_is_terminal = isatty(STDERR_FILENO) != 0;
+  context.in = context.err_is_terminal && isatty(STDIN_FILENO) != 0 ? &std::cin : nullptr;
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): one thread yet
   const char* terminal = std::getenv("TERM");      // NOLINT(concurrency-mt-unsafe)
   context.color = (context.out_is_terminal || context.err_is_terminal) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses a command line, explains its errors, runs the command and returns the exit code. Shared by
-// `concur`, `concur-annotate`, `concur-fetch` and `concur-chaos`.
+// `concur`, `concur-annotate`, `concur-fetch`, and programs of tests/ and bench/.
 #ifndef CONCUR_CLI_PROGRAMS_RUN_COMMAND_LINE_H_
 #define CONCUR_CLI_PROGRAMS_RUN_COMMAND_LINE_H_
 
@@ -8,19 +8,30 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "cli/app/context.h"
 
 namespace concur::cli {
 
+// A command that was renamed: "sweep import", "bundle load". The old name runs the new command,
+// with a warning.
+struct OldName {
+  absl::string_view old_name;
+  absl::string_view new_name;
+};
+
 struct ProgramText {
   std::string about;
   std::string footer;
+  std::string name = "concur";
+  absl::Span<const OldName> old_names = {};
 };
 
-// Parses `args` (without the program's name), runs the command among those that `add` declares, and
-// returns the exit code. Results go to context.out; errors, also those of the command line, to
-// context.err.
-int RunCommandLine(const std::vector<std::string>& args, const ProgramText& text,
+// Parses `given` (without the program's name), runs the command among those that `add` declares, or
+// `app` itself if `add` declares none, and returns the exit code. Results go to context.out;
+// errors, also those of the command line, to context.err.
+int RunCommandLine(const std::vector<std::string>& given, const ProgramText& text,
                    CommandContext& context,
                    const std::function<void(Command& app, CommandContext& context)>& add);
 

@@ -20,14 +20,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "analysis/notes.h"
 #include "analysis/score_table.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/study/bundle_files.h"
 #include "qa/score.h"
+#include "report/notes.h"
 
 namespace concur::cli {
 namespace {
@@ -38,7 +39,7 @@ constexpr int kFormat = 1;
 constexpr int64_t kFileBytesMax = int64_t{1} << 31;
 constexpr char kIndex[] = "bundle.json";
 constexpr char kReadme[] =
-    "A sweep exported by Concur. \"concur verify DIRECTORY\" computes every number again, "
+    "A sweep exported by Concur. \"concur bundle verify DIRECTORY\" computes every number again, "
     "offline.\n"
     "\n"
     "bundle.json       versions, options, and the SHA-256 of every file\n"
@@ -52,7 +53,7 @@ constexpr char kReadme[] =
     "comparisons.json  paired comparisons of approaches\n";
 
 constexpr char kImportedReadme[] =
-    "Results that Concur imported. \"concur verify DIRECTORY\" computes every number again, "
+    "Results that Concur imported. \"concur bundle verify DIRECTORY\" computes every number again, "
     "offline.\n"
     "\n"
     "bundle.json       versions, options, and the SHA-256 of every file\n"
@@ -60,7 +61,7 @@ constexpr char kImportedReadme[] =
     "jobs.jsonl        every score; a run of a model on a task is a seed\n"
     "sources.jsonl     where each score came from: file, digest, and what the file says of it\n"
     "examples/         per-example scores, named by their SHA-256\n"
-    "originals/        files of Every Eval Ever as they were, for concur export\n"
+    "originals/        files of Every Eval Ever as they were, for concur bundle write\n"
     "scores.csv        every score by itself, with the file of its per-example scores\n"
     "table.*           the scores, means over runs\n"
     "matrix-*.json     concurrence; of at most 200 tasks\n"
@@ -85,6 +86,12 @@ absl::StatusOr<std::string> ReadmeOf(const Study& study) {
                       {{"state, result\n", "state, result, and what it reported step by step\n"}})
                 : kReadme;
   return files + choices;
+}
+
+// The README as Concur 0.2.0 wrote it, whose commands had other names.
+std::string WithNamesOf020(absl::string_view readme) {
+  return absl::StrReplaceAll(readme, {{"concur bundle verify", "concur verify"},
+                                      {"concur bundle write", "concur export"}});
 }
 
 // A temporary directory beside the final one; removed unless it is published.
@@ -260,7 +267,7 @@ absl::StatusOr<Study> LoadBundle(const std::string& directory) {
     return absl::NotFoundError(
         absl::StrCat(directory,
                      ": expected a bundle, got a directory without sweep.json; concur "
-                     "export writes a bundle of a sweep, concur import of results"));
+                     "bundle write makes one of a sweep, concur bundle convert of results"));
   }
   CONCUR_ASSIGN_OR_RETURN(const std::string sweep, ReadPart(directory, "sweep.json"));
   CONCUR_ASSIGN_OR_RETURN(const std::string jobs, ReadPart(directory, "jobs.jsonl"));
@@ -367,7 +374,10 @@ absl::StatusOr<BundleSummary> VerifyBundle(const std::string& directory) {
   CONCUR_ASSIGN_OR_RETURN(BundleFiles expected, DerivedFiles(study, index.options));
   BundleFiles primary = PrimaryFiles(study);
   expected.merge(primary);
-  CONCUR_ASSIGN_OR_RETURN(expected["README.txt"], ReadmeOf(study));
+  CONCUR_ASSIGN_OR_RETURN(std::string readme, ReadmeOf(study));
+  std::string older = WithNamesOf020(readme);
+  const bool is_older = ReadPart(directory, "README.txt").value_or("") == older;
+  expected["README.txt"] = std::move(is_older ? older : readme);
   BundleSummary summary;
   summary.without_examples = index.without_examples;
   for (const auto& [path, about] : index.files) {

@@ -23,24 +23,24 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
-#include "analysis/comparison.h"
-#include "analysis/correlation.h"
-#include "analysis/csv.h"
-#include "analysis/matrix.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
+#include "analysis/comparison/comparison.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/statistics/correlation.h"
 #include "base/decimal.h"
 #include "base/status_macros.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/study/example_runs.h"
 #include "cli/study/imported_study.h"
-#include "core/expansion.h"
 #include "core/fields.h"
-#include "core/params.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/params.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_value.h"
 #include "qa/example_scores.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_value.h"
+#include "report/comparison_tables.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::cli {
 namespace {
@@ -147,7 +147,7 @@ absl::StatusOr<std::string> CellsCsv(const SweepSpec& spec) {
          TextCell(TrainName(expansion.spec(), block)),
          TextCell(at.is_train ? "" : expansion.spec().benchmarks[at.test_benchmark].name),
          IntegerCell(at.setting), IntegerCell(expansion.spec().seeds[at.seed_index]),
-         TextCell(concur::SettingText(expansion.Settings(block.approach)[at.setting]))});
+         TextCell(concur::SettingText(expansion.SettingOf(at.block, at.setting)))});
   }
   return text;
 }
@@ -190,7 +190,7 @@ analysis::BootstrapOptions BootstrapFor(const BundleOptions& options) {
 }
 
 // The benchmarks of imported results that are compared pair by pair: those with per-example scores
-// of few approaches. "concur compare" does any.
+// of few approaches. "concur significance" does any.
 std::vector<std::string> ComparedBenchmarks(const Study& study) {
   constexpr size_t kApproachesComparedMax = 20;
   std::map<std::string, std::set<std::string>> approaches;
@@ -252,7 +252,7 @@ absl::Status CheckJob(const v1::Job& job, const Expansion& expansion) {
        {at.is_train ? "" : spec.benchmarks[at.test_benchmark].name, job.test_benchmark()}},
       {"setting_index", {absl::StrCat(at.setting), absl::StrCat(job.setting_index())}},
       {"setting",
-       {concur::SettingText(expansion.Settings(block.approach)[at.setting]),
+       {concur::SettingText(expansion.SettingOf(at.block, at.setting)),
         concur::SettingText(setting)}},
       {"seed", {absl::StrCat(spec.seeds[at.seed_index]), absl::StrCat(job.seed())}}};
   for (const auto& [name, values] : fields) {
@@ -277,6 +277,10 @@ absl::Status CheckMetrics(const v1::Job& job, const Study& study) {
   CONCUR_RETURN_IF_ERROR(text.status());
   CONCUR_ASSIGN_OR_RETURN(const std::vector<qa::ExampleScore> examples,
                           qa::ParseExampleScores(*text, ExamplesPath(*digest)));
+  const BenchmarkSpec* benchmark = BenchmarkNamed(study.spec, job.test_benchmark());
+  if (benchmark == nullptr || !IsQa(benchmark->format)) {
+    return absl::OkStatus();  // of a program's own metrics each analysis asks by itself
+  }
   for (const v1::Metric& metric : job.result().metrics()) {
     std::optional<double> expected;
     if (metric.name() == "exact_match") {
@@ -389,11 +393,15 @@ absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions
           analysis::Coefficient::kSpearman}) {
       analysis::MatrixOptions matrix_options;
       matrix_options.coefficient = coefficient;
+      matrix_options.p_values = true;
       if (options.level > 0) {
         matrix_options.bootstrap = BootstrapFor(options);
       }
-      CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+      CONCUR_ASSIGN_OR_RETURN(analysis::ConcurrenceMatrix matrix,
                               analysis::ComputeMatrix(table, matrix_options));
+      for (analysis::MatrixPair& pair : matrix.pairs) {
+        pair.noise_free.reset();  // older bundles, whose bytes are compared, have none
+      }
       files[absl::StrCat("matrix-", analysis::CoefficientName(coefficient), ".json")] =
           analysis::WriteMatrix(matrix, analysis::TableFormat::kJson);
     }

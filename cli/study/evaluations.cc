@@ -26,10 +26,11 @@
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "cli/study/example_runs.h"
 #include "cli/study/imported_study.h"
-#include "core/params.h"
+#include "core/sweep/params.h"
+#include "proto/rpc/convert_value.h"
 #include "qa/example_scores.h"
-#include "rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {
@@ -242,17 +243,18 @@ absl::StatusOr<std::string> SampleLines(const Study& study, const v1::Job& job,
     return "";  // not kept any more
   }
   CONCUR_RETURN_IF_ERROR(text.status());
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<qa::ExampleScore> examples,
-                          qa::ParseExampleScores(*text, job.id()));
   std::string main;
-  bool by_exact_match = false;  // else by f1, which holds the metric of a program's own
   for (const BenchmarkSpec& benchmark : study.spec.benchmarks) {
     if (benchmark.name == job.test_benchmark()) {
       main = benchmark.metric;
-      by_exact_match = IsQa(benchmark.format) && main == "exact_match";
     }
   }
-  const std::string id = ResultId(job, MetricsInOrder(job, main)[0]->name());
+  const v1::Metric& metric = *MetricsInOrder(job, main)[0];
+  CONCUR_ASSIGN_OR_RETURN(
+      const std::vector<qa::ExampleScore> examples,
+      qa::ParseExampleScores(*text, job.id(),
+                             ExampleNamesOf(study.spec, job.test_benchmark(), metric.name())));
+  const std::string id = ResultId(job, metric.name());
   std::string lines;
   for (const qa::ExampleScore& example : examples) {
     EvaluationJson sample;
@@ -266,7 +268,7 @@ absl::StatusOr<std::string> SampleLines(const Study& study, const v1::Job& job,
     sample["input"] = {{"raw", ""}, {"reference", EvaluationJson::array()}};
     sample["output"] = {{"raw", EvaluationJson::array()}};
     sample["answer_attribution"] = EvaluationJson::array();
-    sample["evaluation"]["score"] = by_exact_match ? (example.exact_match ? 1.0 : 0.0) : example.f1;
+    sample["evaluation"]["score"] = example.value;
     sample["evaluation"]["is_correct"] = example.exact_match;
     lines += JsonText(sample, -1);
     ++rows;

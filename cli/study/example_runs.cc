@@ -21,18 +21,18 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "analysis/csv.h"
-#include "analysis/notes.h"
+#include "analysis/comparison/selection.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
+#include "base/csv.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "core/job.h"
 #include "core/job_score.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
+#include "qa/example_intervals.h"
 #include "qa/example_scores.h"
-#include "scores/example_intervals.h"
+#include "report/notes.h"
 
 namespace concur::cli {
 namespace {
@@ -120,34 +120,19 @@ class CellJobs {
   std::map<std::pair<size_t, size_t>, std::vector<EvalJob>> jobs_;
 };
 
-// The metric of per-example scores that have one score, whatever its name: of results of other
-// programs. Nothing where they have exact_match and f1.
-std::optional<std::string> OneMetricOf(const SweepSpec& spec, const std::string& benchmark) {
-  const auto found =
-      std::find_if(spec.benchmarks.begin(), spec.benchmarks.end(),
-                   [&](const BenchmarkSpec& candidate) { return candidate.name == benchmark; });
-  return found == spec.benchmarks.end() || IsQa(found->format) ? std::nullopt
-                                                               : std::optional(found->metric);
-}
-
-// The per-example scores of one cell; the reason where it has none.
+// The per-example scores of one cell; the reason where it has none. `unit` is that of the column,
+// unset before its first run; runs of another one are brought to it.
 absl::StatusOr<NamedExamples> ReadCell(const Study& study, const std::string& approach,
-                                       const std::vector<EvalJob>& jobs) {
+                                       const std::vector<EvalJob>& jobs,
+                                       std::optional<double>& unit) {
   NamedExamples cell;
   cell.approach = approach;
   for (const EvalJob& job : jobs) {
     const std::string id = job.score.job.ToString();
-    const auto one_metric = OneMetricOf(study.spec, job.score.test_benchmark);
-    if (!job.examples.has_value() && one_metric.has_value()) {
+    if (!job.examples.has_value()) {
       return absl::NotFoundError(study.imported()
                                      ? "imported without per-example scores"
                                      : "the commands wrote no per-example scores ({examples})");
-    }
-    if (one_metric.has_value() && *one_metric != job.score.metric) {
-      return absl::NotFoundError(absl::StrCat("per-example scores are of ", *one_metric));
-    }
-    if (!job.examples.has_value()) {
-      return absl::NotFoundError(absl::StrCat(id, " has no per-example scores"));
     }
     const absl::StatusOr<std::string> text = study.read_artifact(*job.examples);
     if (absl::IsNotFound(text.status())) {
@@ -157,7 +142,20 @@ absl::StatusOr<NamedExamples> ReadCell(const Study& study, const std::string& ap
     CONCUR_RETURN_IF_ERROR(text.status());
     CONCUR_ASSIGN_OR_RETURN(
         std::vector<qa::ExampleScore> examples,
-        qa::ParseExampleScores(*text, absl::StrCat("per-example scores of ", id)));
+        qa::ParseExampleScores(
+            *text, absl::StrCat("per-example scores of ", id),
+            ExampleNamesOf(study.spec, job.score.test_benchmark, job.score.metric)));
+    if (job.score.value.has_value()) {
+      const absl::StatusOr<double> own =
+          qa::UnitOfMean(examples, job.score.metric, *job.score.value);
+      if (!own.ok()) {
+        return absl::NotFoundError(own.status().message());
+      }
+      unit = unit.value_or(*own);
+      for (qa::ExampleScore& example : examples) {
+        example.value *= *own / *unit;
+      }
+    }
     cell.runs.push_back(std::move(examples));
   }
   if (cell.runs.empty()) {
@@ -170,7 +168,7 @@ absl::StatusOr<NamedExamples> ReadCell(const Study& study, const std::string& ap
 absl::Status FillRun(const NamedExamples& approach, const std::vector<qa::ExampleScore>& run,
                      const std::vector<qa::ExampleScore>& reference,
                      const absl::flat_hash_map<absl::string_view, size_t>& positions,
-                     bool exact_match, absl::string_view benchmark, std::vector<double>& values) {
+                     absl::string_view benchmark, std::vector<double>& values) {
   if (run.size() != reference.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         benchmark, ": ", approach.approach, " has ", run.size(), " examples where others have ",
@@ -187,15 +185,7 @@ absl::Status FillRun(const NamedExamples& approach, const std::vector<qa::Exampl
       }
       at = found->second;
     }
-    values[at] = exact_match ? (run[i].exact_match ? 1.0 : 0.0) : run[i].f1;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckExampleMetric(absl::string_view benchmark, absl::string_view metric) {
-  if (metric != "exact_match" && metric != "f1") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        benchmark, ": per-example scores have exact_match and f1, not \"", metric, "\""));
+    values[at] = run[i].value;
   }
   return absl::OkStatus();
 }
@@ -209,7 +199,7 @@ struct NumberedNames {
 // A row of a file of repeats.
 struct CsvRow {
   const std::string& file;
-  const analysis::CsvRecord& record;
+  const CsvRecord& record;
 
   absl::Status Error(absl::string_view what) const {
     return absl::InvalidArgumentError(absl::StrCat(file, ":", record.line, ": ", what));
@@ -244,7 +234,7 @@ struct RepeatColumns {
 };
 
 absl::StatusOr<RepeatColumns> FindRepeatColumns(const std::string& file,
-                                                const std::vector<analysis::CsvRecord>& records) {
+                                                const std::vector<CsvRecord>& records) {
   std::map<std::string, size_t> places;
   if (!records.empty()) {
     for (size_t i = 0; i < records[0].fields.size(); ++i) {
@@ -293,8 +283,8 @@ absl::StatusOr<std::vector<std::string>> Entries(const std::string& path, bool f
   return names;
 }
 
-absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach,
-                                             const std::string& folder) {
+absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach, const std::string& folder,
+                                             const std::vector<std::string>& names) {
   constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
   NamedExamples cell;
   cell.approach = approach;
@@ -306,7 +296,8 @@ absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach,
   for (const std::string& file : files) {
     const std::string path = absl::StrCat(folder, "/", file);
     CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kExamplesBytesMax));
-    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> run, qa::ParseExampleScores(text, path));
+    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> run,
+                            qa::ParseExampleScores(text, path, names));
     cell.runs.push_back(std::move(run));
   }
   return cell;
@@ -324,10 +315,26 @@ analysis::ExampleRuns NoRunsOf(const analysis::ScoreTable& table) {
 
 }  // namespace
 
+const BenchmarkSpec* BenchmarkNamed(const SweepSpec& spec, const std::string& name) {
+  const auto found =
+      std::find_if(spec.benchmarks.begin(), spec.benchmarks.end(),
+                   [&](const BenchmarkSpec& candidate) { return candidate.name == name; });
+  return found == spec.benchmarks.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> ExampleNamesOf(const SweepSpec& spec, const std::string& benchmark,
+                                        const std::string& metric) {
+  const BenchmarkSpec* found = BenchmarkNamed(spec, benchmark);
+  std::vector<std::string> names = {metric};
+  if (found != nullptr && !IsQa(found->format) && found->metric == metric) {
+    names.insert(names.end(), {"score", "f1"});
+  }
+  return names;
+}
+
 absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
                                                   absl::string_view metric,
                                                   const std::vector<NamedExamples>& approaches) {
-  CONCUR_RETURN_IF_ERROR(CheckExampleMetric(benchmark, metric));
   analysis::BenchmarkRuns aligned;
   aligned.benchmark = std::string(benchmark);
   aligned.metric = std::string(metric);
@@ -351,8 +358,7 @@ absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
   for (size_t a = 0; a < approaches.size(); ++a) {
     for (const std::vector<qa::ExampleScore>& run : approaches[a].runs) {
       std::vector<double> values(reference.size(), 0.0);
-      CONCUR_RETURN_IF_ERROR(FillRun(approaches[a], run, reference, positions,
-                                     metric == "exact_match", benchmark, values));
+      CONCUR_RETURN_IF_ERROR(FillRun(approaches[a], run, reference, positions, benchmark, values));
       aligned.runs[a].push_back(std::move(values));
     }
   }
@@ -372,12 +378,13 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
     std::vector<NamedExamples> approaches;
     std::vector<std::pair<size_t, std::string>> left_out;
     std::string column_metric = "exact_match";
+    bool is_own = true;  // the benchmark's own metric
     std::string systems;
-    bool has_one_metric = false;
+    std::optional<double> unit;
     for (size_t row = 0; row < table.approaches().size(); ++row) {
       const std::string& approach = table.approaches()[row].name;
       const std::vector<EvalJob>& jobs = cell_jobs.Of(row, column);
-      absl::StatusOr<NamedExamples> cell = ReadCell(study, approach, jobs);
+      absl::StatusOr<NamedExamples> cell = ReadCell(study, approach, jobs, unit);
       if (absl::IsNotFound(cell.status())) {
         left_out.emplace_back(row, cell.status().message());
         approaches.push_back({approach, {}});
@@ -386,13 +393,15 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
       CONCUR_RETURN_IF_ERROR(cell.status());
       column_metric = jobs.front().score.metric;
       systems = jobs.front().score.TrainedOn();
-      has_one_metric = OneMetricOf(study.spec, jobs.front().score.test_benchmark).has_value();
+      // Right or wrong, whatever the benchmark's own metric is.
+      const BenchmarkSpec* spec = BenchmarkNamed(study.spec, jobs.front().score.test_benchmark);
+      is_own = column_metric != "exact_match" || spec == nullptr || spec->metric == column_metric;
       approaches.push_back(*std::move(cell));
     }
     CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkRuns aligned,
-                            AlignRuns(name, has_one_metric ? "f1" : column_metric, approaches));
-    aligned.metric = column_metric;
-    aligned.goal = table.benchmarks()[column].metric.goal;
+                            AlignRuns(name, column_metric, approaches));
+    aligned.unit = unit.value_or(aligned.unit);
+    aligned.goal = is_own ? table.benchmarks()[column].metric.goal : Goal::kMaximize;
     aligned.systems = systems;
     aligned.left_out = std::move(left_out);
     runs.benchmarks.push_back(std::move(aligned));
@@ -435,8 +444,7 @@ absl::StatusOr<analysis::ExampleRuns> ReadRepeats(const std::string& path,
                                                   std::vector<std::string> columns) {
   constexpr int64_t kRepeatsBytesMax = int64_t{1} << 28;
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kRepeatsBytesMax));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
-                          analysis::ParseCsv(text, path));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, ParseCsv(text, path));
   CONCUR_ASSIGN_OR_RETURN(const RepeatColumns at, FindRepeatColumns(path, records));
   NumberedNames approaches;
   NumberedNames benchmarks;
@@ -505,9 +513,9 @@ absl::StatusOr<analysis::ExampleRuns> ReadExampleFolder(const std::string& path,
     std::vector<NamedExamples> cells;
     std::vector<std::pair<size_t, std::string>> left_out;
     for (const std::string& approach : approaches) {
-      CONCUR_ASSIGN_OR_RETURN(
-          NamedExamples cell,
-          ReadFolderRuns(approach, absl::StrCat(path, "/", approach, "/", name)));
+      CONCUR_ASSIGN_OR_RETURN(NamedExamples cell,
+                              ReadFolderRuns(approach, absl::StrCat(path, "/", approach, "/", name),
+                                             {std::string(metric), "score"}));
       if (cell.runs.empty()) {
         left_out.emplace_back(cells.size(), "no .jsonl file");
       }

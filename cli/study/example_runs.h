@@ -13,18 +13,26 @@
 #include "analysis/example_runs.h"
 #include "cli/study/study.h"
 #include "qa/score.h"
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 
 // For each column of ScoreTableOf, the runs behind its cells: of the settings that the cell stands
-// for. `columns` empty: all. Approaches without per-example scores are missing, with the reason.
-// InvalidArgument for an unknown column, a metric that is neither exact_match nor f1, and for
-// settings chosen on other seeds, of which each seed of a cell may have another one;
-// DataLoss for artifacts that do not fit together.
+// for. `columns` empty: all. Approaches without per-example scores of the metric, or whose
+// mean is not the score, are missing, with the reason. InvalidArgument for an unknown column, and
+// for settings chosen on other seeds, of which each seed of a cell may have another one; DataLoss
+// for artifacts that do not fit together.
 absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
                                                     const SweepTableOptions& options,
                                                     const std::vector<std::string>& columns);
+
+// Null: the sweep has no benchmark of this name.
+const BenchmarkSpec* BenchmarkNamed(const SweepSpec& spec, const std::string& name);
+
+// The names under which per-example scores may have a metric of a benchmark. Those of a benchmark
+// with one metric had it as "f1" up to 0.2.0; that their mean is the score says that it is.
+std::vector<std::string> ExampleNamesOf(const SweepSpec& spec, const std::string& benchmark,
+                                        const std::string& metric);
 
 // Whether any job has per-example scores.
 bool HasExamples(const Study& study);
@@ -35,7 +43,7 @@ absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::s
                                                 const SweepTableOptions& options,
                                                 const std::vector<std::string>& columns);
 
-// DIR/APPROACH/BENCHMARK/RUN.jsonl, each file as "concur score --per-example" writes it, a run
+// DIR/APPROACH/BENCHMARK/RUN.jsonl, each file as "concur data score --per-example" writes it, a run
 // being a seed. Approaches and benchmarks by name; `columns`, where not empty, chooses and orders
 // benchmarks. Names that start with a dot are skipped. NotFound for a folder that cannot be listed;
 // InvalidArgument for a column that no approach has, and for malformed files.
@@ -51,8 +59,9 @@ absl::StatusOr<analysis::ExampleRuns> ReadExampleFolder(const std::string& path,
 absl::StatusOr<analysis::ExampleRuns> ReadRepeats(const std::string& path,
                                                   std::vector<std::string> columns);
 
-// Lists of per-example scores of one benchmark, brought into the order of the first one's examples.
-// An approach without runs is missing. InvalidArgument names the example that a run lacks.
+// Per-example scores of one benchmark (ExampleScore::value), brought into the order of the first
+// one's examples. An approach without runs is missing. InvalidArgument names the example that a run
+// lacks.
 struct NamedExamples {
   std::string approach;
   std::vector<std::vector<qa::ExampleScore>> runs;  // by seed, or setting and seed

@@ -21,16 +21,16 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
 #include "core/ids.h"
 #include "core/result.h"
-#include "imports/imported.h"
-#include "imports/results.h"
+#include "proto/rpc/convert_value.h"
+#include "qa/raw_bytes.h"
+#include "qa/results/imported.h"
+#include "qa/results/results.h"
 #include "qa/score.h"
-#include "rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {
@@ -221,7 +221,7 @@ void KeepOriginals(imports::ImportedResults& results, Study& study) {
   size_t total = 0;
   const auto keep = [&](const std::string& path, const std::string& name, const Digest* digest) {
     absl::StatusOr<std::string> bytes =
-        path.empty() ? std::string() : ReadFile(path, kOriginalBytesMax);
+        path.empty() ? std::string() : qa::ReadUnpacked(path, kOriginalBytesMax);
     if (!bytes.ok() || total + bytes->size() > kOriginalsBytesMax ||
         (digest != nullptr && Sha256Of(*bytes) != *digest)) {
       imports::SkippedCount& count =

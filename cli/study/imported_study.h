@@ -14,8 +14,8 @@
 #include "absl/strings/string_view.h"
 #include "cli/study/study.h"
 #include "concur/v1/coordinator.pb.h"
-#include "core/sweep.h"
-#include "imports/imported.h"
+#include "core/sweep/sweep.h"
+#include "qa/results/imported.h"
 
 namespace concur::cli {
 

@@ -16,7 +16,7 @@
 #include "cli/app/context.h"
 #include "cli/client/client.h"
 #include "concur/v1/coordinator.pb.h"
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 

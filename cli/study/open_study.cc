@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/study/bundle.h"
@@ -21,8 +23,8 @@
 #include "cli/study/imported_study.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
-#include "core/sweep.h"
-#include "rpc/convert_sweep.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_sweep.h"
 
 namespace concur::cli {
 
@@ -35,11 +37,40 @@ absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
   }
   CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, std::move(found));
   if (context.output == OutputMode::kTable && name != sweep.id()) {
-    PrintNote(context, absl::StrCat(name, " is sweep ", sweep.id(), " of ",
-                                    absl::FormatTime("%Y-%m-%d %H:%M", TimeOf(sweep.create_time()),
-                                                     absl::LocalTimeZone())));
+    constexpr size_t kLookedAt = 100;
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> newest,
+                            client.ListSweeps(sweep.owner(), kLookedAt));
+    if (std::any_of(newest.begin(), newest.end(), [&](const v1::Sweep& other) {
+          return other.name() == name && other.id() != sweep.id();
+        })) {
+      PrintNote(context, absl::StrCat(name, ": ", sweep.id(), ", the newest of that name"));
+    }
   }
   return sweep;
+}
+
+absl::Status CheckMetric(Client& client, const v1::Sweep& sweep, const std::string& metric) {
+  // While it runs, the first job to report it may be to come.
+  if (metric.empty() || !sweep.has_end_time()) {
+    return absl::OkStatus();
+  }
+  v1::ListJobsRequest request;
+  request.set_sweep(sweep.id());
+  request.add_states(v1::Job::STATE_SUCCEEDED);
+  std::set<std::string> metrics;
+  CONCUR_RETURN_IF_ERROR(client.ListJobs(request, 0, [&](const v1::Job& job) {
+    for (const v1::Metric& reported : job.result().metrics()) {
+      metrics.insert(reported.name());
+    }
+    return metrics.count(metric) == 0;
+  }));
+  if (metrics.empty() || metrics.count(metric) > 0) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> names(metrics.begin(), metrics.end());
+  return absl::InvalidArgumentError(absl::StrCat("metric: no job reported \"", metric, "\"",
+                                                 DidYouMean(metric, names), "; the metrics are ",
+                                                 FirstNames(names)));
 }
 
 absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep) {

@@ -16,14 +16,18 @@
 #include "cli/client/client.h"
 #include "cli/study/study.h"
 #include "concur/v1/coordinator.pb.h"
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 
-// The sweep that `name` takes, with its spec. Where people read the output, a note on context.err
-// says which one a name took.
+// The sweep that `name` takes, with its spec. Where people read the output and several sweeps have
+// the name, a note on context.err says which one it took.
 absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
                                     const std::string& name);
+
+// InvalidArgument that lists the metrics, where jobs have succeeded and none reported `metric`. ""
+// is each benchmark's own.
+absl::Status CheckMetric(Client& client, const v1::Sweep& sweep, const std::string& metric);
 
 // The study of a sweep by name or id. `client` must outlive the study.
 absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep);

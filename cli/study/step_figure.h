@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "analysis/step_figure.h"
 #include "cli/study/open_study.h"
+#include "report/figures/step_figure.h"
 
 namespace concur::cli {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
-#include "rpc/convert_score.h"
+#include "proto/rpc/convert_score.h"
 
 namespace concur::cli {
 

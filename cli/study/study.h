@@ -17,8 +17,8 @@
 #include "base/digest.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
-#include "core/sweep.h"
-#include "scores/sweep_table.h"
+#include "core/sweep/sweep.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 

@@ -16,11 +16,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 #include "qa/dataset_io.h"
 #include "qa/json_text.h"
 #include "qa/raw_stream.h"
-#include "spec/errors.h"
+#include "yaml/errors.h"
 
 namespace concur::cli {
 namespace {

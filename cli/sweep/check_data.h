@@ -7,7 +7,7 @@
 #define CONCUR_CLI_SWEEP_CHECK_DATA_H_
 
 #include "absl/status/status.h"
-#include "spec/loaded_sweep.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 

@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "analysis/json_text.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "cli/app/interrupt.h"
@@ -24,6 +23,7 @@
 #include "cli/output/progress.h"
 #include "cli/output/quarantine_news.h"
 #include "cli/output/render.h"
+#include "report/json_text.h"
 
 namespace concur::cli {
 namespace {

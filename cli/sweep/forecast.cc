@@ -13,15 +13,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/csv.h"
+#include "base/command/command.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/fields.h"
-#include "rpc/convert_value.h"
-#include "spec/value.h"
+#include "proto/rpc/convert_value.h"
+#include "yaml/value.h"
 
 namespace concur::cli {
 namespace {
@@ -39,7 +39,7 @@ struct Columns {
   std::optional<size_t> spread;
 };
 
-absl::StatusOr<Columns> ColumnsOf(const analysis::CsvRecord& head, const std::string& place) {
+absl::StatusOr<Columns> ColumnsOf(const CsvRecord& head, const std::string& place) {
   Columns columns;
   const std::pair<const char*, std::optional<size_t>*> known[] = {{"approach", &columns.approach},
                                                                   {"benchmark", &columns.benchmark},
@@ -75,8 +75,8 @@ absl::StatusOr<double> NumberOf(const std::string& text, const std::string& plac
   return value;
 }
 
-absl::Status AddRecord(const analysis::CsvRecord& record, const Columns& columns,
-                       const std::string& place, double spread, DurationTable& table) {
+absl::Status AddRecord(const CsvRecord& record, const Columns& columns, const std::string& place,
+                       double spread, DurationTable& table) {
   const std::string& kind = record.fields[*columns.kind];
   if (kind != "train" && kind != "eval") {
     return absl::InvalidArgumentError(
@@ -164,7 +164,9 @@ absl::Status AddLiveWorkers(Client& client, ForecastOptions* options) {
 }  // namespace
 
 void AddForecastOptions(Command* command, ForecastFlags& flags) {
-  command->AddOption("--workers", flags.workers, "So many (default: the coordinator's live ones)")
+  command
+      ->AddOption("--workers", flags.workers,
+                  "Number of workers (default: the coordinator's live ones)")
       ->TypeName("N")
       ->InRange(int64_t{1}, kSimulatedWorkersMax);
   Option* slots =
@@ -193,19 +195,18 @@ void AddForecastOptions(Command* command, ForecastFlags& flags) {
                   "Milliseconds from a job's end until its worker has the next order")
       ->ShowDefault()
       ->InRange(0.0, 3.6e6);
-  command->AddOption("--price", flags.price, "Of a worker for an hour")->InRange(0.0, 1e9);
-  command->AddOption("--seed", flags.seed, "Of the durations drawn")->ShowDefault();
+  command->AddOption("--price", flags.price, "Price of a worker for an hour")->InRange(0.0, 1e9);
+  command->AddOption("--seed", flags.seed, "Seed of the durations that are drawn")->ShowDefault();
 }
 
 absl::StatusOr<DurationTable> DurationTable::Parse(absl::string_view text, const std::string& file,
                                                    double spread) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
-                          analysis::ParseCsv(text, file));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, ParseCsv(text, file));
   if (records.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": expected the columns approach, benchmark, kind and seconds"));
   }
-  const auto place = [&](const analysis::CsvRecord& record) {
+  const auto place = [&](const CsvRecord& record) {
     return absl::StrCat(file, ":", record.line, ": ");
   };
   CONCUR_ASSIGN_OR_RETURN(const Columns columns, ColumnsOf(records[0], place(records[0])));

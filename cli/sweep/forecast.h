@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forecasts how long a sweep takes on given workers (core/forecast.h), with durations from a file
-// or from a coordinator's history.
+// Forecasts how long a sweep takes on given workers (core/scheduler/forecast.h), with durations
+// from a file or from a coordinator's history.
 //
 // Thread-compatible.
 #ifndef CONCUR_CLI_SWEEP_FORECAST_H_
@@ -17,8 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "cli/output/print.h"
-#include "core/forecast.h"
-#include "core/sweep.h"
+#include "core/scheduler/forecast.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::cli {
 

@@ -2,53 +2,100 @@
 #include "cli/sweep/found_programs.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/file.h"
 #include "base/suggest.h"
 #include "cli/sweep/required_programs.h"
+#include "yaml/code_files.h"
 
 namespace concur::cli {
 namespace {
 
 constexpr char kCodePlaceholder[] = "{code}";
 
-// Whether a path lies where installed programs do, those of a virtual environment and of Concur
-// included: a study does not change them, and `version` stands for them.
-bool IsInstalled(absl::string_view path) {
+bool IsBelowRoots(absl::string_view path) {
   constexpr absl::string_view kRoots[] = {"/bin/", "/etc/",  "/lib",   "/nix/",
                                           "/opt/", "/sbin/", "/snap/", "/usr/"};
-  return std::filesystem::path(std::string(path)).parent_path().filename() == "bin" ||
-         std::any_of(std::begin(kRoots), std::end(kRoots),
+  return std::any_of(std::begin(kRoots), std::end(kRoots),
                      [&](absl::string_view root) { return absl::StartsWith(path, root); });
 }
 
-// The code of one approach, as commands see it.
+// True where a file lies, or its link leads, among a system's programs: a study does not change
+// them, and `version` stands for them.
+bool IsInstalled(const std::string& file) {
+  std::error_code error;
+  return IsBelowRoots(file) ||
+         IsBelowRoots(std::filesystem::weakly_canonical(file, error).string());
+}
+
+// True of a program that lies beside a Python (of a virtual environment, conda, pyenv) or beside
+// this one of Concur's: installed, too, but a script among them may be the user's own.
+bool IsOfEnvironment(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::path folder = file.parent_path();
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (!error && folder == self.parent_path()) ||
+         std::filesystem::exists(folder / "python3", error);
+}
+
+// The code of a command, as it sees it.
 struct CodePlace {
   std::string root;             // absolute; "" without code
   std::set<std::string> files;  // below the root
 };
 
-std::vector<CodePlace> CodePlacesOf(const spec::LoadedSweep& sweep) {
-  std::vector<CodePlace> places(sweep.spec.approaches.size());
+struct CodePlaces {
+  CodePlace train;
+  CodePlace predict;
+};
+
+std::vector<CodePlaces> CodePlacesOf(const spec::LoadedSweep& sweep) {
+  std::vector<CodePlaces> places(sweep.spec.approaches.size());
   for (const spec::LoadedSweep::CodeOf& code : sweep.codes) {
     std::error_code error;
-    CodePlace& place = places[code.approach];
+    CodePlace place;
     place.root = std::filesystem::absolute(code.use.root, error).lexically_normal().string();
     place.root = std::string(absl::StripSuffix(place.root, "/"));
     place.files.insert(code.files.begin(), code.files.end());
+    CodePlaces& both = places[code.approach];
+    if (!code.of_predict) {
+      both.train = place;
+    }
+    if (code.of_predict || both.predict.root.empty()) {
+      both.predict = std::move(place);
+    }
   }
   return places;
+}
+
+// A command of an approach with its code.
+struct Step {
+  const std::vector<std::string>& command;
+  const CodePlace& code;
+  const std::optional<Digest>& program;
+};
+
+std::array<Step, 2> StepsOf(const ApproachSpec& approach, const CodePlaces& code) {
+  return {Step{approach.train_command, code.train, approach.train_program},
+          Step{approach.predict_command, code.predict, approach.predict_program}};
 }
 
 // The programs of a command as absolute paths where they are in the code.
@@ -104,19 +151,91 @@ void Judge(const CodePlace& code, absl::string_view path, FoundProgram* program)
   }
 }
 
-bool IsInNoCode(const std::string& program, const CodePlace& code) {
-  std::error_code error;
-  return program[0] == '/' && !IsInstalled(program) &&
-         (code.root.empty() || !absl::StartsWith(program, absl::StrCat(code.root, "/"))) &&
-         std::filesystem::is_regular_file(program, error);
+// The code's name of an absolute path; "" for one that is not below its root.
+absl::string_view NameInCode(const CodePlace& code, absl::string_view path) {
+  return !code.root.empty() && absl::ConsumePrefix(&path, absl::StrCat(code.root, "/")) ? path : "";
 }
 
-std::set<std::string> ProgramsOf(const ApproachSpec& approach, const CodePlace& code) {
-  std::set<std::string> programs = ProgramsIn(approach.train_command, code);
-  programs.merge(ProgramsIn(approach.predict_command, code));
+// A file of a user's of whose contents no key knows.
+bool IsInNoCode(const std::string& file, const CodePlace& code) {
+  std::error_code error;
+  const absl::string_view name = NameInCode(code, file);
+  return !file.empty() && file[0] == '/' && !IsInstalled(file) && !IsOfEnvironment(file) &&
+         (name.empty() || !HasFile(code, name)) && std::filesystem::is_regular_file(file, error);
+}
+
+// Where the workers are expected to look for programs, too.
+absl::string_view PathOf(const ApproachSpec& approach, absl::string_view path) {
+  const auto own = approach.env.find("PATH");
+  return own == approach.env.end() ? path : absl::string_view(own->second);
+}
+
+// The program as a path, if it is found on this machine.
+std::string FileOf(const std::string& program, absl::string_view path) {
+  const std::string file = FindProgram(program, path);
+  std::error_code error;
+  return file.empty() ? "" : std::filesystem::absolute(file, error).lexically_normal().string();
+}
+
+// Absolute paths in a text: all of it, what stands between spaces, quotes and signs, as in
+// "model=/m,file=/f" and "F=/x.py; python3 $F", and what follows an option's letters, "-c/x".
+void AddPaths(absl::string_view text, std::set<std::string>* paths) {
+  const auto add = [&](absl::string_view word) {
+    if (absl::StartsWith(word, "/") && !absl::StrContains(word, '{') &&
+        word.size() < kPathBytesMax) {
+      paths->insert(std::filesystem::path(std::string(word)).lexically_normal().string());
+    }
+  };
+  add(text);
+  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \t\n'\"`=,;:|&<>()"))) {
+    add(absl::StartsWith(word, "-") ? word.substr(std::min(word.find('/'), word.size())) : word);
+  }
+}
+
+// Files that variables and hyperparameters of an approach name.
+std::set<std::string> FilesOfValues(const ApproachSpec& approach) {
+  std::set<std::string> paths;
+  for (const auto& [name, value] : approach.env) {
+    AddPaths(value, &paths);
+  }
+  for (const auto& [name, value] : approach.hyperparameters.defaults) {
+    AddPaths(ParamText(value), &paths);
+  }
+  for (const auto& [name, distribution] : approach.hyperparameters.space) {
+    if (const auto* choice = std::get_if<Choice>(&distribution)) {
+      for (const ParamValue& value : choice->values) {
+        AddPaths(ParamText(value), &paths);
+      }
+    }
+  }
+  return paths;
+}
+
+// The files that a command names by absolute paths, and those of the programs that it starts, but
+// the script that is digested.
+std::set<std::string> FilesNamed(const Step& step, absl::string_view path) {
+  std::set<std::string> files;
+  for (const std::string& program : ProgramsIn(step.command, step.code)) {
+    files.insert(FileOf(program, path));
+  }
+  for (size_t i = 1; i < step.command.size(); ++i) {
+    std::string word = step.command[i];
+    if (!step.code.root.empty()) {
+      word = absl::StrReplaceAll(word, {{kCodePlaceholder, step.code.root}});
+    }
+    AddPaths(word, &files);
+  }
+  if (step.program) {
+    files.erase(FileOf(step.command[0], path));
+  }
+  return files;
+}
+
+std::set<std::string> ProgramsOf(const ApproachSpec& approach, const Step& step) {
+  std::set<std::string> programs = ProgramsIn(step.command, step.code);
   if (approach.environment) {  // it has all but those of the code
     std::erase_if(programs, [&](const std::string& program) {
-      return code.root.empty() || !absl::StartsWith(program, absl::StrCat(code.root, "/"));
+      return NameInCode(step.code, program).empty();
     });
   }
   return programs;
@@ -179,8 +298,34 @@ struct UsedFiles {
 
 }  // namespace
 
-std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep) {
-  const std::vector<CodePlace> codes = CodePlacesOf(sweep);
+std::string SearchPath() {
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never set here
+  return path == nullptr ? "" : path;
+}
+
+void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep) {
+  for (ApproachSpec& approach : sweep->spec.approaches) {
+    for (const auto& [command, program] :
+         {std::pair(&approach.train_command, &approach.train_program),
+          std::pair(&approach.predict_command, &approach.predict_program)}) {
+      if (command->empty() || command->front().empty() || approach.environment ||
+          IsInterpreter(command->front())) {
+        continue;
+      }
+      const std::string file = FileOf(command->front(), PathOf(approach, path));
+      if (file.empty() || IsInstalled(file) || !spec::IsScript(file)) {
+        continue;
+      }
+      if (const absl::StatusOr<FileDigest> digest = DigestFile(file); digest.ok()) {
+        *program = digest->digest;
+      }
+    }
+  }
+}
+
+std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
+                                                absl::string_view path) {
+  const std::vector<CodePlaces> codes = CodePlacesOf(sweep);
   UsedFiles in_no_code;
   UsedFiles unseen;
   UsedFiles unseen_but_listed;
@@ -188,17 +333,21 @@ std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep) 
     const ApproachSpec& approach = sweep.spec.approaches[i];
     const auto found = sweep.places.find(absl::StrCat("approaches[", i, "]"));
     const std::string place = found == sweep.places.end() ? "" : found->second;
-    for (const std::string& name : ProgramsOf(approach, codes[i])) {
-      if (IsInNoCode(name, codes[i])) {
-        in_no_code.Add(name, approach.name, place);
+    for (const Step& step : StepsOf(approach, codes[i])) {
+      std::set<std::string> files = approach.environment ? ProgramsOf(approach, step)
+                                                         : FilesNamed(step, PathOf(approach, path));
+      files.merge(approach.environment ? std::set<std::string>() : FilesOfValues(approach));
+      for (const std::string& file : files) {
+        if (IsInNoCode(file, step.code)) {
+          in_no_code.Add(file, approach.name, place);
+        }
       }
-    }
-    if (i >= sweep.approach_folders.size()) {
-      continue;
-    }
-    for (const auto* command : {&approach.train_command, &approach.predict_command}) {
-      for (const std::string& file : FilesBeside(*command, codes[i], sweep.approach_folders[i])) {
-        (HasFile(codes[i], file) ? unseen_but_listed : unseen).Add(file, approach.name, place);
+      if (i >= sweep.approach_folders.size()) {
+        continue;
+      }
+      for (const std::string& file :
+           FilesBeside(step.command, step.code, sweep.approach_folders[i])) {
+        (HasFile(step.code, file) ? unseen_but_listed : unseen).Add(file, approach.name, place);
       }
     }
   }
@@ -212,28 +361,31 @@ std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep) 
   }
   if (!in_no_code.files.empty()) {
     const bool is_one = in_no_code.files.size() == 1;
-    warnings.push_back(absl::StrCat(in_no_code.Text("run"), is_one ? "is" : "are",
-                                    " in no code: when ", is_one ? "it changes" : "they change",
-                                    ", finished results are still reused; list ",
-                                    is_one ? "it" : "them", " in the approach's field code"));
+    warnings.push_back(absl::StrCat(
+        in_no_code.Text("name"), is_one ? "is" : "are", " in no code: when ",
+        is_one ? "it changes" : "they change", ", finished results are still reused; list ",
+        is_one ? "it" : "them", " in the approach's field code, or ", "raise its version then"));
   }
   return warnings;
 }
 
 std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path) {
-  const std::vector<CodePlace> codes = CodePlacesOf(sweep);
+  const std::vector<CodePlaces> codes = CodePlacesOf(sweep);
   std::map<std::string, FoundProgram> found;
   for (size_t i = 0; i < codes.size(); ++i) {
     const ApproachSpec& approach = sweep.spec.approaches[i];
-    for (const std::string& name : ProgramsOf(approach, codes[i])) {
-      FoundProgram program{.name = name, .where = "", .approaches = {approach.name}, .remedy = ""};
-      Judge(codes[i], path, &program);
-      // The same path may be in one approach's code and missing in another's: missing counts.
-      const auto [it, is_new] = found.try_emplace(name, program);
-      it->second.approaches.insert(approach.name);
-      if (!program.remedy.empty()) {
-        it->second.remedy = program.remedy;
-        it->second.where.clear();
+    for (const Step& step : StepsOf(approach, codes[i])) {
+      for (const std::string& name : ProgramsOf(approach, step)) {
+        FoundProgram program{
+            .name = name, .where = "", .approaches = {approach.name}, .remedy = ""};
+        Judge(step.code, path, &program);
+        // The same path may be in one approach's code and missing in another's: missing counts.
+        const auto [it, is_new] = found.try_emplace(name, program);
+        it->second.approaches.insert(approach.name);
+        if (!program.remedy.empty()) {
+          it->second.remedy = program.remedy;
+          it->second.where.clear();
+        }
       }
     }
   }
@@ -267,10 +419,10 @@ absl::Status CheckPrograms(const std::vector<FoundProgram>& programs) {
     texts.resize(std::min(texts.size(), kShownMax));
     return absl::StrCat(absl::StrJoin(texts, separator), more ? ", …" : "");
   };
-  std::string message =
-      absl::StrCat(missing.size(), " of ", programs.size(), " programs, which ", approaches.size(),
-                   approaches.size() == 1 ? " approach needs" : " approaches need",
-                   ", were not found on this machine: ", shown(missing, ", "));
+  std::string message = absl::StrCat(
+      "not on this machine, of ", programs.size(), programs.size() == 1 ? " program" : " programs",
+      " that ", approaches.size(), approaches.size() == 1 ? " approach needs" : " approaches need",
+      ": ", shown(missing, ", "));
   if (remedies.size() < missing.size()) {
     absl::StrAppend(&message, "; install them on every worker, or run this where the workers run");
   }

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "spec/loaded_sweep.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 
@@ -27,10 +27,19 @@ struct FoundProgram {
 // REQUIRES: spec::ResolveCode(&sweep) was OK.
 std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path);
 
-// A warning of scripts and programs of a user's that are in no code: when they change, nothing runs
-// anew. Another of relative arguments that are files beside the approach's file, which no job sees.
-// REQUIRES: spec::ResolveCode(&sweep) was OK.
-std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep);
+// The value of $PATH.
+std::string SearchPath();
+
+// Digests the scripts ("#!…") of a user's that commands begin with, by absolute paths or as found
+// on `path`: they become part of content keys. A relative one is in the code (spec::ResolveCode).
+void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep);
+
+// A warning of other files and programs of a user's that commands name and that are in no code:
+// when they change, nothing runs anew. Another of relative arguments that are files beside the
+// approach's file, which no job sees.
+// REQUIRES: spec::ResolveCode(&sweep) was OK, and DigestPrograms was called.
+std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
+                                                absl::string_view path);
 
 // FailedPrecondition when a program is missing.
 absl::Status CheckPrograms(const std::vector<FoundProgram>& programs);

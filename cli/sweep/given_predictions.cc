@@ -25,10 +25,11 @@
 #include "qa/example.h"
 #include "qa/json_text.h"
 #include "qa/predictions.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/code_files.h"
-#include "spec/errors.h"
-#include "spec/sweep_yaml.h"
+#include "qa/raw_stream.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/code_files.h"
+#include "yaml/errors.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
@@ -43,11 +44,15 @@ std::string BaseName(absl::string_view path) {
   return std::filesystem::path(std::string(path)).filename().string();
 }
 
-// "squad" of "a/squad.json" and of "a/squad.json.gz".
+// "squad" of "a/squad.json", packed or not.
 std::optional<std::string> StemOf(const std::string& path) {
   const std::string name = BaseName(path);
   absl::string_view stem = name;
-  absl::ConsumeSuffix(&stem, ".gz");
+  for (const absl::string_view suffix : qa::kPackedSuffixes) {
+    if (absl::ConsumeSuffix(&stem, suffix)) {
+      break;
+    }
+  }
   return absl::ConsumeSuffix(&stem, ".json") && !stem.empty()
              ? std::make_optional(std::string(stem))
              : std::nullopt;

@@ -20,9 +20,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/sweep/temporary_directory.h"
-#include "core/expansion.h"
-#include "core/sweep.h"
-#include "spec/loaded_sweep.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/sweep.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 

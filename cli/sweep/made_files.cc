@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sweep/held_out.h"
+#include "cli/sweep/made_files.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "qa/builders/derive.h"
-#include "spec/errors.h"
+#include "yaml/errors.h"
 
 namespace concur::cli {
 namespace {
@@ -50,13 +52,26 @@ absl::Status Cut(const spec::LoadedSweep::HeldOut& held_out, const std::string& 
   return absl::OkStatus();
 }
 
+absl::Status WriteParameters(uint32_t benchmark, const std::string& directory,
+                             spec::LoadedSweep* sweep) {
+  spec::LoadedSweep::FileUse file;
+  file.benchmark = benchmark;
+  file.use.path = absl::StrCat(directory, "/", benchmark, ".json");
+  file.use.place = sweep->places[absl::StrCat("benchmarks[", benchmark, "]")];
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(
+      file.use.path,
+      absl::StrCat(nlohmann::json(sweep->spec.benchmarks[benchmark].parameters).dump(), "\n")));
+  sweep->files.push_back(std::move(file));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<HeldOutFiles> CutValidationSets(spec::LoadedSweep* sweep) {
-  if (sweep->held_out.empty()) {
-    return HeldOutFiles();
+absl::StatusOr<MadeFiles> MakeFiles(spec::LoadedSweep* sweep) {
+  if (sweep->held_out.empty() && sweep->made_of_parameters.empty()) {
+    return MadeFiles();
   }
-  CONCUR_ASSIGN_OR_RETURN(HeldOutFiles files, TemporaryDirectory::Make("held-out"));
+  CONCUR_ASSIGN_OR_RETURN(MadeFiles files, TemporaryDirectory::Make("made"));
   spec::ErrorList errors;
   for (const spec::LoadedSweep::HeldOut& held_out : sweep->held_out) {
     const absl::Status status =
@@ -67,6 +82,9 @@ absl::StatusOr<HeldOutFiles> CutValidationSets(spec::LoadedSweep* sweep) {
   }
   if (!errors.empty()) {
     return errors.ToStatus();
+  }
+  for (const uint32_t benchmark : sweep->made_of_parameters) {
+    CONCUR_RETURN_IF_ERROR(WriteParameters(benchmark, files.path(), sweep));
   }
   return files;
 }

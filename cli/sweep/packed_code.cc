@@ -7,15 +7,19 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "spec/code_files.h"
+#include "cli/sweep/found_programs.h"
+#include "cli/sweep/required_programs.h"
+#include "yaml/code_files.h"
 
 namespace concur::cli {
 
@@ -28,7 +32,8 @@ TemporaryFile::~TemporaryFile() {
 absl::StatusOr<TemporaryFile> PackCodeOf(const spec::LoadedSweep& sweep, const Digest& digest) {
   const auto code = std::find_if(
       sweep.codes.begin(), sweep.codes.end(), [&](const spec::LoadedSweep::CodeOf& candidate) {
-        return sweep.spec.approaches[candidate.approach].code->digest == digest;
+        const ApproachSpec& approach = sweep.spec.approaches[candidate.approach];
+        return (candidate.of_predict ? approach.predict_code : approach.code)->digest == digest;
       });
   CONCUR_CHECK(code != sweep.codes.end());
   std::error_code error;
@@ -48,6 +53,38 @@ absl::StatusOr<TemporaryFile> PackCodeOf(const spec::LoadedSweep& sweep, const D
                                            " changed while it was submitted; submit it again"));
   }
   return file;
+}
+
+std::vector<std::string> ChangedCode(const v1::SweepSpec& spec) {
+  std::map<std::string, std::string> submitted;  // digests by path
+  std::error_code error;
+  for (const v1::Approach& approach : spec.approaches()) {
+    for (const v1::Code* code : {&approach.code(), &approach.predict_code()}) {
+      if (!code->root().empty() && std::filesystem::is_directory(code->root(), error)) {
+        for (const v1::Code::File& file : code->files()) {
+          submitted[absl::StrCat(code->root(), "/", file.path())] = file.digest();
+        }
+      }
+    }
+    for (const v1::Command* command : {&approach.train(), &approach.predict()}) {
+      if (!command->program_digest().empty() && command->argv_size() > 0) {
+        const auto own = approach.env().find("PATH");
+        const std::string found =
+            FindProgram(command->argv(0), own == approach.env().end() ? SearchPath() : own->second);
+        if (!found.empty()) {
+          submitted[found] = command->program_digest();
+        }
+      }
+    }
+  }
+  std::vector<std::string> changed;
+  for (const auto& [path, digest] : submitted) {
+    const absl::StatusOr<FileDigest> now = DigestFile(path);
+    if (!now.ok() || now->digest.ToBytes() != digest) {
+      changed.push_back(path);
+    }
+  }
+  return changed;
 }
 
 }  // namespace concur::cli

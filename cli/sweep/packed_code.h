@@ -7,10 +7,12 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/digest.h"
-#include "spec/loaded_sweep.h"
+#include "concur/v1/resources.pb.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 
@@ -35,6 +37,10 @@ class TemporaryFile {
 // Packs the code whose artifact has this digest. Aborted when its files have changed since
 // spec::ResolveCode. REQUIRES: an approach of the sweep has this code.
 absl::StatusOr<TemporaryFile> PackCodeOf(const spec::LoadedSweep& sweep, const Digest& digest);
+
+// Files of the sweep's code, and scripts that its commands begin with, that are other ones on this
+// machine than when it was submitted, by path. None where it was submitted on another machine.
+std::vector<std::string> ChangedCode(const v1::SweepSpec& spec);
 
 }  // namespace concur::cli
 

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace concur::cli {
 namespace {
@@ -195,11 +196,6 @@ bool IsShell(const std::string& program) {
   return shells.count(BaseName(program)) > 0;
 }
 
-bool IsInterpreter(const std::string& program) {
-  const std::string name = BaseName(program);
-  return absl::StartsWith(name, "python") || name == "perl" || name == "ruby" || IsShell(program);
-}
-
 // An option of an interpreter that takes no value and names no other program: -u, -eu, -OO.
 bool IsPlainOption(absl::string_view word) {
   return word.size() > 1 && word[0] == '-' &&
@@ -262,6 +258,14 @@ void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::stri
 }
 
 }  // namespace
+
+bool IsInterpreter(const std::string& program) {
+  const std::string name = BaseName(program);
+  absl::string_view version = name;
+  return (absl::ConsumePrefix(&version, "python") &&
+          version.find_first_not_of("0123456789.") == version.npos) ||
+         name == "perl" || name == "ruby" || IsShell(program);
+}
 
 std::vector<std::vector<std::string>> ShellCommands(absl::string_view script) {
   return Splitter(script).Split();

@@ -22,6 +22,9 @@ namespace concur::cli {
 // For finding programs, not for running anything: expansions stay as they are.
 std::vector<std::vector<std::string>> ShellCommands(absl::string_view script);
 
+// True of shells, python3.11, perl and the like, by their names: they run scripts.
+bool IsInterpreter(const std::string& program);
+
 // Names of programs, and absolute paths of programs, scripts and directories, that a command needs;
 // "./NAME" for those that it expects where it is started.
 std::set<std::string> ProgramsOf(const std::vector<std::string>& command);

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::cli {
 

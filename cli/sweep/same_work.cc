@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/content_key.h"
-#include "core/params.h"
-#include "core/sweep.h"
+#include "core/sweep/content_key.h"
+#include "core/sweep/params.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::cli {
 
@@ -34,6 +34,9 @@ std::vector<std::string> WarnOfSameWork(const Expansion& expansion) {
     }
   }
   for (uint32_t a = 0; a < spec.approaches.size(); ++a) {
+    if (spec.search) {  // settings are chosen by name, too
+      absl::StrAppend(&kinds[a], "\n", spec.approaches[a].name);
+    }
     for (const Setting& setting : expansion.Settings(a)) {
       absl::StrAppend(&kinds[a], "\n", concur::SettingText(setting));
     }

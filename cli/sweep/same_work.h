@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/expansion.h"
+#include "core/sweep/expansion.h"
 
 namespace concur::cli {
 
 // A warning for each set of approaches all of whose jobs have the same content keys
-// (core/content_key.h), so that one result counts for all of them: in the order of the sweep.
+// (core/sweep/content_key.h), so that one result counts for all of them: in the order of the sweep.
 // REQUIRES: spec::ResolveCode was OK on the sweep that was expanded.
 std::vector<std::string> WarnOfSameWork(const Expansion& expansion);
 

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,14 +29,14 @@
 #include "cli/output/render.h"
 #include "cli/sweep/check_data.h"
 #include "cli/sweep/found_programs.h"
-#include "cli/sweep/held_out.h"
+#include "cli/sweep/made_files.h"
 #include "cli/sweep/packed_code.h"
 #include "cli/sweep/rerun.h"
 #include "cli/sweep/same_work.h"
-#include "core/expansion.h"
-#include "core/sweep.h"
-#include "rpc/convert_sweep.h"
-#include "spec/sweep_yaml.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_sweep.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
@@ -122,8 +125,7 @@ absl::StatusOr<std::map<std::string, std::string>> ParseVariables(
 }
 
 absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
-                                                    const SubmitFlags& flags,
-                                                    HeldOutFiles* held_out) {
+                                                    const SubmitFlags& flags, MadeFiles* made) {
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.file, variables));
   CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&loaded));
@@ -133,8 +135,23 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
     CONCUR_RETURN_IF_ERROR(MarkReruns(flags.rerun, &loaded.spec));
   }
   CONCUR_RETURN_IF_ERROR(spec::ResolveCode(&loaded));
-  PrintWarnings(context, WarnOfProgramsInNoCode(loaded));
-  CONCUR_ASSIGN_OR_RETURN(*held_out, CutValidationSets(&loaded));
+  if (flags.request_id.empty() && !flags.once) {
+    std::error_code error;
+    loaded.spec.path = std::filesystem::absolute(flags.file, error).lexically_normal().string();
+  } else {
+    // A repeated request must be equal, wherever the program that makes it has put its files.
+    for (ApproachSpec& approach : loaded.spec.approaches) {
+      for (std::optional<Code>* code : {&approach.code, &approach.predict_code}) {
+        if (code->has_value()) {
+          (*code)->root.clear();
+        }
+      }
+    }
+  }
+  const std::string path = SearchPath();
+  DigestPrograms(path, &loaded);
+  PrintWarnings(context, WarnOfProgramsInNoCode(loaded, path));
+  CONCUR_ASSIGN_OR_RETURN(*made, MakeFiles(&loaded));
   CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&loaded));
   if (!flags.no_check) {
     CONCUR_RETURN_IF_ERROR(CheckDataSets(loaded));
@@ -167,10 +184,12 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Cl
 
 absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Client& client,
                                                     const SubmitFlags& flags) {
-  HeldOutFiles held_out;
-  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded,
-                          LoadForSubmission(context, flags, &held_out));
-  return SubmitLoaded(context, client, loaded, flags.request_id, flags.dry_run);
+  MadeFiles made;
+  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded, LoadForSubmission(context, flags, &made));
+  const std::string request_id =
+      flags.once ? absl::StrCat("once-", Sha256Of(rpc::EncodeSpec(loaded.spec)).ToHex())
+                 : flags.request_id;
+  return SubmitLoaded(context, client, loaded, request_id, flags.dry_run);
 }
 
 std::string SubmittedText(const v1::Sweep& sweep) {
@@ -180,7 +199,7 @@ std::string SubmittedText(const v1::Sweep& sweep) {
       CountText(sweep.cell_count()), sweep.cell_count() == 1 ? " cell" : " cells");
   if (sweep.reused() > 0) {
     absl::StrAppend(&text, "; ", sweep.reused() == jobs ? "all" : CountText(sweep.reused()),
-                    " of them reuse a finished result, nothing of which runs again");
+                    " of them are finished: their results are reused");
   }
   return text;
 }

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "cli/app/context.h"
 #include "cli/client/client.h"
-#include "cli/sweep/held_out.h"
+#include "cli/sweep/made_files.h"
 #include "concur/v1/coordinator.pb.h"
-#include "spec/loaded_sweep.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 
@@ -26,15 +26,16 @@ struct SubmitFlags {
   std::string file;
   std::vector<std::string> variables;  // NAME=VALUE
   std::string request_id;              // empty: a random one
+  bool once = false;  // a request id of the sweep's content; REQUIRES: request_id is empty
   bool dry_run = false;
   bool no_check = false;  // leave the data sets unread
   std::string rerun;      // of MarkReruns; empty: nothing that is finished runs again
 };
-// Reads the sweep file and what it names, and checks it. Warnings go to context.err. `held_out`
-// keeps the files that are cut from train files until they are uploaded: it outlives SubmitLoaded.
+// Reads the sweep file and what it names, and checks it. Warnings go to context.err. `made`
+// keeps the files that the sweep's data are made of until they are uploaded: it outlives
+// SubmitLoaded.
 absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
-                                                    const SubmitFlags& flags,
-                                                    HeldOutFiles* held_out);
+                                                    const SubmitFlags& flags, MadeFiles* made);
 // Uploads what the server lacks, and submits, with a random request id if that is empty.
 absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Client& client,
                                                      const spec::LoadedSweep& loaded,

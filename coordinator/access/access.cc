@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/access.h"
+#include "coordinator/access/access.h"
 
 #include <sys/stat.h>
 
@@ -60,6 +60,10 @@ absl::Status Access::ReloadLocked() {
 
 absl::StatusOr<Caller> Access::Authenticate(absl::string_view authorization) {
   ++authentications_;
+  return CallerOf(authorization);
+}
+
+absl::StatusOr<Caller> Access::CallerOf(absl::string_view authorization) {
   if (!admits_) {
     return absl::UnavailableError("the coordinator starts or stops");
   }

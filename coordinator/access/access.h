@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Authenticates callers by their tokens, and says what they may do. Independent of the protocol: a
 // call is authenticated once, by its "authorization" header, and carries the Caller from then on.
-#ifndef CONCUR_COORDINATOR_ACCESS_H_
-#define CONCUR_COORDINATOR_ACCESS_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_ACCESS_H_
+#define CONCUR_COORDINATOR_ACCESS_ACCESS_H_
 
 #include <sys/types.h>
 
@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/mutex.h"
-#include "coordinator/method_table.h"
-#include "coordinator/tokens.h"
+#include "coordinator/access/method_table.h"
+#include "coordinator/access/tokens.h"
 
 namespace concur {
 
@@ -43,6 +43,9 @@ class Access {
   // The caller whose token this is, from the header "authorization: Bearer TOKEN". Unauthenticated
   // says what is wrong with it; Unavailable when the tokens cannot be read.
   absl::StatusOr<Caller> Authenticate(absl::string_view authorization);
+
+  // As Authenticate, of a connection, whose calls are authenticated one by one all the same.
+  absl::StatusOr<Caller> CallerOf(absl::string_view authorization);
 
   // Until admitted, Authenticate answers Unavailable, so that clients come back: a server is
   // reached before its users' programs can find its token, and after they cannot any more.
@@ -87,4 +90,4 @@ absl::Status CheckMayChange(const Caller& caller, absl::string_view sweep, absl:
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ACCESS_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_ACCESS_H_

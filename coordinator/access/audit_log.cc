@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/audit_log.h"
+#include "coordinator/access/audit_log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -29,10 +29,37 @@ namespace {
 constexpr size_t kTextBytesMax = 500;  // of each value; callers choose some of them
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
 constexpr int64_t kAuditPieceBytes = int64_t{256} << 10;  // holds many lines
+constexpr absl::Duration kFoldInterval = absl::Minutes(1);
+constexpr size_t kFoldsMax = 1000;
 
-std::string LineOf(const AuditEntry& entry, absl::Time now) {
+// True for a call that was refused before it changed anything. Others may have had an effect.
+bool IsRefusal(const absl::Status& outcome) {
+  switch (outcome.code()) {
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The peer without its port.
+std::string FoldKey(const AuditEntry& entry) {
+  return absl::StrCat(entry.user, "\n", entry.token, "\n",
+                      entry.peer.substr(0, entry.peer.rfind(':')), "\n", entry.method, "\n",
+                      entry.outcome.raw_code());
+}
+
+std::string LineOf(const AuditEntry& entry, absl::Time time, int64_t more) {
   nlohmann::ordered_json json;
-  json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone());
+  json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
   const auto add = [&json](const char* name, absl::string_view value) {
     if (!value.empty()) {
       json[name] = std::string(value.substr(0, kTextBytesMax));
@@ -45,6 +72,9 @@ std::string LineOf(const AuditEntry& entry, absl::Time now) {
   add("method", entry.method);
   add("target", entry.target);
   json["outcome"] = absl::AsciiStrToLower(absl::StatusCodeToString(entry.outcome.code()));
+  if (more > 0) {
+    json["calls"] = more;
+  }
   add("message", entry.outcome.message());
   return absl::StrCat(json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace),
                       "\n");
@@ -72,6 +102,10 @@ AuditRecord RecordOf(absl::string_view line, int64_t begin) {
   record.target = text("target");
   record.outcome = text("outcome");
   record.message = text("message");
+  if (const auto calls = json.find("calls"); calls != json.end() && calls->is_number_integer()) {
+    record.message =
+        absl::StrCat("the last of ", calls->get<int64_t>(), " more such calls; ", record.message);
+  }
   return record;
 }
 
@@ -85,7 +119,7 @@ bool IsWanted(const AuditRecord& record, const AuditFilter& filter) {
            (wanted.empty() || target.empty() || target[0] == '/' || absl::StartsWith(target, ", "));
   };
   return fits(filter.user, record.user) && fits(filter.method, record.method) &&
-         concerns(filter.target, record.target) && !(filter.failed_only && record.outcome == "ok");
+         concerns(filter.target, record.target);
 }
 
 // Where a page goes on: before byte `end` of the file with this inode. Rotation renames files, so
@@ -164,17 +198,80 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(Clock& clock, const std
   std::unique_ptr<AuditLog> log(new AuditLog(clock, directory, options));
   MutexLock lock(log->mutex_);
   log->calls_.path = log->calls_path_;
+  log->failed_.path = log->failed_path_;
   log->refused_.path = log->refused_path_;
-  CONCUR_RETURN_IF_ERROR(OpenFile(&log->calls_));
-  CONCUR_RETURN_IF_ERROR(OpenFile(&log->refused_));
+  for (File* file : {&log->calls_, &log->failed_, &log->refused_}) {
+    CONCUR_RETURN_IF_ERROR(OpenFile(file));
+  }
   return log;
+}
+
+AuditLog::~AuditLog() {
+  MutexLock lock(mutex_);
+  for (File* file : {&failed_, &refused_}) {
+    WriteFolds(file, absl::InfiniteFuture());
+  }
 }
 
 void AuditLog::Write(const AuditEntry& entry) {
   const absl::Time now = clock_.Now();
-  const std::string line = LineOf(entry, now);
   MutexLock lock(mutex_);
-  const absl::Status status = Append(entry.user.empty() ? &refused_ : &calls_, line);
+  const bool is_stranger = entry.user.empty();
+  const bool is_refusal = IsRefusal(entry.outcome);
+  File* file = is_stranger ? &refused_ : &failed_;
+  if ((is_stranger || !entry.outcome.ok()) && !(is_refusal && IsFolded(file, entry, now))) {
+    WriteLine(file, entry, now, 0);
+  }
+  if (!is_stranger && !is_refusal) {
+    WriteLine(&calls_, entry, now, 0);
+  }
+}
+
+bool AuditLog::IsFolded(File* file, const AuditEntry& entry, absl::Time now) {
+  if (now >= next_folds_) {
+    next_folds_ = now + kFoldInterval / 2;
+    for (File* each : {&failed_, &refused_}) {
+      WriteFolds(each, now - kFoldInterval);
+    }
+  }
+  const std::string key = FoldKey(entry);
+  auto it = file->folds.find(key);
+  const bool is_beyond = it == file->folds.end();
+  if (is_beyond && file->folds.size() < kFoldsMax) {
+    file->folds[key] = {now, entry, now, 0};
+    return false;
+  }
+  if (is_beyond) {  // one number for all of them, of nobody in particular
+    it = file->folds.try_emplace("", Fold{now, entry, now, 0}).first;
+  }
+  Fold& fold = it->second;
+  fold.last = entry;
+  if (is_beyond) {
+    fold.last = {};
+    fold.last.outcome = absl::Status(entry.outcome.code(), "of callers beyond those told apart");
+  }
+  fold.last_time = now;
+  ++fold.more;
+  return true;
+}
+
+void AuditLog::WriteFolds(File* file, absl::Time begin_max) {
+  for (auto it = file->folds.begin(); it != file->folds.end();) {
+    Fold& fold = it->second;
+    if (fold.begin > begin_max) {
+      ++it;
+      continue;
+    }
+    if (fold.more > 0) {
+      WriteLine(file, fold.last, fold.last_time, fold.more);
+    }
+    it = file->folds.erase(it);
+  }
+}
+
+void AuditLog::WriteLine(File* file, const AuditEntry& entry, absl::Time time, int64_t more) {
+  const absl::Status status = Append(file, LineOf(entry, time, more));
+  const absl::Time now = clock_.Now();
   if (!status.ok() && now >= next_complaint_) {
     next_complaint_ = now + kComplaintInterval;
     LogError("the audit log has a gap", {{"error", std::string(status.message())}});
@@ -222,11 +319,16 @@ absl::Status AuditLog::Rotate(File* file) {
   return OpenFile(file);
 }
 
-absl::StatusOr<std::vector<AuditLog::Readable>> AuditLog::OpenAll(const std::string& path) {
+absl::StatusOr<std::vector<AuditLog::Readable>> AuditLog::OpenAll(const AuditFilter& filter) {
+  std::vector<std::string> names = {filter.strangers     ? refused_path_
+                                    : filter.failed_only ? failed_path_
+                                                         : calls_path_};
+  for (int i = 1; i <= options_.files_max; ++i) {
+    names.push_back(absl::StrCat(names[0], ".", i));
+  }
   MutexLock lock(mutex_);  // no file is renamed or written meanwhile
   std::vector<Readable> files;
-  for (int i = 0; i <= options_.files_max; ++i) {
-    const std::string name = i == 0 ? path : absl::StrCat(path, ".", i);
+  for (const std::string& name : names) {
     Readable file;
     file.fd = FileDescriptor(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file.fd.valid() && errno == ENOENT) {
@@ -245,12 +347,21 @@ absl::StatusOr<std::vector<AuditLog::Readable>> AuditLog::OpenAll(const std::str
 
 absl::StatusOr<AuditPage> AuditLog::Read(const AuditFilter& filter, const std::string& page_token,
                                          size_t count_max) {
+  if (page_token.empty()) {
+    MutexLock lock(mutex_);
+    for (File* file : {&failed_, &refused_}) {
+      for (auto& [key, fold] : file->folds) {
+        if (fold.more > 0) {
+          WriteLine(file, fold.last, fold.last_time, std::exchange(fold.more, 0));
+        }
+      }
+    }
+  }
   std::optional<AuditPlace> place;  // of the files, the first that is read; none: the newest
   if (!page_token.empty()) {
     CONCUR_ASSIGN_OR_RETURN(place, PlaceOf(page_token));
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<Readable> files,
-                          OpenAll(filter.strangers ? refused_path_ : calls_path_));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Readable> files, OpenAll(filter));
   AuditPage page;
   int64_t budget = kReadBytesMax;
   for (const Readable& file : files) {

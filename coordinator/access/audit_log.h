@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit log: one JSON line for each call that changes something, and for each refused call.
 //
-// DATA/audit/calls.jsonl holds the calls of authenticated users and workers, refused.jsonl all
-// others, so that unauthenticated callers cannot push authenticated calls out of the log. Each file
-// is rotated: at `bytes_max` it becomes FILE.1, FILE.1 becomes FILE.2, and so on; the oldest is
-// removed.
+// DATA/audit/calls.jsonl holds the calls of authenticated users and workers that may have changed
+// something, failed.jsonl those that failed (in both: it is not known whether they changed
+// anything), refused.jsonl the calls without a valid token: whoever is refused pushes nothing out
+// that was done. Refusals are folded: of those with the same caller, method and outcome the first
+// in a minute has a line, and the others one with their number. Beyond kFoldsMax in a file, one
+// line without a name has the number. Each file is rotated: at `bytes_max` it becomes FILE.1,
+// FILE.1 becomes FILE.2, and so on; the oldest is removed.
 //
 // Read() gives them newest first, page by page, while calls go on.
 //
@@ -12,10 +15,11 @@
 // logged, and does not fail the call.
 //
 // Thread-safe.
-#ifndef CONCUR_COORDINATOR_AUDIT_LOG_H_
-#define CONCUR_COORDINATOR_AUDIT_LOG_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_AUDIT_LOG_H_
+#define CONCUR_COORDINATOR_ACCESS_AUDIT_LOG_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,13 +48,13 @@ struct AuditOptions {
   int files_max = 8;                      // rotated ones, of each kind
 };
 
-// Which lines are wanted. Empty: all.
+// The lines that are wanted. Empty: all.
 struct AuditFilter {
-  bool strangers = false;  // those of refused.jsonl
+  bool strangers = false;  // those of refused.jsonl, instead of calls.jsonl
   std::string user = {};
   std::string method = {};
   std::string target = {};
-  bool failed_only = false;
+  bool failed_only = false;  // those of failed.jsonl, instead of calls.jsonl
 };
 
 // A line that was read.
@@ -76,6 +80,9 @@ class AuditLog {
   // `clock` outlives it.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(Clock& clock, const std::string& directory,
                                                         AuditOptions options = {});
+  ~AuditLog();
+  AuditLog(const AuditLog&) = delete;
+  AuditLog& operator=(const AuditLog&) = delete;
   void Write(const AuditEntry& entry);
 
   // The lines before those of the page that gave `page_token` (empty: the newest), at most
@@ -86,17 +93,35 @@ class AuditLog {
   static constexpr int64_t kReadBytesMax = int64_t{4} << 20;
 
  private:
+  // Refused calls that differ in nothing that the caller cannot choose at will.
+  struct Fold {
+    absl::Time begin;
+    AuditEntry last;
+    absl::Time last_time;
+    int64_t more = 0;  // after the first one, which has a line
+  };
+
   struct File {
     std::string path;
     FileDescriptor fd;
     int64_t bytes = 0;
+    std::map<std::string, Fold>
+        folds;  // by caller, method and outcome; "": of all beyond the limit
   };
 
   AuditLog(Clock& clock, const std::string& directory, AuditOptions options)
       : clock_(clock),
         options_(options),
         calls_path_(directory + "/calls.jsonl"),
+        failed_path_(directory + "/failed.jsonl"),
         refused_path_(directory + "/refused.jsonl") {}
+  // True when a refused call needs no line, since its fold counts it.
+  bool IsFolded(File* file, const AuditEntry& entry, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes the numbers of the folds that began until `begin_max`.
+  void WriteFolds(File* file, absl::Time begin_max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteLine(File* file, const AuditEntry& entry, absl::Time time, int64_t more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status OpenFile(File* file);
   absl::Status Append(File* file, const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Rotate(File* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -106,20 +131,23 @@ class AuditLog {
     uint64_t inode = 0;
     int64_t bytes = 0;
   };
-  // `path` and its rotated files, newest first.
-  absl::StatusOr<std::vector<Readable>> OpenAll(const std::string& path);
+  // The files of a filter with the rotated ones, newest first.
+  absl::StatusOr<std::vector<Readable>> OpenAll(const AuditFilter& filter);
 
   Clock& clock_;
   const AuditOptions options_;
   const std::string calls_path_;
+  const std::string failed_path_;
   const std::string refused_path_;
 
   Mutex mutex_;
   File calls_ ABSL_GUARDED_BY(mutex_);
+  File failed_ ABSL_GUARDED_BY(mutex_);
   File refused_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_folds_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time next_complaint_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_AUDIT_LOG_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_AUDIT_LOG_H_

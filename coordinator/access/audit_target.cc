@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/audit_target.h"
+#include "coordinator/access/audit_target.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +19,7 @@ AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request) {
 
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request) { return {request.sweep()}; }
+AuditTarget AuditTargetOf(const v1::SetPriorityRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::CancelJobRequest& request) { return {request.job()}; }
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request) { return {request.sweep()}; }
@@ -44,8 +45,6 @@ AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request) {
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request) {
   return {absl::BytesToHexString(absl::string_view(request.digest()).substr(0, 32))};
 }
-
-AuditTarget AuditTargetOf(const v1::AskSystemRequest& request) { return {request.open().job()}; }
 
 AuditTarget AuditTargetOf(const v1::SyncRequest& request) {
   return {absl::StrCat(request.worker(), ", incarnation ", request.incarnation(),

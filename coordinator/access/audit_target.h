@@ -2,8 +2,8 @@
 // The sweep, job, worker or pool that a request concerns, for the audit log.
 //
 // Stateless.
-#ifndef CONCUR_COORDINATOR_AUDIT_TARGET_H_
-#define CONCUR_COORDINATOR_AUDIT_TARGET_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_AUDIT_TARGET_H_
+#define CONCUR_COORDINATOR_ACCESS_AUDIT_TARGET_H_
 
 #include <string>
 
@@ -27,6 +27,7 @@ AuditTarget AuditTargetOf(const v1::CreateSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request);
+AuditTarget AuditTargetOf(const v1::SetPriorityRequest& request);
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::CancelJobRequest& request);
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request);
@@ -37,10 +38,9 @@ AuditTarget AuditTargetOf(const v1::PausePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request);
-AuditTarget AuditTargetOf(const v1::AskSystemRequest& request);
 // All but a worker's first and last call are routine.
 AuditTarget AuditTargetOf(const v1::SyncRequest& request);
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_AUDIT_TARGET_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_AUDIT_TARGET_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/method_table.h"
+#include "coordinator/access/method_table.h"
 
 #include <algorithm>
 #include <iterator>
@@ -18,6 +18,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/ListSweeps", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/PauseSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/ResumeSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
+    {"/concur.v1.Coordinator/SetPriority", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/CancelSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/CancelJob", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/DeleteSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
@@ -47,8 +48,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter},
     {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
     {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
-    {"/concur.v1.Coordinator/AskSystem", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
-    // Of each worker only the first and the last call: coordinator/audit_target.h.
+    // Of each worker only the first and the last call: coordinator/access/audit_target.h.
     {"/concur.v1.WorkerGateway/Sync", Role::kWorker, kAudited},
     {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker},
     // Not audited: workers upload results of jobs, which the database records.
@@ -56,8 +56,6 @@ constexpr MethodRule kMethodRules[] = {
      StreamLimit::kUnlimited},
     {"/concur.v1.WorkerGateway/DownloadArtifact", Role::kWorker, kNotAudited,
      StreamLimit::kUnlimited},
-    // Not audited: who asks is.
-    {"/concur.v1.WorkerGateway/ServeSystem", Role::kWorker, kNotAudited, StreamLimit::kUnlimited},
 };
 
 }  // namespace

@@ -4,12 +4,12 @@
 // stream limits and the page all read it; what is not in it cannot be called.
 //
 // Immutable.
-#ifndef CONCUR_COORDINATOR_METHOD_TABLE_H_
-#define CONCUR_COORDINATOR_METHOD_TABLE_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_METHOD_TABLE_H_
+#define CONCUR_COORDINATOR_ACCESS_METHOD_TABLE_H_
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "coordinator/tokens.h"
+#include "coordinator/access/tokens.h"
 
 namespace concur {
 
@@ -46,4 +46,4 @@ const MethodRule* FindMethodRule(absl::string_view path);
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_METHOD_TABLE_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_METHOD_TABLE_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/page_access.h"
+#include "coordinator/access/page_access.h"
 
 #include <string>
 #include <vector>
 
-#include "coordinator/method_table.h"
-#include "coordinator/tokens.h"
+#include "coordinator/access/method_table.h"
+#include "coordinator/access/tokens.h"
 
 namespace concur {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page may call, and who may open it.
-#ifndef CONCUR_COORDINATOR_PAGE_ACCESS_H_
-#define CONCUR_COORDINATOR_PAGE_ACCESS_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_PAGE_ACCESS_H_
+#define CONCUR_COORDINATOR_ACCESS_PAGE_ACCESS_H_
 
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coordinator/access.h"
-#include "coordinator/audit_log.h"
-#include "page/page_server.h"
+#include "coordinator/access/access.h"
+#include "coordinator/access/audit_log.h"
+#include "coordinator/page/page_server.h"
 
 namespace concur {
 
@@ -21,4 +21,4 @@ absl::StatusOr<page::Viewer> AuthenticateViewer(Access& access, AuditLog& audit,
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_PAGE_ACCESS_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_PAGE_ACCESS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/pilot_tls.h"
+#include "coordinator/access/pilot_tls.h"
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>

@@ -4,8 +4,8 @@
 // another machine that cannot connect reports it only in its own log.
 //
 // Immutable after Load.
-#ifndef CONCUR_COORDINATOR_PILOT_TLS_H_
-#define CONCUR_COORDINATOR_PILOT_TLS_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_PILOT_TLS_H_
+#define CONCUR_COORDINATOR_ACCESS_PILOT_TLS_H_
 
 #include <string>
 #include <vector>
@@ -57,4 +57,4 @@ class PilotTls {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_PILOT_TLS_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_PILOT_TLS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/tls_files.h"
+#include "coordinator/access/tls_files.h"
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>
@@ -19,9 +19,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 
@@ -178,9 +178,8 @@ absl::StatusOr<std::string> AlternativeName(const std::string& host) {
         return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-';
       });
   if (!is_name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--host: expected a host name or an IP address, without a port, got \"",
-                     absl::CHexEscape(host), "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host: expected a host name or an IP address, without a port, got ", Quoted(host)));
   }
   return absl::StrCat("DNS:", host);
 }

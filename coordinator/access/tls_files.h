@@ -3,8 +3,8 @@
 // P-256, signed with SHA-256; the CA is valid for ten years, the others for 825 days.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_COORDINATOR_TLS_FILES_H_
-#define CONCUR_COORDINATOR_TLS_FILES_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_TLS_FILES_H_
+#define CONCUR_COORDINATOR_ACCESS_TLS_FILES_H_
 
 #include <string>
 #include <vector>
@@ -23,4 +23,4 @@ absl::Status InitTls(const std::string& directory, const std::vector<std::string
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_TLS_FILES_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_TLS_FILES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/tokens.h"
+#include "coordinator/access/tokens.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -19,6 +19,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
@@ -236,7 +237,7 @@ absl::StatusOr<TokenRecord> RevokeToken(const std::string& data_directory, absl:
                                   [id](const TokenRecord& record) { return record.id == id; });
   if (found == tokens.end()) {
     return absl::NotFoundError(
-        absl::StrCat("no token \"", absl::CHexEscape(id), "\" in ", TokensPath(data_directory)));
+        absl::StrCat("no token ", Quoted(id), " in ", TokensPath(data_directory)));
   }
   if (found->revoke_time > now) {
     found->revoke_time = now;

@@ -10,8 +10,8 @@
 // coordinator runs, which uses the new file from the next call on.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_COORDINATOR_TOKENS_H_
-#define CONCUR_COORDINATOR_TOKENS_H_
+#ifndef CONCUR_COORDINATOR_ACCESS_TOKENS_H_
+#define CONCUR_COORDINATOR_ACCESS_TOKENS_H_
 
 #include <string>
 #include <vector>
@@ -80,4 +80,4 @@ inline constexpr size_t kTokensMax = 100'000;
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_TOKENS_H_
+#endif  // CONCUR_COORDINATOR_ACCESS_TOKENS_H_

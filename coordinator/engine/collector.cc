@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/collector.h"
+#include "coordinator/engine/collector.h"
+
+#include <sys/file.h>
 
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "store/artifacts/file_blocks.h"
 
 namespace concur {
 namespace {
@@ -20,7 +23,7 @@ std::pair<bool, bool> DependentsOf(const Scheduler& scheduler, const SweepView& 
   bool ended = true;
   bool succeeded = true;
   sweep.expansion->ForEachDependent(train.index, [&](uint32_t job) {
-    const JobState state = scheduler.JobStateOf({train.sweep, job});
+    const JobState state = scheduler.views().JobStateOf({train.sweep, job});
     ended = ended && IsTerminal(state);
     succeeded = succeeded && state == JobState::kSucceeded;
   });
@@ -28,13 +31,13 @@ std::pair<bool, bool> DependentsOf(const Scheduler& scheduler, const SweepView& 
 }
 
 void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner) {
-  const SweepView sweep = *scheduler.FindSweep(id);
+  const SweepView sweep = *scheduler.views().FindSweep(id);
   const RetainedSweep retained{sweep.expansion->spec().keep, IsTerminal(sweep.state)};
   for (const SweepFile& file : FilesOf(sweep.expansion->spec())) {
     planner.AddFile(retained, file);
   }
   for (uint32_t index = 0; index < sweep.expansion->job_count(); ++index) {
-    const JobView job = scheduler.ViewJob({id, index});
+    const JobView job = scheduler.views().ViewJob({id, index});
     if (job.checkpoint) {
       planner.AddLive(job.checkpoint->digest);
     }
@@ -55,7 +58,7 @@ void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner
 
 absl::StatusOr<RetentionPlan> PlanRetention(const Scheduler& scheduler, Store& store) {
   RetentionPlanner planner;
-  for (const SweepId& id : scheduler.ListSweeps()) {
+  for (const SweepId& id : scheduler.views().ListSweeps()) {
     PlanSweep(scheduler, id, planner);
     CONCUR_ASSIGN_OR_RETURN(const std::vector<AttemptRow> attempts, store.ListSweepAttempts(id));
     for (const AttemptRow& attempt : attempts) {
@@ -72,12 +75,14 @@ Collector::Collector(Clock& clock, Engine& engine, Store& store, ArtifactStore& 
       store_(store),
       artifacts_(artifacts),
       pool_(pool),
-      options_(options) {}
+      options_(std::move(options)) {}
 
 void Collector::Start() {
   pool_.SubmitAfter(options_.interval, [this] {
     Collect([](absl::StatusOr<int64_t> freed) {
-      if (!freed.ok()) {
+      if (absl::IsUnavailable(freed.status())) {
+        LogInfo("artifacts are collected later: a backup or a check runs");
+      } else if (!freed.ok()) {
         LogWarning("cannot collect artifacts", {{"error", freed.status().ToString()}});
       } else if (*freed > 0) {
         LogInfo("collected artifacts", {{"bytes", absl::StrCat(*freed)}});
@@ -107,7 +112,10 @@ void Collector::Collect(std::function<void(absl::StatusOr<int64_t>)> done) {
         }
         const absl::Time before = clock_.Now() - options_.grace;
         auto live = std::make_shared<RetentionPlan>(*std::move(plan));  // into a copyable closure
-        pool_.Submit([this, live, before, done] { done(artifacts_.Collect(live->live, before)); });
+        pool_.Submit([this, live, before, done] {
+          const absl::StatusOr<FileDescriptor> lock = LockFile(options_.lock, LOCK_EX | LOCK_NB);
+          done(lock.ok() ? artifacts_.Collect(live->live, before) : lock.status());
+        });
       });
 }
 

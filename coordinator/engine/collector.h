@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Garbage collection of artifacts, at intervals.
 //
-// One engine turn decides which artifacts are live (core/retention.h), and records which systems
-// are about to be removed. After that turn's commit, the pool removes the files.
+// One engine turn decides which artifacts are live (core/sweep/retention.h), and records which
+// systems are about to be removed. After that turn's commit, the pool removes the files.
 //
 // Thread-safe. Public methods do not block.
-#ifndef CONCUR_COORDINATOR_COLLECTOR_H_
-#define CONCUR_COORDINATOR_COLLECTOR_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_COLLECTOR_H_
+#define CONCUR_COORDINATOR_ENGINE_COLLECTOR_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/thread_pool.h"
-#include "coordinator/engine.h"
-#include "core/retention.h"
-#include "store/artifact_store.h"
+#include "coordinator/engine/engine.h"
+#include "core/sweep/retention.h"
+#include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 
 namespace concur {
@@ -28,6 +29,9 @@ struct CollectorOptions {
   // Artifacts are kept for this long after they were last written, live or not: longer than any
   // outage after which a worker may still hand in a result that names them.
   absl::Duration grace = absl::Hours(24);
+  // While another process holds the lock of this file nothing is removed: a backup still copies
+  // what deleted sweeps had.
+  std::string lock;
 };
 
 class Collector {
@@ -60,4 +64,4 @@ absl::StatusOr<RetentionPlan> PlanRetention(const Scheduler& scheduler, Store& s
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_COLLECTOR_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_COLLECTOR_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/engine.h"
+#include "coordinator/engine/engine.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "core/job_order.h"
+#include "core/scheduler/reason_text.h"
+#include "core/sync/job_order.h"
 
 namespace concur {
 namespace {
@@ -22,6 +24,69 @@ namespace {
 constexpr absl::Duration kStallWaitMin = absl::Milliseconds(250);
 constexpr absl::Duration kStallWaitMax = absl::Seconds(5);
 
+SweepUpdate UpdateOf(const Scheduler& scheduler, const SweepBoard& board, SweepId id,
+                     std::vector<JobEvent> events) {
+  SweepUpdate update;
+  update.id = id;
+  const std::optional<SweepView> view = scheduler.views().FindSweep(id);
+  if (!view) {
+    if (const std::shared_ptr<const SweepFacts> deleted = board.FactsOf(id)) {
+      update.owner_use = scheduler.views().owners().UseOf(deleted->row.owner);
+    }
+    return update;
+  }
+  auto facts = std::make_shared<SweepFacts>();
+  // Everything except the spec's bytes, which may be megabytes.
+  facts->row.id = id;
+  facts->row.owner = view->row->owner;
+  facts->row.name = view->row->name;
+  facts->row.create_time = view->row->create_time;
+  facts->row.paused = view->row->paused;
+  facts->row.canceled = view->row->canceled;
+  facts->row.end_time = view->row->end_time;
+  facts->row.forecast = view->row->forecast;
+  facts->expansion = scheduler.views().SharedExpansion(id);
+  facts->state = view->state;
+  facts->counts = view->counts;
+  facts->reused = view->reused;
+  facts->queued = view->queued;
+  facts->owner_use = view->owner_use;
+  update.facts = std::move(facts);
+  update.events = std::move(events);
+  return update;
+}
+
+std::vector<SweepUpdate> UpdatesOf(const Scheduler& scheduler, const SweepBoard& board,
+                                   Effects effects) {
+  absl::btree_map<SweepId, std::vector<JobEvent>> events;
+  for (const SweepId& id : effects.changed_sweeps) {
+    events[id];
+  }
+  for (JobEvent& event : effects.events) {
+    events[event.id.sweep].push_back(std::move(event));
+  }
+  std::vector<SweepUpdate> updates;
+  for (auto& [id, of_sweep] : events) {
+    updates.push_back(UpdateOf(scheduler, board, id, std::move(of_sweep)));
+  }
+  return updates;
+}
+
+// The pools' part in why a job waits for a worker.
+std::string ExplainPools(const Scheduler& scheduler, const Pools& pools, JobId job) {
+  if (scheduler.views().ViewJob(job).state != JobState::kReady) {
+    return "";
+  }
+  const Expansion& expansion = *scheduler.views().FindSweep(job.sweep)->expansion;
+  const JobCoordinates at = expansion.Locate(job.index);
+  const Block& block = expansion.blocks()[at.block];
+  const ApproachSpec& approach = expansion.spec().approaches[block.approach];
+  const std::string text = ReasonText(pools.ReasonFor(
+      at.is_train ? approach.train_resources : approach.predict_resources,
+      expansion.LabelsOf(block, at.is_train ? std::nullopt : std::optional(at.test_benchmark))));
+  return text.empty() ? "" : absl::StrCat("; ", text);
+}
+
 }  // namespace
 
 Engine::Engine(Clock& clock, Store& store, EngineOptions options)
@@ -29,7 +94,9 @@ Engine::Engine(Clock& clock, Store& store, EngineOptions options)
       store_(store),
       options_(std::move(options)),
       pools_(options_.pools_policy),
-      now_(clock.Now()) {
+      now_(clock.Now()),
+      last_turn_{now_, now_},
+      logs_(store_, options_.log_window_bytes) {
   // A new epoch with every start, because the changes that cursors number are not stored.
   board_ = std::make_unique<SweepBoard>(clock_, options_.board,
                                         absl::StrCat(absl::Hex(absl::ToUnixMicros(now_))));
@@ -61,8 +128,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
                           Scheduler::Restore(engine->options_.policy, std::move(snapshot),
                                              std::move(expansions), engine->now_));
   std::vector<SweepUpdate> updates;
-  for (const SweepId& id : engine->scheduler_->ListSweeps()) {
-    updates.push_back(engine->UpdateOf(id, {}));
+  for (const SweepId& id : engine->scheduler_->views().ListSweeps()) {
+    updates.push_back(UpdateOf(*engine->scheduler_, *engine->board_, id, {}));
   }
   engine->board_->Publish(std::move(updates), engine->now_);
   return engine;
@@ -106,11 +173,7 @@ void Engine::Stop() {
   for (auto& [worker, parked] : std::exchange(parked_, {})) {
     parked.done(status);
   }
-  for (auto& [id, log] : std::exchange(followed_logs_, {})) {
-    for (auto& [ticket, waiter] : log.waiters) {
-      waiter.done(status);
-    }
-  }
+  logs_.RefuseAll(status);
 }
 
 // OK while there is room for one more request.
@@ -196,11 +259,26 @@ absl::Time Engine::NextDeadline() const {
   return next;
 }
 
+// The time before this turn in which no call could arrive: that of the last turn, and that which
+// passed beyond the time for which the thread slept, as when the process was stopped.
+absl::Duration Engine::PauseBefore() const {
+  const absl::Duration pause_min = options_.policy.pause_min;
+  if (now_ - last_turn_.begin < pause_min) {
+    return absl::ZeroDuration();
+  }
+  // Nothing has changed since the last turn.
+  const absl::Time due = std::max(last_turn_.end, NextDeadline());
+  const absl::Duration pause =
+      last_turn_.end - last_turn_.begin + std::max(now_ - due, absl::ZeroDuration());
+  return pause < pause_min ? absl::ZeroDuration() : pause;
+}
+
 // Returns whether there was a request.
 bool Engine::Turn() {
   if (dead_) {
     return false;
   }
+  const absl::Cleanup note_end = [this] { last_turn_ = {now_, std::max(now_, clock_.Now())}; };
   std::vector<Request> requests;
   std::vector<ReadRequest> reads;
   {
@@ -215,9 +293,18 @@ bool Engine::Turn() {
   if (stalled_) {
     return RunTurnWhileStalled(requests) || had_reads;
   }
+  scheduler_->ResumeAt(now_, PauseBefore());
+  // Leases are renewed before any ends.
+  for (Request& request : requests) {
+    if (request.is_sync) {
+      request.work(*scheduler_);
+    }
+  }
   scheduler_->AdvanceTo(now_);
   for (Request& request : requests) {
-    request.work(*scheduler_);
+    if (!request.is_sync) {
+      request.work(*scheduler_);
+    }
   }
   scheduler_->Dispatch();
   PoolActions pool_actions = AdvancePools();
@@ -261,7 +348,10 @@ void Engine::FinishTurn(AppliedTurn turn) {
   for (EngineObserver* observer : observers_) {
     observer->OnTurn(turn.figures, turn.effects);
   }
-  Publish(std::move(turn.effects));
+  if (std::vector<SweepUpdate> updates = UpdatesOf(*scheduler_, *board_, std::move(turn.effects));
+      !updates.empty()) {
+    board_->Publish(std::move(updates), now_);
+  }
   if (!turn.pool_actions.empty()) {
     carry_(std::move(turn.pool_actions));
   }
@@ -269,7 +359,7 @@ void Engine::FinishTurn(AppliedTurn turn) {
     request.done();
   }
   AnswerSyncs();
-  AnswerFollowers();
+  logs_.AnswerAll(*scheduler_, now_);
 }
 
 void Engine::EndProcess(const absl::Status& status) {
@@ -349,7 +439,7 @@ bool Engine::RunTurnWhileStalled(std::vector<Request>& requests) {
   AppliedTurn turn = *std::move(stalled_);
   stalled_.reset();
   // No worker could renew its lease meanwhile, as after a restart.
-  scheduler_->GrantLeases(now_);
+  scheduler_->ResumeAt(now_, absl::InfiniteDuration());
   FinishTurn(std::move(turn));
   return !requests.empty();
 }
@@ -366,7 +456,7 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool
                   done(job.status());
                   return;
                 }
-                if (!scheduler_->HasJob(*job)) {  // deleted later in the same turn
+                if (!scheduler_->views().HasJob(*job)) {  // deleted later in the same turn
                   done(absl::NotFoundError(absl::StrCat("no job ", job->ToString())));
                   return;
                 }
@@ -376,7 +466,7 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool
                   return;
                 }
                 absl::StatusOr<std::vector<StepRow>> steps = std::vector<StepRow>();
-                if (const std::optional<JobId> reporter = scheduler_->ReporterOf(*job);
+                if (const std::optional<JobId> reporter = scheduler_->views().ReporterOf(*job);
                     include_steps && reporter) {
                   steps = store_.ListSteps(*reporter);
                 }
@@ -385,7 +475,8 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool
                   return;
                 }
                 done(Explanation{scheduler_.get(), *job,
-                                 absl::StrCat(scheduler_->Explain(*job), ExplainPools(*job)),
+                                 absl::StrCat(ReasonText(scheduler_->views().ReasonOf(*job)),
+                                              ExplainPools(*scheduler_, pools_, *job)),
                                  *std::move(attempts), *std::move(steps)});
               });
 }
@@ -403,7 +494,7 @@ void Engine::Sync(SyncRequest request, SyncDone done) {
           if (!state->status.ok()) {
             return;
           }
-          TakeLogChunks(state->request);
+          logs_.TakeChunks(state->request);
           const std::string& worker = state->request.worker.name;
           if (const auto it = parked_.find(worker); it != parked_.end()) {
             it->second.done(SyncResponse{});  // superseded: its answer does not count
@@ -426,7 +517,8 @@ void Engine::Sync(SyncRequest request, SyncDone done) {
           if (state->done != nullptr) {  // else it is parked
             state->done(std::move(status));
           }
-        }});
+        },
+        /*always=*/false, /*is_sync=*/true});
 }
 
 void Engine::CancelSync(const std::string& worker, const std::string& incarnation,
@@ -446,7 +538,10 @@ void Engine::CancelSync(const std::string& worker, const std::string& incarnatio
 
 void Engine::AnswerSyncs() {
   for (auto it = parked_.begin(); it != parked_.end();) {
-    if (AnswerSync(it->first, it->second)) {
+    auto& [worker, parked] = *it;
+    if (parked.at_once || parked.deadline <= now_ || scheduler_->HasOrders(worker) ||
+        logs_.AreDue(*scheduler_, worker)) {
+      parked.done(MakeResponse(worker));
       it = parked_.erase(it);
     } else {
       ++it;
@@ -454,20 +549,11 @@ void Engine::AnswerSyncs() {
   }
 }
 
-bool Engine::AnswerSync(const std::string& worker, ParkedSync& parked) {
-  if (!parked.at_once && parked.deadline > now_ && !scheduler_->HasOrders(worker) &&
-      !LogsAreDue(worker)) {
-    return false;
-  }
-  parked.done(MakeResponse(worker));
-  return true;
-}
-
 SyncResponse Engine::MakeResponse(const std::string& worker) {
   WorkerOrders orders = scheduler_->TakeOrders(worker);
   SyncResponse response;
   for (const WorkerOrders::Start& start : orders.start) {
-    const std::optional<SweepView> sweep = scheduler_->FindSweep(start.id.job.sweep);
+    const std::optional<SweepView> sweep = scheduler_->views().FindSweep(start.id.job.sweep);
     CONCUR_CHECK(sweep.has_value());
     response.start.push_back(MakeJobOrder(*sweep->expansion, start.id, sweep->row->owner,
                                           start.gpu_mask, start.system, start.system_bytes));
@@ -479,8 +565,31 @@ SyncResponse Engine::MakeResponse(const std::string& worker) {
   response.lease = options_.policy.lease;
   response.artifact_directory = options_.artifact_directory;
   response.artifact_store_id = options_.artifact_store_id;
-  AddLogOrders(worker, response);
+  logs_.AddOrders(*scheduler_, worker, response);
   return response;
+}
+
+uint64_t Engine::WaitForLog(JobId job, Attempt attempt, int64_t offset, bool follow, LogDone done) {
+  uint64_t ticket;
+  {
+    MutexLock lock(mutex_);
+    ticket = next_ticket_++;
+  }
+  auto shared_done = std::make_shared<LogDone>(std::move(done));  // of the answer and the refusal
+  // After the commit: an answer about an ended attempt must be durable.
+  Post({[](Scheduler&) {},
+        [this, ticket, job, attempt, offset, follow, shared_done] {
+          logs_.Answer(*scheduler_, now_, ticket,
+                       {job, attempt, offset, follow, std::move(*shared_done)});
+        },
+        [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
+  return ticket;
+}
+
+void Engine::CancelWait(uint64_t ticket) {
+  // In the same part of a turn as waits are parked, which come before it in the inbox.
+  Post({[](Scheduler&) {}, [this, ticket] { logs_.Cancel(now_, ticket); },
+        [](const absl::Status&) {}, /*always=*/true});
 }
 
 }  // namespace concur

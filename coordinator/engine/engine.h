@@ -11,8 +11,8 @@
 //
 // Public methods are thread-safe and do not block. Callbacks run on the engine's thread, once each,
 // and must not block; they may call the engine again.
-#ifndef CONCUR_COORDINATOR_ENGINE_H_
-#define CONCUR_COORDINATOR_ENGINE_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_ENGINE_H_
+#define CONCUR_COORDINATOR_ENGINE_ENGINE_H_
 
 #include <cstdint>
 #include <deque>
@@ -34,11 +34,12 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "coordinator/engine_observer.h"
-#include "coordinator/sweep_board.h"
-#include "core/pools.h"
-#include "core/scheduler.h"
-#include "core/sync.h"
+#include "coordinator/engine/engine_observer.h"
+#include "coordinator/engine/followed_logs.h"
+#include "coordinator/engine/sweep_board.h"
+#include "core/pools/pools.h"
+#include "core/scheduler/scheduler.h"
+#include "core/sync/sync.h"
 #include "store/store.h"
 
 namespace concur {
@@ -155,15 +156,6 @@ class Engine {
 
   // --- streams ----------------------------------------------------------------------------------
 
-  struct LogBatch {
-    AttemptId id;
-    int64_t offset = 0;
-    std::string data;
-    // The attempt has ended: the rest of the log is in this artifact; zero: there is no log.
-    bool ended = false;
-    Digest artifact;
-  };
-  using LogDone = std::function<void(absl::StatusOr<LogBatch>)>;
   // The log of this attempt of a job, or of its latest when that is 0, from `offset` on; of a
   // running one, answers once there is more, or without data when the worker says that there is not
   // and the caller does not `follow`. NotFound; FailedPrecondition when the job never ran.
@@ -186,6 +178,7 @@ class Engine {
     std::function<void()> done;
     std::function<void(absl::Status)> refuse;
     bool always = false;  // changes nothing durable: runs even while the disk is full
+    bool is_sync = false;
   };
   // A turn whose requests were applied, before its commit.
   struct AppliedTurn {
@@ -205,23 +198,6 @@ class Engine {
     SyncDone done;
     bool at_once = false;
   };
-  struct LogWait {
-    JobId job;
-    Attempt attempt;  // 0: the latest, until the wait is parked
-    int64_t offset = 0;
-    bool follow = false;
-    LogDone done;
-  };
-  // The end of a running attempt's log, and those who wait for more of it.
-  struct FollowedLog {
-    int64_t begin = 0;  // offset of data[0]
-    std::string data;
-    int64_t asked = -1;                   // offset that was last requested from the worker
-    bool at_end = false;                  // the worker had nothing beyond `data`
-    std::map<uint64_t, LogWait> waiters;  // by ticket
-    absl::Time unused_since = absl::InfiniteFuture();
-  };
-
   Engine(Clock& clock, Store& store, EngineOptions options);
   void Post(Request request);
   void PostRead(ReadRequest request);
@@ -229,24 +205,15 @@ class Engine {
   void AnswerReads(std::vector<ReadRequest>& reads);
   void Loop();
   bool Turn();
+  absl::Duration PauseBefore() const;
   void FinishTurn(AppliedTurn turn);
   // Returns only in tests.
   void EndProcess(const absl::Status& status);
   void StallTurn(AppliedTurn turn, const absl::Status& full);
   bool RunTurnWhileStalled(std::vector<Request>& requests);
-  void Publish(Effects effects);
-  SweepUpdate UpdateOf(SweepId id, std::vector<JobEvent> events) const;
   PoolActions AdvancePools();
-  PoolWorld MakePoolWorld() const;
-  std::string ExplainPools(JobId job) const;
   void AnswerSyncs();
-  bool AnswerSync(const std::string& worker, ParkedSync& parked);
   SyncResponse MakeResponse(const std::string& worker);
-  void TakeLogChunks(const SyncRequest& request);
-  bool LogsAreDue(const std::string& worker) const;
-  void AddLogOrders(const std::string& worker, SyncResponse& response);
-  void AnswerLog(uint64_t ticket, LogWait wait);
-  void AnswerFollowers();
 
   // Constant after construction.
   Clock& clock_;
@@ -261,9 +228,12 @@ class Engine {
   PoolCarrier carry_;
   PoolTrier try_pool_;
   absl::Time now_ = absl::InfinitePast();
+  struct {
+    absl::Time begin;
+    absl::Time end;
+  } last_turn_;
   absl::btree_map<std::string, ParkedSync> parked_;  // by worker
-  absl::btree_map<AttemptId, FollowedLog> followed_logs_;
-  absl::flat_hash_map<uint64_t, AttemptId> log_tickets_;
+  FollowedLogs logs_;
   std::optional<AppliedTurn> stalled_;  // not durable yet: the disk is full
   absl::Status stall_reason_;
   absl::Time stall_retry_;
@@ -282,4 +252,4 @@ class Engine {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ENGINE_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_ENGINE_H_

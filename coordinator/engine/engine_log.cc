@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/engine_log.h"
+#include "coordinator/engine/engine_log.h"
 
 #include <string>
 #include <utility>

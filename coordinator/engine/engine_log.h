@@ -3,14 +3,14 @@
 // at debug level, because there are thousands.
 //
 // Owned by the engine's thread.
-#ifndef CONCUR_COORDINATOR_ENGINE_LOG_H_
-#define CONCUR_COORDINATOR_ENGINE_LOG_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_ENGINE_LOG_H_
+#define CONCUR_COORDINATOR_ENGINE_ENGINE_LOG_H_
 
 #include <map>
 #include <string>
 
 #include "absl/time/time.h"
-#include "coordinator/engine_observer.h"
+#include "coordinator/engine/engine_observer.h"
 
 namespace concur {
 
@@ -32,4 +32,4 @@ class EngineLog : public EngineObserver {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ENGINE_LOG_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_ENGINE_LOG_H_

@@ -2,13 +2,13 @@
 // Observes the engine's turns, for the log and the metrics.
 //
 // Called on the engine's thread after a turn's commit; must not block.
-#ifndef CONCUR_COORDINATOR_ENGINE_OBSERVER_H_
-#define CONCUR_COORDINATOR_ENGINE_OBSERVER_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_ENGINE_OBSERVER_H_
+#define CONCUR_COORDINATOR_ENGINE_ENGINE_OBSERVER_H_
 
 #include <cstddef>
 
 #include "absl/time/time.h"
-#include "core/scheduler.h"
+#include "core/scheduler/scheduler.h"
 
 namespace concur {
 
@@ -28,4 +28,4 @@ class EngineObserver {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ENGINE_OBSERVER_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_ENGINE_OBSERVER_H_

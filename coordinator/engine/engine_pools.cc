@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's pools: the scheduler's state as they see it, and the actions that they plan.
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "coordinator/engine.h"
+#include "coordinator/engine/engine.h"
 
 namespace concur {
+namespace {
+
+PoolWorld MakePoolWorld(const Scheduler& scheduler, absl::Time now) {
+  PoolWorld world;
+  world.demand = scheduler.views().Demand();
+  for (WorkerView& worker : scheduler.views().ListWorkers()) {
+    PoolWorld::Worker seen;
+    seen.place.name = std::move(worker.info.name);
+    seen.place.capacity = worker.info.capacity;
+    seen.place.labels = std::move(worker.info.labels);
+    seen.place.time_left = worker.end_time - now;
+    seen.place.running = worker.running;
+    seen.live = !worker.lost;
+    seen.called = worker.called;
+    seen.draining = worker.draining;
+    world.workers.push_back(std::move(seen));
+  }
+  return world;
+}
+
+}  // namespace
 
 void Engine::ConnectPools(PoolCarrier carry, PoolTrier try_pool) {
   Post({[this, carry = std::move(carry), try_pool = std::move(try_pool)](Scheduler&) {
@@ -28,31 +46,13 @@ void Engine::TryPool(PoolSpec pool, PoolTryDone done) {
             [done](const absl::Status& status) { done(status); }});
 }
 
-PoolWorld Engine::MakePoolWorld() const {
-  PoolWorld world;
-  world.demand = scheduler_->Demand();
-  for (WorkerView& worker : scheduler_->ListWorkers()) {
-    PoolWorld::Worker seen;
-    seen.place.name = std::move(worker.info.name);
-    seen.place.capacity = worker.info.capacity;
-    seen.place.labels = std::move(worker.info.labels);
-    seen.place.time_left = worker.end_time - now_;
-    seen.place.running = worker.running;
-    seen.live = !worker.lost;
-    seen.called = worker.called;
-    seen.draining = worker.draining;
-    world.workers.push_back(std::move(seen));
-  }
-  return world;
-}
-
 // Drain orders go into this turn's commit; the other actions are carried out after it.
 PoolActions Engine::AdvancePools() {
   if (!carry_ || pools_.empty()) {
     return {};
   }
   if (now_ >= pools_.NextDeadline()) {
-    pools_.Advance(now_, MakePoolWorld());
+    pools_.Advance(now_, MakePoolWorld(*scheduler_, now_));
   }
   PoolActions actions = pools_.TakeActions();
   for (const auto& [worker, drain] : std::exchange(actions.drain, {})) {
@@ -60,21 +60,6 @@ PoolActions Engine::AdvancePools() {
     scheduler_->DrainWorker(worker, drain).IgnoreError();
   }
   return actions;
-}
-
-// What the pools do for a job that waits for a worker.
-std::string Engine::ExplainPools(JobId job) const {
-  if (scheduler_->ViewJob(job).state != JobState::kReady) {
-    return "";
-  }
-  const Expansion& expansion = *scheduler_->FindSweep(job.sweep)->expansion;
-  const JobCoordinates at = expansion.Locate(job.index);
-  const Block& block = expansion.blocks()[at.block];
-  const ApproachSpec& approach = expansion.spec().approaches[block.approach];
-  const std::string text = pools_.ExplainDemand(
-      at.is_train ? approach.train_resources : approach.predict_resources,
-      expansion.LabelsOf(block, at.is_train ? std::nullopt : std::optional(at.test_benchmark)));
-  return text.empty() ? "" : absl::StrCat("; ", text);
 }
 
 }  // namespace concur

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/finished_check.h"
+#include "coordinator/engine/finished_check.h"
 
 #include <string>
 #include <utility>

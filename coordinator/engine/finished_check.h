@@ -2,11 +2,11 @@
 // Compares what workers report with the artifact store: a worker's token is no proof.
 //
 // Thread-safe (stateless). Blocks for as long as the store takes to answer.
-#ifndef CONCUR_COORDINATOR_FINISHED_CHECK_H_
-#define CONCUR_COORDINATOR_FINISHED_CHECK_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_FINISHED_CHECK_H_
+#define CONCUR_COORDINATOR_ENGINE_FINISHED_CHECK_H_
 
-#include "core/sync.h"
-#include "store/artifact_store.h"
+#include "core/sync/sync.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -18,4 +18,4 @@ void CheckFinished(const ArtifactStore& artifacts, SyncRequest& request);
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_FINISHED_CHECK_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_FINISHED_CHECK_H_

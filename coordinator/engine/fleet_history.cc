@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/fleet_history.h"
+#include "coordinator/engine/fleet_history.h"
 
 #include <algorithm>
 #include <iterator>
@@ -66,7 +66,7 @@ void FleetHistory::EndQuarantine(const std::string& worker, absl::Time now) {
 }
 
 FleetSample FleetHistory::Take(const Scheduler& scheduler, const Pools& pools, absl::Time now) {
-  const Totals totals = scheduler.CountAll();
+  const Totals totals = scheduler.views().CountAll();
   FleetSample sample;
   sample.time = now;
   sample.jobs_ready = JobsIn(totals, JobState::kReady);

@@ -7,8 +7,8 @@
 // is dropped. So the start of a coordinator is seen in detail, and a long run as a whole.
 //
 // Thread-safe; OnTurn is called on the engine's thread.
-#ifndef CONCUR_COORDINATOR_FLEET_HISTORY_H_
-#define CONCUR_COORDINATOR_FLEET_HISTORY_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_FLEET_HISTORY_H_
+#define CONCUR_COORDINATOR_ENGINE_FLEET_HISTORY_H_
 
 #include <cstdint>
 #include <deque>
@@ -20,8 +20,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "coordinator/engine_observer.h"
-#include "core/pools.h"
+#include "coordinator/engine/engine_observer.h"
+#include "core/pools/pools.h"
 
 namespace concur {
 
@@ -97,4 +97,4 @@ class FleetHistory : public EngineObserver {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_FLEET_HISTORY_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_FLEET_HISTORY_H_

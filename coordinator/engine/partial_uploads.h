@@ -6,8 +6,8 @@
 // again. An upload belongs to its sender: nobody else can find it or add to it.
 //
 // Thread-safe. Functions that drop a writer block for as long as the store takes to discard it.
-#ifndef CONCUR_COORDINATOR_PARTIAL_UPLOADS_H_
-#define CONCUR_COORDINATOR_PARTIAL_UPLOADS_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_PARTIAL_UPLOADS_H_
+#define CONCUR_COORDINATOR_ENGINE_PARTIAL_UPLOADS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/mutex.h"
-#include "store/artifact_store.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -75,4 +75,4 @@ class PartialUploads {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_PARTIAL_UPLOADS_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_PARTIAL_UPLOADS_H_

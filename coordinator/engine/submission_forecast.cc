@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/submission_forecast.h"
+#include "coordinator/engine/submission_forecast.h"
 
 #include <string>
 #include <utility>
 
 #include "base/log.h"
-#include "core/forecast.h"
+#include "core/scheduler/forecast.h"
 
 namespace concur {
 namespace {
@@ -24,14 +24,14 @@ bool AddMean(const Durations& durations, const std::string& approach, const std:
 }  // namespace
 
 std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId sweep) {
-  const std::optional<SweepView> view = scheduler.FindSweep(sweep);
+  const std::optional<SweepView> view = scheduler.views().FindSweep(sweep);
   if (!view || view->reused > 0 || view->expansion->job_count() > kForecastJobsMax) {
     return std::nullopt;
   }
   ForecastBasis basis;
   basis.sweep = sweep;
-  basis.expansion = scheduler.SharedExpansion(sweep);
-  for (const WorkerView& worker : scheduler.ListWorkers()) {
+  basis.expansion = scheduler.views().SharedExpansion(sweep);
+  for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     if (!worker.lost && !worker.draining && worker.quarantine_reason.empty()) {
       basis.workers.push_back(worker.info.capacity);
       basis.labels.push_back(worker.info.labels);
@@ -44,12 +44,13 @@ std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId
   const SweepSpec& spec = basis.expansion->spec();
   for (const Block& block : basis.expansion->blocks()) {
     const std::string& approach = spec.approaches[block.approach].name;
-    if (block.has_train && !AddMean(scheduler.durations(), approach,
+    if (block.has_train && !AddMean(scheduler.views().durations(), approach,
                                     spec.train_sets[block.train_set].name, true, &basis)) {
       return std::nullopt;
     }
     for (const uint32_t test : block.tests) {
-      if (!AddMean(scheduler.durations(), approach, spec.benchmarks[test].name, false, &basis)) {
+      if (!AddMean(scheduler.views().durations(), approach, spec.benchmarks[test].name, false,
+                   &basis)) {
         return std::nullopt;
       }
     }

@@ -4,8 +4,8 @@
 // durations of earlier jobs of these approaches and benchmarks.
 //
 // Stateless.
-#ifndef CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_
-#define CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_SUBMISSION_FORECAST_H_
+#define CONCUR_COORDINATOR_ENGINE_SUBMISSION_FORECAST_H_
 
 #include <map>
 #include <memory>
@@ -16,8 +16,8 @@
 
 #include "absl/time/time.h"
 #include "base/thread_pool.h"
-#include "coordinator/engine.h"
-#include "core/scheduler.h"
+#include "coordinator/engine/engine.h"
+#include "core/scheduler/scheduler.h"
 
 namespace concur {
 
@@ -48,4 +48,4 @@ void RecordForecast(Engine& engine, ThreadPool& pool, ForecastBasis basis);
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_SUBMISSION_FORECAST_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Publishing sweeps, and reading them.
-#include "coordinator/sweep_board.h"
+#include "coordinator/engine/sweep_board.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/suggest.h"
+#include "core/sweep/sweep_name.h"
 
 namespace concur {
 
@@ -124,7 +125,8 @@ SweepFacts SweepBoard::Copy(const Sweep& sweep) const {
   return copy;
 }
 
-absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text) const {
+absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text,
+                                            const std::string& user) const {
   std::vector<std::string> names;
   {
     MutexLock lock(mutex_);
@@ -133,11 +135,22 @@ absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text) const {
         return Copy(it->second);
       }
     }
-    if (const auto named = by_name_.find(text); named != by_name_.end()) {
-      return Copy(sweeps_.at(*named->second.rbegin()));
+    const SweepName name = ParseSweepName(text);
+    std::vector<NamedSweep> sweeps;
+    if (const auto named = by_name_.find(name.name); named != by_name_.end()) {
+      for (const SweepId& id : named->second) {
+        sweeps.push_back({id, sweeps_.at(id).facts->row.owner});
+      }
     }
-    for (const auto& [name, ids] : by_name_) {
-      names.push_back(name);
+    const absl::StatusOr<SweepId> chosen = ChooseSweep(name, user, sweeps);
+    if (chosen.ok()) {
+      return Copy(sweeps_.at(*chosen));
+    }
+    if (!absl::IsNotFound(chosen.status())) {
+      return chosen.status();
+    }
+    for (const auto& [known, ids] : by_name_) {
+      names.push_back(known);
     }
   }
   return absl::NotFoundError(absl::StrCat("no sweep \"", text, "\"", DidYouMean(text, names)));

@@ -9,8 +9,8 @@
 // of the newest state.
 //
 // Thread-safe. Publish is for the engine's thread, after each commit.
-#ifndef CONCUR_COORDINATOR_SWEEP_BOARD_H_
-#define CONCUR_COORDINATOR_SWEEP_BOARD_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_SWEEP_BOARD_H_
+#define CONCUR_COORDINATOR_ENGINE_SWEEP_BOARD_H_
 
 #include <atomic>
 #include <cstdint>
@@ -35,8 +35,8 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "core/scheduler.h"
-#include "core/work_meter.h"
+#include "core/scheduler/scheduler.h"
+#include "core/state/work_meter.h"
 
 namespace concur {
 
@@ -146,9 +146,9 @@ class SweepBoard {
 
   // --- readers ----------------------------------------------------------------------------------
 
-  // "s12", or the newest sweep of that name; its owner's use is current as well. NotFound suggests
+  // "s12", or a name as ChooseSweep reads it; its owner's use is current as well. NotFound suggests
   // similar names.
-  absl::StatusOr<SweepFacts> Find(const std::string& text) const;
+  absl::StatusOr<SweepFacts> Find(const std::string& text, const std::string& user) const;
   // Newest first: sweeps with numbers below `before` (0: all) of `owner` ("": of all owners).
   std::vector<SweepFacts> List(uint64_t before, const std::string& owner, size_t limit) const;
 
@@ -276,4 +276,4 @@ class SweepBoard {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_SWEEP_BOARD_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_SWEEP_BOARD_H_

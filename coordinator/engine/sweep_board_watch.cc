@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
-#include "coordinator/sweep_board.h"
+#include "coordinator/engine/sweep_board.h"
 
 namespace concur {
 

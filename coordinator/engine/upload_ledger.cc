@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/upload_ledger.h"
+#include "coordinator/engine/upload_ledger.h"
 
 #include <algorithm>
 #include <string>

@@ -4,8 +4,8 @@
 // are old enough to be collected.
 //
 // In memory: after a restart, only what is uploaded from then on counts. Thread-safe.
-#ifndef CONCUR_COORDINATOR_UPLOAD_LEDGER_H_
-#define CONCUR_COORDINATOR_UPLOAD_LEDGER_H_
+#ifndef CONCUR_COORDINATOR_ENGINE_UPLOAD_LEDGER_H_
+#define CONCUR_COORDINATOR_ENGINE_UPLOAD_LEDGER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -68,4 +68,4 @@ class UploadLedger {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_UPLOAD_LEDGER_H_
+#endif  // CONCUR_COORDINATOR_ENGINE_UPLOAD_LEDGER_H_

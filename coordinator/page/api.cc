@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/api.h"
+#include "coordinator/page/api.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -19,7 +19,7 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "rpc/status.h"
+#include "proto/rpc/status.h"
 
 namespace concur::page {
 namespace {
@@ -102,7 +102,7 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
                              public std::enable_shared_from_this<Api::EventCall> {
  public:
   EventCall(Api& api, const ApiMethod& method, const std::string& request,
-            std::shared_ptr<EventOutlet> events, std::function<void()> done)
+            std::shared_ptr<http::EventOutlet> events, std::function<void()> done)
       : api_(api),
         type_(*DescriptorOf(method).output_type()),
         pace_(method.pace),
@@ -206,7 +206,7 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
   const google::protobuf::Descriptor& type_;
   const absl::Duration pace_;
   const grpc::ByteBuffer request_;
-  const std::shared_ptr<EventOutlet> events_;  // shared with the server
+  const std::shared_ptr<http::EventOutlet> events_;  // shared with the server
   const std::function<void()> done_;
   grpc::ClientContext context_;
   grpc::ByteBuffer response_;
@@ -250,7 +250,7 @@ absl::StatusOr<std::string> Api::RequestFromJson(const ApiMethod& method, absl::
 }
 
 absl::StatusOr<std::string> Api::RequestFromQuery(const ApiMethod& method,
-                                                  const HttpRequest& request) {
+                                                  const http::HttpRequest& request) {
   const google::protobuf::Descriptor& type = *DescriptorOf(method).input_type();
   nlohmann::json object = nlohmann::json::object();
   for (const auto& [name, value] : request.query) {
@@ -295,7 +295,7 @@ void Api::Call(const ApiMethod& method, const ApiCaller& caller, const std::stri
 }
 
 void Api::Stream(const ApiMethod& method, const ApiCaller& caller, const std::string& request,
-                 std::shared_ptr<EventOutlet> events, std::function<void()> done) {
+                 std::shared_ptr<http::EventOutlet> events, std::function<void()> done) {
   const auto call =
       std::make_shared<EventCall>(*this, method, request, std::move(events), std::move(done));
   call->Start(method, caller, call);

@@ -4,8 +4,8 @@
 // those of gRPC, since it is the same call. There is no list of fields: messages are found by name.
 //
 // Thread-safe; blocks nobody.
-#ifndef CONCUR_PAGE_API_H_
-#define CONCUR_PAGE_API_H_
+#ifndef CONCUR_COORDINATOR_PAGE_API_H_
+#define CONCUR_COORDINATOR_PAGE_API_H_
 
 #include <grpcpp/channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -23,9 +23,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/http/http_exchange.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
-#include "page/http_exchange.h"
 
 namespace grpc {
 class ClientContext;
@@ -78,7 +78,7 @@ class Api {
 
   // The method's request as protobuf writes it. InvalidArgument names what is wrong.
   static absl::StatusOr<std::string> RequestFromQuery(const ApiMethod& method,
-                                                      const HttpRequest& request);
+                                                      const http::HttpRequest& request);
   static absl::StatusOr<std::string> RequestFromJson(const ApiMethod& method,
                                                      absl::string_view json);
 
@@ -89,7 +89,7 @@ class Api {
   // last event is "end", or "error" with {"error":{"code","message"}}. `done` is called once, when
   // the call has ended.
   void Stream(const ApiMethod& method, const ApiCaller& caller, const std::string& request,
-              std::shared_ptr<EventOutlet> events, std::function<void()> done);
+              std::shared_ptr<http::EventOutlet> events, std::function<void()> done);
 
   // Cancels what is in progress and refuses what comes (Unavailable).
   void CancelAll();
@@ -130,4 +130,4 @@ unsigned HttpStatusOf(const absl::Status& status);
 
 }  // namespace concur::page
 
-#endif  // CONCUR_PAGE_API_H_
+#endif  // CONCUR_COORDINATOR_PAGE_API_H_

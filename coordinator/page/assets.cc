@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/assets.h"
+#include "coordinator/page/assets.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/digest.h"
-#include "page/bundle.h"
+#include "coordinator/page/bundle.h"
 
 namespace concur::page {
 namespace {
@@ -24,7 +24,7 @@ constexpr char kCss[] = "text/css; charset=utf-8";
 
 }  // namespace
 
-HttpResponse MissingBundleResponse(absl::string_view problem) {
+http::HttpResponse MissingBundleResponse(absl::string_view problem) {
   const std::string reason = absl::StrReplaceAll(problem, {{"&", "&amp;"}, {"<", "&lt;"}});
   return {503, kHtml,
           absl::StrCat("<!doctype html><html lang=\"en\"><title>Concur</title>"
@@ -34,7 +34,7 @@ HttpResponse MissingBundleResponse(absl::string_view problem) {
                        "commands show the same.</p></html>\n")};
 }
 
-HttpResponse AssetResponse(const HttpRequest& request, Site site) {
+http::HttpResponse AssetResponse(const http::HttpRequest& request, Site site) {
   std::vector<Asset> assets = {{"/page.css", kCss, kPageCss},
                                {"/icon.svg", "image/svg+xml", kIconSvg}};
   if (site == Site::kCoordinator) {

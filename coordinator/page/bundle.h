@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's files, made from web/ by the build (scripts/page).
+// The page's files, made from coordinator/page/web/ by the build (scripts/page).
 //
 // Constants; thread-safe.
-#ifndef CONCUR_PAGE_BUNDLE_H_
-#define CONCUR_PAGE_BUNDLE_H_
+#ifndef CONCUR_COORDINATOR_PAGE_BUNDLE_H_
+#define CONCUR_COORDINATOR_PAGE_BUNDLE_H_
 
 namespace concur::page {
 
@@ -19,4 +19,4 @@ extern const char kBundleProblem[];
 
 }  // namespace concur::page
 
-#endif  // CONCUR_PAGE_BUNDLE_H_
+#endif  // CONCUR_COORDINATOR_PAGE_BUNDLE_H_

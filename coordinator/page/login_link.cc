@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/login_link.h"
+#include "coordinator/page/login_link.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "page/session.h"
+#include "base/http/session.h"
 
 namespace concur::page {
 namespace {
@@ -27,14 +27,14 @@ absl::Status LoginLink::Write() {
 }
 
 absl::Status LoginLink::WriteLocked() {
-  code_ = with_code_ ? RandomText(kCodeBytes) : "";
+  code_ = with_code_ ? http::RandomText(kCodeBytes) : "";
   return WriteFileAtomically(
       path_, with_code_ ? absl::StrCat(address_, "#login=", code_, "\n") : address_ + "\n", 0600);
 }
 
 absl::Status LoginLink::Redeem(absl::string_view code) {
   MutexLock lock(mutex_);
-  if (code_.empty() || !SameSecret(code, code_)) {
+  if (code_.empty() || !http::SameSecret(code, code_)) {
     return absl::UnauthenticatedError(
         "this login link was used before, or is of an earlier start; \"concur page\" prints a new "
         "one");

@@ -5,8 +5,8 @@
 // Its code stands behind "#", so that it is in no request line, log or Referer.
 //
 // Thread-safe.
-#ifndef CONCUR_PAGE_LOGIN_LINK_H_
-#define CONCUR_PAGE_LOGIN_LINK_H_
+#ifndef CONCUR_COORDINATOR_PAGE_LOGIN_LINK_H_
+#define CONCUR_COORDINATOR_PAGE_LOGIN_LINK_H_
 
 #include <string>
 
@@ -44,4 +44,4 @@ class LoginLink {
 
 }  // namespace concur::page
 
-#endif  // CONCUR_PAGE_LOGIN_LINK_H_
+#endif  // CONCUR_COORDINATOR_PAGE_LOGIN_LINK_H_

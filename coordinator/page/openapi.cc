@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/openapi.h"
+#include "coordinator/page/openapi.h"
 
 #include <google/protobuf/descriptor.h>
 

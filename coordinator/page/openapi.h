@@ -3,13 +3,13 @@
 // docs/openapi.json is what it returns.
 //
 // Pure function.
-#ifndef CONCUR_PAGE_OPENAPI_H_
-#define CONCUR_PAGE_OPENAPI_H_
+#ifndef CONCUR_COORDINATOR_PAGE_OPENAPI_H_
+#define CONCUR_COORDINATOR_PAGE_OPENAPI_H_
 
 #include <string>
 #include <vector>
 
-#include "page/api.h"
+#include "coordinator/page/api.h"
 
 namespace concur::page {
 
@@ -18,4 +18,4 @@ std::string OpenApiJson(const std::vector<ApiMethod>& methods);
 
 }  // namespace concur::page
 
-#endif  // CONCUR_PAGE_OPENAPI_H_
+#endif  // CONCUR_COORDINATOR_PAGE_OPENAPI_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/page_server.h"
+#include "coordinator/page/page_server.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/http/request_guard.h"
 #include "base/status_macros.h"
-#include "page/assets.h"
-#include "page/openapi.h"
-#include "page/request_guard.h"
+#include "coordinator/page/assets.h"
+#include "coordinator/page/openapi.h"
 
 namespace concur::page {
 namespace {
@@ -20,20 +20,20 @@ namespace {
 constexpr char kApiPrefix[] = "/api/v1/";
 constexpr char kJsonType[] = "application/json";
 
-HttpResponse ErrorResponse(const absl::Status& status) {
+http::HttpResponse ErrorResponse(const absl::Status& status) {
   return {HttpStatusOf(status), kJsonType, ErrorJson(status)};
 }
 
-void Answer(const std::shared_ptr<HttpExchange>& exchange, HttpResponse response) {
-  exchange->Answer(Secured(std::move(response)));
+void Answer(const std::shared_ptr<http::HttpExchange>& exchange, http::HttpResponse response) {
+  exchange->Answer(http::Secured(std::move(response)));
 }
 
 absl::Status WrongMethod(const char* expected) {
   return absl::InvalidArgumentError(absl::StrCat("expected ", expected));
 }
 
-HttpResponse NotAllowed(const char* expected) {
-  HttpResponse response = ErrorResponse(WrongMethod(expected));
+http::HttpResponse NotAllowed(const char* expected) {
+  http::HttpResponse response = ErrorResponse(WrongMethod(expected));
   response.status = 405;
   response.headers.emplace_back("Allow", expected);
   return response;
@@ -41,7 +41,7 @@ HttpResponse NotAllowed(const char* expected) {
 
 std::string Bearer(const std::string& token) { return absl::StrCat("Bearer ", token); }
 
-bool IsJson(const HttpRequest& request) {
+bool IsJson(const http::HttpRequest& request) {
   return absl::StartsWithIgnoreCase(request.content_type, kJsonType);
 }
 
@@ -66,16 +66,17 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
         absl::StrCat("cannot serve the page on ", options.listen,
                      ": the address is taken; choose another with --page-listen"));
   }
-  CONCUR_ASSIGN_OR_RETURN(std::string key, EnsurePageKey(options.data_directory + "/page-key"));
-  const HttpLimits limits = options.http;
+  CONCUR_ASSIGN_OR_RETURN(std::string key,
+                          http::EnsurePageKey(options.data_directory + "/page-key"));
+  const http::HttpLimits limits = options.http;
   std::unique_ptr<PageServer> server(new PageServer(clock, std::move(options), std::move(channel),
                                                     std::move(key), listener->endpoint));
   CONCUR_RETURN_IF_ERROR(server->link_.Write());
   CONCUR_ASSIGN_OR_RETURN(server->http_,
-                          HttpServer::Start(*std::move(listener), limits,
-                                            [page = server.get()](const Exchange& exchange) {
-                                              page->Handle(exchange);
-                                            }));
+                          http::HttpServer::Start(*std::move(listener), limits,
+                                                  [page = server.get()](const Exchange& exchange) {
+                                                    page->Handle(exchange);
+                                                  }));
   return server;
 }
 
@@ -98,14 +99,14 @@ PageServer::~PageServer() {
 }
 
 void PageServer::Handle(const Exchange& exchange) {
-  const HttpRequest& request = exchange->request();
-  if (const absl::Status status = CheckHost(request.host); !status.ok()) {
+  const http::HttpRequest& request = exchange->request();
+  if (const absl::Status status = http::CheckHost(request.host); !status.ok()) {
     Answer(exchange, ErrorResponse(status));
     return;
   }
   absl::string_view name = request.path;
   if (absl::ConsumePrefix(&name, kApiPrefix)) {
-    if (const absl::Status status = CheckOrigin(request); !status.ok()) {
+    if (const absl::Status status = http::CheckOrigin(request); !status.ok()) {
       Answer(exchange, ErrorResponse(status));
       return;
     }
@@ -118,7 +119,7 @@ void PageServer::Handle(const Exchange& exchange) {
 }
 
 void PageServer::HandleApi(const Exchange& exchange, const std::string& name) {
-  const HttpRequest& request = exchange->request();
+  const http::HttpRequest& request = exchange->request();
   const ApiMethod* method = api_.Find(name);
   const bool is_login = name == "login";
   const bool is_logout = name == "logout";
@@ -160,23 +161,24 @@ void PageServer::HandleApi(const Exchange& exchange, const std::string& name) {
       Answer(exchange, ErrorResponse(query.status()));
       return;
     }
-    tables_.Make(*std::move(query), *caller, [exchange](absl::StatusOr<HttpResponse> made) {
+    tables_.Make(*std::move(query), *caller, [exchange](absl::StatusOr<http::HttpResponse> made) {
       Answer(exchange, made.ok() ? *std::move(made) : ErrorResponse(made.status()));
     });
   } else {
     const absl::StatusOr<Viewer> viewer = options_.authenticate(*caller);
-    Answer(exchange, viewer.ok() ? HttpResponse{200, kJsonType,
-                                                nlohmann::json({{"user", viewer->user},
-                                                                {"role", viewer->role},
-                                                                {"version", options_.version}})
-                                                    .dump()}
-                                 : ErrorResponse(viewer.status()));
+    Answer(exchange, viewer.ok()
+                         ? http::HttpResponse{200, kJsonType,
+                                              nlohmann::json({{"user", viewer->user},
+                                                              {"role", viewer->role},
+                                                              {"version", options_.version}})
+                                                  .dump()}
+                         : ErrorResponse(viewer.status()));
   }
 }
 
 void PageServer::CallMethod(const Exchange& exchange, const ApiMethod& method,
                             const ApiCaller& caller) {
-  const HttpRequest& http = exchange->request();
+  const http::HttpRequest& http = exchange->request();
   const absl::StatusOr<std::string> request = method.kind == ApiKind::kPost
                                                   ? Api::RequestFromJson(method, http.body)
                                                   : Api::RequestFromQuery(method, http);
@@ -186,7 +188,7 @@ void PageServer::CallMethod(const Exchange& exchange, const ApiMethod& method,
     OpenStream(exchange, method, caller, *request);
   } else {
     api_.Call(method, caller, *request, [exchange](absl::StatusOr<std::string> json) {
-      Answer(exchange, json.ok() ? HttpResponse{200, kJsonType, *std::move(json)}
+      Answer(exchange, json.ok() ? http::HttpResponse{200, kJsonType, *std::move(json)}
                                  : ErrorResponse(json.status()));
     });
   }
@@ -210,17 +212,17 @@ void PageServer::OpenStream(const Exchange& exchange, const ApiMethod& method,
     }
     ++count;
   }
-  auto events = std::make_shared<EventOutlet>();  // shared by the call and the server
+  auto events = std::make_shared<http::EventOutlet>();  // shared by the call and the server
   api_.Stream(method, caller, request, events, [this, user = viewer->user] {
     MutexLock lock(mutex_);
     if (--streams_[user] == 0) {
       streams_.erase(user);
     }
   });
-  exchange->AnswerWithEvents(Secured({200, "text/event-stream; charset=utf-8"}), events);
+  exchange->AnswerWithEvents(http::Secured({200, "text/event-stream; charset=utf-8"}), events);
 }
 
-absl::StatusOr<std::string> PageServer::TokenFrom(const HttpRequest& request) {
+absl::StatusOr<std::string> PageServer::TokenFrom(const http::HttpRequest& request) {
   const nlohmann::json body =
       nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   const auto text = [&body](const char* name) {
@@ -239,7 +241,7 @@ absl::StatusOr<std::string> PageServer::TokenFrom(const HttpRequest& request) {
   return token;
 }
 
-HttpResponse PageServer::LogIn(const HttpRequest& request) {
+http::HttpResponse PageServer::LogIn(const http::HttpRequest& request) {
   const absl::StatusOr<std::string> token = TokenFrom(request);
   if (!token.ok()) {
     return ErrorResponse(token.status());
@@ -249,18 +251,18 @@ HttpResponse PageServer::LogIn(const HttpRequest& request) {
     return ErrorResponse(viewer.status());
   }
   const std::string cookie = sealer_.Seal(*token, clock_.Now() + options_.session);
-  HttpResponse response = {200, kJsonType,
-                           nlohmann::json({{"user", viewer->user},
-                                           {"role", viewer->role},
-                                           {"version", options_.version},
-                                           {"csrf", sealer_.CsrfOf(cookie)}})
-                               .dump()};
+  http::HttpResponse response = {200, kJsonType,
+                                 nlohmann::json({{"user", viewer->user},
+                                                 {"role", viewer->role},
+                                                 {"version", options_.version},
+                                                 {"csrf", sealer_.CsrfOf(cookie)}})
+                                     .dump()};
   response.headers.emplace_back("Set-Cookie", SessionCookie(cookie, options_.session));
   return response;
 }
 
-HttpResponse PageServer::LogOut() const {
-  HttpResponse response = {200, kJsonType, "{}"};
+http::HttpResponse PageServer::LogOut() const {
+  http::HttpResponse response = {200, kJsonType, "{}"};
   response.headers.emplace_back("Set-Cookie", SessionCookie("", absl::ZeroDuration()));
   return response;
 }
@@ -270,7 +272,7 @@ std::string PageServer::SessionCookie(const std::string& value, absl::Duration a
                       absl::ToInt64Seconds(age));
 }
 
-absl::StatusOr<ApiCaller> PageServer::CallerOf(const HttpRequest& request) const {
+absl::StatusOr<ApiCaller> PageServer::CallerOf(const http::HttpRequest& request) const {
   if (!request.authorization.empty()) {
     // gRPC ends the process when metadata has others.
     if (!std::all_of(request.authorization.begin(), request.authorization.end(),
@@ -285,9 +287,9 @@ absl::StatusOr<ApiCaller> PageServer::CallerOf(const HttpRequest& request) const
                                       "X-Concur-CSRF: expected a value"))
                                 : ApiCaller{"", request.peer};
   }
-  const std::string cookie = CookieValue(request.cookies, cookie_name_);
+  const std::string cookie = http::CookieValue(request.cookies, cookie_name_);
   CONCUR_ASSIGN_OR_RETURN(const std::string token, sealer_.Open(cookie, clock_.Now()));
-  if (!SameSecret(request.csrf, sealer_.CsrfOf(cookie))) {
+  if (!http::SameSecret(request.csrf, sealer_.CsrfOf(cookie))) {
     return absl::PermissionDeniedError("X-Concur-CSRF: expected the value given at login");
   }
   return ApiCaller{Bearer(token), request.peer};

@@ -5,8 +5,8 @@
 // workers comes from a gRPC call with the viewer's own token, so that there is one list of rules.
 //
 // Thread-safe.
-#ifndef CONCUR_PAGE_PAGE_SERVER_H_
-#define CONCUR_PAGE_PAGE_SERVER_H_
+#ifndef CONCUR_COORDINATOR_PAGE_PAGE_SERVER_H_
+#define CONCUR_COORDINATOR_PAGE_PAGE_SERVER_H_
 
 #include <grpcpp/channel.h>
 
@@ -22,12 +22,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/http/http_server.h"
+#include "base/http/session.h"
 #include "base/mutex.h"
-#include "page/api.h"
-#include "page/http_server.h"
-#include "page/login_link.h"
-#include "page/session.h"
-#include "page/tables.h"
+#include "coordinator/page/api.h"
+#include "coordinator/page/login_link.h"
+#include "coordinator/page/tables.h"
 
 namespace concur::page {
 
@@ -47,7 +47,7 @@ struct PageOptions {
   std::function<absl::StatusOr<Viewer>(const ApiCaller& caller)> authenticate;
   // The token of the user who runs the coordinator.
   std::function<absl::StatusOr<std::string>()> local_token;
-  HttpLimits http;
+  http::HttpLimits http;
   size_t streams_per_user_max = 100;
   absl::Duration session = absl::Hours(7 * 24);
 };
@@ -68,10 +68,8 @@ class PageServer {
   // The file with the link that logs its reader in.
   static std::string LinkPath(const std::string& data_directory);
 
-  HttpServer& http_for_test() { return *http_; }
-
  private:
-  using Exchange = std::shared_ptr<HttpExchange>;
+  using Exchange = std::shared_ptr<http::HttpExchange>;
 
   PageServer(Clock& clock, PageOptions options, std::shared_ptr<grpc::Channel> channel,
              std::string key, const http::Endpoint& endpoint);
@@ -81,27 +79,27 @@ class PageServer {
   void CallMethod(const Exchange& exchange, const ApiMethod& method, const ApiCaller& caller);
   void OpenStream(const Exchange& exchange, const ApiMethod& method, const ApiCaller& caller,
                   const std::string& request);
-  HttpResponse LogIn(const HttpRequest& request);
-  absl::StatusOr<std::string> TokenFrom(const HttpRequest& request);
-  HttpResponse LogOut() const;
+  http::HttpResponse LogIn(const http::HttpRequest& request);
+  absl::StatusOr<std::string> TokenFrom(const http::HttpRequest& request);
+  http::HttpResponse LogOut() const;
   // The metadata of calls on the viewer's behalf. Unauthenticated, or PermissionDenied when a
   // browser sends the cookie without the value that belongs to it.
-  absl::StatusOr<ApiCaller> CallerOf(const HttpRequest& request) const;
+  absl::StatusOr<ApiCaller> CallerOf(const http::HttpRequest& request) const;
   std::string SessionCookie(const std::string& value, absl::Duration age) const;
 
   Clock& clock_;
   const PageOptions options_;
   const std::string address_;
   const std::string cookie_name_;
-  const SessionSealer sealer_;
+  const http::SessionSealer sealer_;
   LoginLink link_;
   Mutex mutex_;
   std::map<std::string, size_t> streams_ ABSL_GUARDED_BY(mutex_);  // by user
   Api api_;  // waits for its calls, which use the members above
   Tables tables_;
-  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<http::HttpServer> http_;
 };
 
 }  // namespace concur::page
 
-#endif  // CONCUR_PAGE_PAGE_SERVER_H_
+#endif  // CONCUR_COORDINATOR_PAGE_PAGE_SERVER_H_

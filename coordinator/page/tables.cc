@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/tables.h"
+#include "coordinator/page/tables.h"
 
 #include <grpcpp/client_context.h>
 #include <sys/resource.h>
@@ -12,21 +12,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
-#include "analysis/figures.h"
-#include "analysis/generalization.h"
-#include "analysis/matrix.h"
-#include "analysis/matrix_work.h"
-#include "analysis/rank_sets.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/comparison/rank_sets.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/concurrence/matrix_work.h"
+#include "analysis/statistics/correlation.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
 #include "core/job_score.h"
-#include "rpc/convert_score.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/status.h"
-#include "scores/sweep_table.h"
+#include "proto/rpc/convert_score.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/status.h"
+#include "report/figures/figures.h"
+#include "report/ranking_tables.h"
+#include "report/sweep_table.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::page {
 namespace {
@@ -75,21 +76,23 @@ absl::StatusOr<std::vector<JobScore>> AllScores(v1::Coordinator::Stub& stub,
   return scores;
 }
 
-HttpResponse JsonResponse(std::string body) { return {200, "application/json", std::move(body)}; }
+http::HttpResponse JsonResponse(std::string body) {
+  return {200, "application/json", std::move(body)};
+}
 
-HttpResponse CsvResponse(std::string body) {
+http::HttpResponse CsvResponse(std::string body) {
   return {200, "text/csv; charset=utf-8", std::move(body)};
 }
 
 // What `write` makes of the format that is asked for.
 template <typename Write>
-HttpResponse Written(const TableQuery& query, Write write) {
+http::HttpResponse Written(const TableQuery& query, Write write) {
   return query.format == "csv" ? CsvResponse(write(analysis::TableFormat::kCsv))
                                : JsonResponse(write(analysis::TableFormat::kJson));
 }
 
-absl::StatusOr<HttpResponse> MatrixAnswer(const analysis::ScoreTable& table,
-                                          const TableQuery& query) {
+absl::StatusOr<http::HttpResponse> MatrixAnswer(const analysis::ScoreTable& table,
+                                                const TableQuery& query) {
   if (table.benchmarks().size() < 2) {
     return absl::FailedPreconditionError("a matrix needs the scores of two benchmarks or more");
   }
@@ -101,23 +104,25 @@ absl::StatusOr<HttpResponse> MatrixAnswer(const analysis::ScoreTable& table,
   CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
                           analysis::ComputeMatrix(table, options));
   if (query.format == "svg") {
-    return HttpResponse{200, "image/svg+xml", analysis::MatrixSvg(matrix)};
+    return http::HttpResponse{200, "image/svg+xml", analysis::MatrixSvg(matrix)};
   }
   return Written(query, [&matrix](analysis::TableFormat format) {
     return analysis::WriteMatrix(matrix, format);
   });
 }
 
-absl::StatusOr<HttpResponse> RankAnswer(const analysis::ScoreTable& table,
-                                        const TableQuery& query) {
+absl::StatusOr<http::HttpResponse> RankAnswer(analysis::ScoreTable table, const TableQuery& query) {
   const std::vector<analysis::BenchmarkGroup> groups = analysis::GroupsByGoal(table);
-  CONCUR_ASSIGN_OR_RETURN(const analysis::Generalization ranking,
+  std::vector<analysis::Conversion> converted = analysis::ToPercent(groups, table);
+  CONCUR_ASSIGN_OR_RETURN(analysis::Generalization ranking,
                           analysis::RankByAverage(table, groups, std::nullopt));
+  ranking.converted = std::move(converted);
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::RankEstimate> estimate,
                           analysis::EstimateIfResolvable(table, ranking, kResolvedMax));
   CONCUR_ASSIGN_OR_RETURN(analysis::Table ranks,
                           analysis::RankingTable(table, ranking, groups.size() > 1, estimate,
                                                  analysis::RankSetOptions()));
+  ranks.details.clear();
   if (analysis::RankedApproaches(ranking).size() > kResolvedMax) {
     ranks.notes.push_back(absl::StrCat("The page resolves ranks of at most ", kResolvedMax,
                                        " approaches; \"concur rank\" resolves those of more."));
@@ -152,7 +157,7 @@ std::optional<TableKind> TableKindOf(absl::string_view name) {
   return name == "rank" ? std::optional(TableKind::kRank) : std::nullopt;
 }
 
-absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& request) {
+absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const http::HttpRequest& request) {
   TableQuery query;
   query.kind = kind;
   const bool is_matrix = kind == TableKind::kMatrix;
@@ -207,7 +212,7 @@ void Tables::Stop() {
 }
 
 void Tables::Make(TableQuery query, ApiCaller caller,
-                  std::function<void(absl::StatusOr<HttpResponse>)> done) {
+                  std::function<void(absl::StatusOr<http::HttpResponse>)> done) {
   Lane& lane = query.kind == TableKind::kMatrix && query.intervals ? slow_ : quick_;
   absl::Status refused;
   {
@@ -249,7 +254,8 @@ absl::StatusOr<v1::Sweep> Tables::GetSweep(const std::string& sweep, const ApiCa
   return response;
 }
 
-absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiCaller& caller) {
+absl::StatusOr<http::HttpResponse> Tables::Compute(const TableQuery& query,
+                                                   const ApiCaller& caller) {
   // Also who asks is checked by it, before what is kept is shown.
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, GetSweep(query.sweep, caller));
   const std::string key = KeyOf(query, sweep);
@@ -274,7 +280,7 @@ absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiC
   by_id.sweep = sweep.id();
   CONCUR_ASSIGN_OR_RETURN(const std::vector<JobScore> scores, AllScores(*stub_, by_id, caller));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, SweepTable(spec, scores));
-  HttpResponse response;
+  http::HttpResponse response;
   if (query.kind == TableKind::kMatrix) {
     CONCUR_ASSIGN_OR_RETURN(response, MatrixAnswer(table, query));
   } else if (query.kind == TableKind::kRank) {

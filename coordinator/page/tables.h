@@ -8,8 +8,8 @@
 // the time.
 //
 // Thread-safe.
-#ifndef CONCUR_PAGE_TABLES_H_
-#define CONCUR_PAGE_TABLES_H_
+#ifndef CONCUR_COORDINATOR_PAGE_TABLES_H_
+#define CONCUR_COORDINATOR_PAGE_TABLES_H_
 
 #include <grpcpp/channel.h>
 
@@ -24,11 +24,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/http/http_exchange.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "page/api.h"
-#include "page/http_exchange.h"
+#include "coordinator/page/api.h"
 
 namespace concur::page {
 
@@ -46,7 +46,7 @@ struct TableQuery {
   std::string format = "json";          // json, csv or (a matrix) svg
 };
 // InvalidArgument names an unknown field or a value that is not among those above.
-absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& request);
+absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const http::HttpRequest& request);
 
 class Tables {
  public:
@@ -59,7 +59,7 @@ class Tables {
 
   // `done` is called once, from any thread. ResourceExhausted when too many wait.
   void Make(TableQuery query, ApiCaller caller,
-            std::function<void(absl::StatusOr<HttpResponse>)> done);
+            std::function<void(absl::StatusOr<http::HttpResponse>)> done);
 
  private:
   // A finished answer, and from what, when and in how long it was made.
@@ -68,12 +68,12 @@ class Tables {
     std::string counts;
     absl::Time time;
     absl::Duration cost;
-    HttpResponse response;
+    http::HttpResponse response;
   };
   struct Job {
     TableQuery query;
     ApiCaller caller;
-    std::function<void(absl::StatusOr<HttpResponse>)> done;
+    std::function<void(absl::StatusOr<http::HttpResponse>)> done;
   };
 
   // The jobs of one thread, and the thread.
@@ -83,7 +83,7 @@ class Tables {
   };
 
   void RunNext(Lane& lane);
-  absl::StatusOr<HttpResponse> Compute(const TableQuery& query, const ApiCaller& caller);
+  absl::StatusOr<http::HttpResponse> Compute(const TableQuery& query, const ApiCaller& caller);
   absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, const ApiCaller& caller);
 
   Clock& clock_;
@@ -97,4 +97,4 @@ class Tables {
 
 }  // namespace concur::page
 
-#endif  // CONCUR_PAGE_TABLES_H_
+#endif  // CONCUR_COORDINATOR_PAGE_TABLES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/command_provider.h"
+#include "coordinator/provision/command_provider.h"
 
 #include <unistd.h>
 
@@ -17,11 +17,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "provision/command_text.h"
-#include "provision/pilot_script.h"
+#include "coordinator/provision/command_text.h"
+#include "coordinator/provision/pilot_script.h"
 
 namespace concur::provision {
 namespace {
@@ -200,7 +201,7 @@ absl::StatusOr<std::string> CommandProvider::TryNow(const PoolSpec& pool) {
   }
   const absl::string_view said = absl::StripAsciiWhitespace(result.out);
   return said.empty() ? absl::StrCat(request.argv[0], " takes its workers")
-                      : Printable(said.substr(0, kTriedBytesMax));
+                      : OneLine(said, kTriedBytesMax);
 }
 
 // --- observing and stopping ----------------------------------------------------------------------
@@ -248,7 +249,7 @@ void CommandProvider::AddFailures(const Place& place, std::vector<PilotReport>* 
       PilotReport report;
       report.name = pilot;
       report.state = PilotReport::State::kEnded;
-      report.message = Printable(absl::StripAsciiWhitespace(*why));
+      report.message = OneLine(absl::StripAsciiWhitespace(*why));
       reports->push_back(std::move(report));
     }
   }

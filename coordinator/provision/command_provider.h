@@ -10,8 +10,8 @@
 // reported as it knew them last, so that the pools of others go on.
 //
 // Thread-safe. Programs run one at a time on a thread of its own, each for a limited time.
-#ifndef CONCUR_PROVISION_COMMAND_PROVIDER_H_
-#define CONCUR_PROVISION_COMMAND_PROVIDER_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_COMMAND_PROVIDER_H_
+#define CONCUR_COORDINATOR_PROVISION_COMMAND_PROVIDER_H_
 
 #include <functional>
 #include <map>
@@ -21,9 +21,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/run_command.h"
 #include "base/thread_pool.h"
-#include "provision/command.h"
-#include "provision/provider.h"
+#include "coordinator/provision/provider.h"
 
 namespace concur::provision {
 
@@ -71,4 +71,4 @@ class CommandProvider final : public Provider {
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_COMMAND_PROVIDER_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_COMMAND_PROVIDER_H_

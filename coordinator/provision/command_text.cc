@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/command_text.h"
+#include "coordinator/provision/command_text.h"
 
 #include <algorithm>
 #include <array>
@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "provision/pilot_script.h"
+#include "base/escape.h"
+#include "coordinator/provision/pilot_script.h"
 
 namespace concur::provision {
 namespace {
@@ -27,8 +27,8 @@ constexpr size_t kShownBytesMax = 120;
 
 absl::Status Garbled(absl::string_view program, absl::string_view line,
                      absl::string_view expected) {
-  return absl::DataLossError(absl::StrCat(program, ": expected ", expected, ", got \"",
-                                          absl::CHexEscape(line.substr(0, kShownBytesMax)), "\""));
+  return absl::DataLossError(
+      absl::StrCat(program, ": expected ", expected, ", got ", Quoted(line, kShownBytesMax)));
 }
 
 // The pilot of a job's name; "" when it is none of this coordinator's.
@@ -187,7 +187,7 @@ absl::StatusOr<std::vector<PilotReport>> ParseList(absl::string_view program, ab
     report.taken_back = state->taken_back;
     report.external_id = std::string(fields[2]);
     if (fields.size() > 3) {
-      report.message = Printable(fields[3].substr(0, kWhyBytesMax));
+      report.message = OneLine(fields[3], kWhyBytesMax);
     }
     reports.push_back(std::move(report));
   }

@@ -3,8 +3,8 @@
 // is in docs/clusters.md.
 //
 // Pure functions.
-#ifndef CONCUR_PROVISION_COMMAND_TEXT_H_
-#define CONCUR_PROVISION_COMMAND_TEXT_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_COMMAND_TEXT_H_
+#define CONCUR_COORDINATOR_PROVISION_COMMAND_TEXT_H_
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/pool.h"
-#include "core/pools.h"
-#include "provision/command.h"
-#include "provision/provider.h"
+#include "base/run_command.h"
+#include "coordinator/provision/provider.h"
+#include "core/pools/pool.h"
+#include "core/pools/pools.h"
 
 namespace concur::provision {
 
@@ -47,4 +47,4 @@ absl::StatusOr<std::vector<PilotReport>> ParseList(absl::string_view program, ab
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_COMMAND_TEXT_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_COMMAND_TEXT_H_

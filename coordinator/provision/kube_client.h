@@ -4,8 +4,8 @@
 // Every call has one of KubeRights(), which are also what k8s/base/rbac.yaml grants.
 //
 // Thread-safe.
-#ifndef CONCUR_PROVISION_KUBE_CLIENT_H_
-#define CONCUR_PROVISION_KUBE_CLIENT_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_KUBE_CLIENT_H_
+#define CONCUR_COORDINATOR_PROVISION_KUBE_CLIENT_H_
 
 #include <functional>
 #include <memory>
@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "http/client.h"
-#include "provision/kube_config.h"
+#include "base/http/client.h"
+#include "coordinator/provision/kube_config.h"
 
 namespace concur::provision {
 
@@ -80,4 +80,4 @@ class KubeClient {
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_KUBE_CLIENT_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_KUBE_CLIENT_H_

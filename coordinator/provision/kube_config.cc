@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/kube_config.h"
+#include "coordinator/provision/kube_config.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,8 +13,8 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "spec/errors.h"
-#include "spec/yaml_reader.h"
+#include "yaml/errors.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::provision {
 namespace {

@@ -6,8 +6,8 @@
 // programs and are refused by name.
 //
 // Values; thread-safe.
-#ifndef CONCUR_PROVISION_KUBE_CONFIG_H_
-#define CONCUR_PROVISION_KUBE_CONFIG_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_KUBE_CONFIG_H_
+#define CONCUR_COORDINATOR_PROVISION_KUBE_CONFIG_H_
 
 #include <map>
 #include <string>
@@ -49,4 +49,4 @@ absl::StatusOr<KubeConfig> LoadKubeConfig(const std::string& path);
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_KUBE_CONFIG_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_KUBE_CONFIG_H_

@@ -5,8 +5,8 @@
 // of one of its pods for good, and which pilot goes is Concur's choice.
 //
 // Pure. Thread-safe.
-#ifndef CONCUR_PROVISION_KUBE_OBJECTS_H_
-#define CONCUR_PROVISION_KUBE_OBJECTS_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_KUBE_OBJECTS_H_
+#define CONCUR_COORDINATOR_PROVISION_KUBE_OBJECTS_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "core/pool.h"
-#include "core/pools.h"
-#include "provision/provider.h"
+#include "coordinator/provision/provider.h"
+#include "core/pools/pool.h"
+#include "core/pools/pools.h"
 
 namespace concur::provision {
 
@@ -64,4 +64,4 @@ const KubeJson* KubeFind(const KubeJson& json, const std::vector<const char*>& p
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_KUBE_OBJECTS_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_KUBE_OBJECTS_H_

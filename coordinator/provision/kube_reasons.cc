@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/kube_reasons.h"
+#include "coordinator/provision/kube_reasons.h"
 
 #include <set>
 #include <string>

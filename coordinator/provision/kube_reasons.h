@@ -3,8 +3,8 @@
 // that do not start.
 //
 // Pure functions.
-#ifndef CONCUR_PROVISION_KUBE_REASONS_H_
-#define CONCUR_PROVISION_KUBE_REASONS_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_KUBE_REASONS_H_
+#define CONCUR_COORDINATOR_PROVISION_KUBE_REASONS_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ std::string WithKubeRemedies(absl::string_view message);
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_KUBE_REASONS_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_KUBE_REASONS_H_

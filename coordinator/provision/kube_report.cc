@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "provision/kube_objects.h"
-#include "provision/kube_reasons.h"
+#include "coordinator/provision/kube_objects.h"
+#include "coordinator/provision/kube_reasons.h"
 
 namespace concur::provision {
 namespace {

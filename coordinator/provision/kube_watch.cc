@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/kube_watch.h"
+#include "coordinator/provision/kube_watch.h"
 
 #include <algorithm>
 #include <memory>
@@ -94,11 +94,6 @@ void KubeWatch::RequireList() {
     changed_.NotifyAll();
   }
   interrupt_.Set();
-}
-
-int KubeWatch::lists_for_test() {
-  MutexLock lock(mutex_);
-  return lists_;
 }
 
 // False when it is to end.
@@ -202,7 +197,6 @@ absl::Status KubeWatch::List(std::string* version) {
     objects_.try_emplace(name, object);
   }
   listed_ = begun_;
-  ++lists_;
   if (listed_ >= wanted_) {
     status_ = absl::OkStatus();
   }

@@ -4,8 +4,8 @@
 // event, a broken connection).
 //
 // Thread-safe; has a thread of its own.
-#ifndef CONCUR_PROVISION_KUBE_WATCH_H_
-#define CONCUR_PROVISION_KUBE_WATCH_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_KUBE_WATCH_H_
+#define CONCUR_COORDINATOR_PROVISION_KUBE_WATCH_H_
 
 #include <map>
 #include <memory>
@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "provision/kube_client.h"
-#include "provision/kube_objects.h"
+#include "coordinator/provision/kube_client.h"
+#include "coordinator/provision/kube_objects.h"
 
 namespace concur::provision {
 
@@ -46,8 +46,6 @@ class KubeWatch {
   void Insert(const KubeJson& object);
   // What is there may have changed unseen: Objects waits for a list that begins from now on.
   void RequireList();
-  // Lists so far, for tests.
-  int lists_for_test();
 
  private:
   void Run();
@@ -73,7 +71,6 @@ class KubeWatch {
   int wanted_ ABSL_GUARDED_BY(mutex_) = 1;  // number of the list that must have begun
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
   int listed_ ABSL_GUARDED_BY(mutex_) = 0;  // of the latest list that is in
-  int lists_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string warned_;  // what was logged last; used by the thread alone
   Objects_ objects_ ABSL_GUARDED_BY(mutex_);
@@ -83,4 +80,4 @@ class KubeWatch {
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_KUBE_WATCH_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_KUBE_WATCH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/kubernetes_provider.h"
+#include "coordinator/provision/kubernetes_provider.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -8,8 +8,8 @@
 //
 // Thread-safe. Calls to the server are made one at a time on a thread of its own; a watch of Jobs
 // and one of pods for each namespace have their own.
-#ifndef CONCUR_PROVISION_KUBERNETES_PROVIDER_H_
-#define CONCUR_PROVISION_KUBERNETES_PROVIDER_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_KUBERNETES_PROVIDER_H_
+#define CONCUR_COORDINATOR_PROVISION_KUBERNETES_PROVIDER_H_
 
 #include <functional>
 #include <map>
@@ -23,10 +23,10 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/thread_pool.h"
-#include "provision/kube_client.h"
-#include "provision/kube_objects.h"
-#include "provision/kube_watch.h"
-#include "provision/provider.h"
+#include "coordinator/provision/kube_client.h"
+#include "coordinator/provision/kube_objects.h"
+#include "coordinator/provision/kube_watch.h"
+#include "coordinator/provision/provider.h"
 
 namespace concur::provision {
 
@@ -96,4 +96,4 @@ class KubernetesProvider final : public Provider {
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_KUBERNETES_PROVIDER_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_KUBERNETES_PROVIDER_H_

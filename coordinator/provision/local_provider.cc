@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/local_provider.h"
+#include "coordinator/provision/local_provider.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,15 +17,15 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/escape.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/status_macros.h"
-#include "provision/command.h"
 
 namespace concur::provision {
 namespace {
@@ -97,8 +97,7 @@ std::string LogTail(const std::string& path) {
     return "";
   }
   const absl::string_view text = absl::StripAsciiWhitespace(*log);
-  return absl::Utf8SafeCEscape(
-      text.substr(text.size() > kLogTailBytes ? text.size() - kLogTailBytes : 0));
+  return OneLine(text.substr(text.size() > kLogTailBytes ? text.size() - kLogTailBytes : 0));
 }
 
 }  // namespace

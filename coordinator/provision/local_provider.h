@@ -4,8 +4,8 @@
 // process tells whether the pid was reused. DIR/NAME/log is the worker's log.
 //
 // Thread-safe. Processes are started and looked at on a thread of its own.
-#ifndef CONCUR_PROVISION_LOCAL_PROVIDER_H_
-#define CONCUR_PROVISION_LOCAL_PROVIDER_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_LOCAL_PROVIDER_H_
+#define CONCUR_COORDINATOR_PROVISION_LOCAL_PROVIDER_H_
 
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "provision/provider.h"
+#include "coordinator/provision/provider.h"
 
 namespace concur::provision {
 
@@ -51,4 +51,4 @@ class LocalProvider final : public Provider {
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_LOCAL_PROVIDER_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_LOCAL_PROVIDER_H_

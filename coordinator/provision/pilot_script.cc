@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/pilot_script.h"
+#include "coordinator/provision/pilot_script.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "http/listener.h"
+#include "base/http/listener.h"
 
 namespace concur::provision {
 namespace {

@@ -4,15 +4,15 @@
 // Needs bash, and nothing from the submitting machine but itself and what its parts name.
 //
 // Pure functions.
-#ifndef CONCUR_PROVISION_PILOT_SCRIPT_H_
-#define CONCUR_PROVISION_PILOT_SCRIPT_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_PILOT_SCRIPT_H_
+#define CONCUR_COORDINATOR_PROVISION_PILOT_SCRIPT_H_
 
 #include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "core/pool.h"
-#include "provision/provider.h"
+#include "coordinator/provision/provider.h"
+#include "core/pools/pool.h"
 
 namespace concur::provision {
 
@@ -38,4 +38,4 @@ std::string ShellQuoted(absl::string_view text);
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_PILOT_SCRIPT_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_PILOT_SCRIPT_H_

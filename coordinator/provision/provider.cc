@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/provider.h"
+#include "coordinator/provision/provider.h"
 
 #include <map>
 #include <utility>
@@ -82,7 +82,5 @@ int64_t PilotNumber(const std::string& pilot) {
   CONCUR_CHECK(absl::SimpleAtoi(pilot.substr(pilot.rfind('-') + 1), &number));
   return number;
 }
-
-std::string PilotPool(const std::string& pilot) { return pilot.substr(0, pilot.rfind('-')); }
 
 }  // namespace concur::provision

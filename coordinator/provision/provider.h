@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Provider starts and stops pilots (worker processes) somewhere: on this machine, through Slurm,
-// through Kubernetes, through programs of the user's. It decides nothing: core/pools.h says what to
-// start and stop, and keeps account of what became of it.
+// through Kubernetes, through programs of the user's. It decides nothing: core/pools/pools.h says
+// what to start and stop, and keeps account of what became of it.
 //
 // What a new provider must do:
 //  - Know pilots by name. Names are unique for ever. Ids of the engine behind may be lost and
@@ -24,8 +24,8 @@
 //
 // Calls return at once. Callbacks run once each, on any thread, possibly before the call returns;
 // none runs after the destructor has returned. Calls may come from any thread.
-#ifndef CONCUR_PROVISION_PROVIDER_H_
-#define CONCUR_PROVISION_PROVIDER_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_PROVIDER_H_
+#define CONCUR_COORDINATOR_PROVISION_PROVIDER_H_
 
 #include <functional>
 #include <optional>
@@ -34,8 +34,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/pool.h"
-#include "core/pools.h"
+#include "core/pools/pool.h"
+#include "core/pools/pools.h"
 
 namespace concur::provision {
 
@@ -104,10 +104,9 @@ bool IsOpen(const absl::Status& status);
 // waits, and what waits before what has ended.
 std::vector<PilotReport> OnePerPilot(std::vector<PilotReport> reports);
 
-// 17 of "cpu-17", and "cpu". REQUIRES: it is a pilot's name.
+// 17 of "cpu-17". REQUIRES: it is a pilot's name.
 int64_t PilotNumber(const std::string& pilot);
-std::string PilotPool(const std::string& pilot);
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_PROVIDER_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_PROVIDER_H_

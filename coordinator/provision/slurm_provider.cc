@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/slurm_provider.h"
+#include "coordinator/provision/slurm_provider.h"
 
 #include <algorithm>
 #include <map>

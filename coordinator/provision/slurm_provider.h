@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pilots as Slurm jobs: sbatch starts them (as job arrays), one squeue for all says what became of
 // them, scancel stops them. Their command lines and output are in
-// provision/slurm_text.h.
+// coordinator/provision/slurm_text.h.
 //
 // Thread-safe. Slurm's programs run one at a time on a thread of its own, each for a limited time,
 // so that a controller that does not answer holds up nobody.
-#ifndef CONCUR_PROVISION_SLURM_PROVIDER_H_
-#define CONCUR_PROVISION_SLURM_PROVIDER_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_SLURM_PROVIDER_H_
+#define CONCUR_COORDINATOR_PROVISION_SLURM_PROVIDER_H_
 
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/run_command.h"
 #include "base/thread_pool.h"
-#include "provision/command.h"
-#include "provision/provider.h"
-#include "provision/slurm_text.h"
+#include "coordinator/provision/provider.h"
+#include "coordinator/provision/slurm_text.h"
 
 namespace concur::provision {
 
@@ -49,4 +49,4 @@ class SlurmProvider final : public Provider {
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_SLURM_PROVIDER_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_SLURM_PROVIDER_H_

@@ -2,8 +2,8 @@
 // Why Slurm lets a job wait: its reason codes as sentences with a remedy.
 //
 // Pure functions.
-#ifndef CONCUR_PROVISION_SLURM_REASONS_H_
-#define CONCUR_PROVISION_SLURM_REASONS_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_SLURM_REASONS_H_
+#define CONCUR_COORDINATOR_PROVISION_SLURM_REASONS_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ SlurmReason ExplainSlurmReason(absl::string_view reason);
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_SLURM_REASONS_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_SLURM_REASONS_H_

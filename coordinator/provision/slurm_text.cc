@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/slurm_text.h"
+#include "coordinator/provision/slurm_text.h"
 
 #include <algorithm>
 #include <array>
@@ -11,18 +11,16 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
-#include "provision/pilot_script.h"
-#include "provision/slurm_reasons.h"
+#include "coordinator/provision/pilot_script.h"
+#include "coordinator/provision/slurm_reasons.h"
 
 namespace concur::provision {
 namespace {
@@ -64,8 +62,8 @@ bool IsTakenBack(absl::string_view state) {
 
 absl::Status Garbled(absl::string_view line) {
   constexpr size_t kShownMax = 120;
-  return absl::DataLossError(absl::StrCat("squeue printed a line that makes no sense: \"",
-                                          absl::CHexEscape(line.substr(0, kShownMax)), "\""));
+  return absl::DataLossError(
+      absl::StrCat("squeue printed a line that makes no sense: ", Quoted(line, kShownMax)));
 }
 
 // "cpu-19" of the job "concur-ID-cpu-17" and the array index "2"; "" when it is none of ours.
@@ -169,8 +167,7 @@ absl::StatusOr<std::string> ParseSbatch(absl::string_view out) {
   line = line.substr(0, line.find(';'));  // "ID;CLUSTER"
   int64_t id = 0;
   if (!absl::SimpleAtoi(line, &id) || id <= 0) {
-    return absl::DataLossError(absl::StrCat("sbatch: expected a job id, got \"",
-                                            absl::CHexEscape(out.substr(0, 120)), "\""));
+    return absl::DataLossError(absl::StrCat("sbatch: expected a job id, got ", Quoted(out, 120)));
   }
   return absl::StrCat(id);
 }
@@ -191,7 +188,7 @@ std::vector<std::string> SqueueCommentArguments(const std::string& job) {
 
 std::string SetupFailureOf(absl::string_view out) {
   const absl::string_view comment = absl::StripAsciiWhitespace(out).substr(0, kCommentBytesMax);
-  return absl::StartsWith(comment, kPilotSetupFailed) ? absl::CHexEscape(comment) : "";
+  return absl::StartsWith(comment, kPilotSetupFailed) ? OneLine(comment) : "";
 }
 
 std::string ParseSbatchTest(absl::string_view err) {
@@ -200,7 +197,7 @@ std::string ParseSbatchTest(absl::string_view err) {
     const size_t start = line.find(" to start at ");
     if (start != line.npos) {
       return absl::StrCat("Slurm would start a worker at ",
-                          absl::CHexEscape(line.substr(start + 13, kSlurmMessageBytesMax)));
+                          OneLine(line.substr(start + 13), kSlurmMessageBytesMax));
     }
   }
   return "Slurm takes its jobs";

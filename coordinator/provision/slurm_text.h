@@ -7,8 +7,8 @@
 // its id out again.
 //
 // Pure functions.
-#ifndef CONCUR_PROVISION_SLURM_TEXT_H_
-#define CONCUR_PROVISION_SLURM_TEXT_H_
+#ifndef CONCUR_COORDINATOR_PROVISION_SLURM_TEXT_H_
+#define CONCUR_COORDINATOR_PROVISION_SLURM_TEXT_H_
 
 #include <string>
 #include <vector>
@@ -16,10 +16,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/pool.h"
-#include "core/pools.h"
-#include "provision/command.h"
-#include "provision/provider.h"
+#include "base/run_command.h"
+#include "coordinator/provision/provider.h"
+#include "core/pools/pool.h"
+#include "core/pools/pools.h"
 
 namespace concur::provision {
 
@@ -30,7 +30,7 @@ std::string SlurmJobName(const PilotSetup& setup, const std::vector<std::string>
 CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
                              const std::string& token, const std::vector<std::string>& pilots);
 
-// The batch script of the pilots of a job (provision/pilot_script.h).
+// The batch script of the pilots of a job (coordinator/provision/pilot_script.h).
 std::string SlurmScript(const PoolSpec& pool, const PilotSetup& setup,
                         const std::vector<std::string>& pilots);
 
@@ -61,4 +61,4 @@ absl::Status SlurmError(absl::string_view program, const CommandResult& result);
 
 }  // namespace concur::provision
 
-#endif  // CONCUR_PROVISION_SLURM_TEXT_H_
+#endif  // CONCUR_COORDINATOR_PROVISION_SLURM_TEXT_H_

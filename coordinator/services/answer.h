@@ -2,8 +2,8 @@
 // How unary calls are answered: work in an engine turn, whose value is sent after the commit.
 //
 // Thread-safe.
-#ifndef CONCUR_COORDINATOR_ANSWER_H_
-#define CONCUR_COORDINATOR_ANSWER_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_ANSWER_H_
+#define CONCUR_COORDINATOR_SERVICES_ANSWER_H_
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
-#include "coordinator/engine.h"
-#include "rpc/status.h"
+#include "coordinator/engine/engine.h"
+#include "proto/rpc/status.h"
 
 namespace concur {
 
@@ -75,4 +75,4 @@ inline grpc::ServerUnaryReactor* AnswerNow(grpc::CallbackServerContext* context,
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ANSWER_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_ANSWER_H_

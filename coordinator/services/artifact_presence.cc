@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/artifact_presence.h"
+#include "coordinator/services/artifact_presence.h"
 
 #include <string>
 #include <vector>

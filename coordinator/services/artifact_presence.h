@@ -2,15 +2,15 @@
 // Which artifacts are stored already.
 //
 // Functions are thread-safe, and block for as long as the store takes to answer.
-#ifndef CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
-#define CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_ARTIFACT_PRESENCE_H_
+#define CONCUR_COORDINATOR_SERVICES_ARTIFACT_PRESENCE_H_
 
 #include <vector>
 
 #include "absl/status/status.h"
 #include "concur/v1/coordinator.pb.h"
-#include "core/sweep.h"
-#include "store/artifact_store.h"
+#include "core/sweep/sweep.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -26,4 +26,4 @@ absl::Status FindMissing(const v1::FindMissingArtifactsRequest& request, Artifac
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_ARTIFACT_PRESENCE_H_

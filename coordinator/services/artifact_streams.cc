@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/artifact_streams.h"
+#include "coordinator/services/artifact_streams.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "coordinator/disk_space.h"
-#include "rpc/status.h"
-#include "store/artifact_reader.h"
+#include "coordinator/services/disk_space.h"
+#include "proto/rpc/status.h"
+#include "store/artifacts/artifact_reader.h"
 
 namespace concur {
 namespace {

@@ -2,8 +2,8 @@
 // Uploads and downloads of artifacts, the same for users and for workers.
 //
 // Thread-safe.
-#ifndef CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
-#define CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_ARTIFACT_STREAMS_H_
+#define CONCUR_COORDINATOR_SERVICES_ARTIFACT_STREAMS_H_
 
 #include <grpcpp/support/server_callback.h>
 
@@ -15,9 +15,9 @@
 #include "base/digest.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
-#include "coordinator/call_context.h"
-#include "coordinator/partial_uploads.h"
-#include "store/artifact_store.h"
+#include "coordinator/engine/partial_uploads.h"
+#include "coordinator/services/call_context.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -50,4 +50,4 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* SendArtifact(
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_ARTIFACT_STREAMS_H_

@@ -6,11 +6,11 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "coordinator/answer.h"
-#include "coordinator/coordinator_service.h"
-#include "coordinator/page_size.h"
-#include "rpc/convert_value.h"
-#include "rpc/status.h"
+#include "coordinator/services/answer.h"
+#include "coordinator/services/coordinator_service.h"
+#include "coordinator/services/page_size.h"
+#include "proto/rpc/convert_value.h"
+#include "proto/rpc/status.h"
 
 namespace concur {
 namespace {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One gRPC call as the services see it: gRPC's context and who calls. ServiceFront authenticates
-// the call when its headers arrive; handlers, stream limits and the audit log use that result.
+// One gRPC call as the services see it: gRPC's context, and who calls from where. ServiceFront
+// authenticates the call when its headers arrive; handlers, stream limits and the audit log use
+// that result.
 //
 // Written before the handler runs, and only read from then on; the record belongs to the call's
 // reactor.
-#ifndef CONCUR_COORDINATOR_CALL_CONTEXT_H_
-#define CONCUR_COORDINATOR_CALL_CONTEXT_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_CALL_CONTEXT_H_
+#define CONCUR_COORDINATOR_SERVICES_CALL_CONTEXT_H_
 
 #include <grpcpp/server_context.h>
 
@@ -13,7 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coordinator/access.h"
+#include "coordinator/access/access.h"
+#include "coordinator/gate/peers.h"
 
 namespace concur {
 
@@ -25,6 +27,7 @@ class CallRecord {
 };
 
 struct CallContext final : public grpc::CallbackServerContext {
+  gate::Peer from;
   // Unknown until the headers have arrived.
   absl::StatusOr<Caller> authenticated;
   // Whether the caller is authenticated, has the method's role and is within the stream limits.
@@ -39,4 +42,4 @@ struct CallContext final : public grpc::CallbackServerContext {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_CALL_CONTEXT_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_CALL_CONTEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/coordinator_metrics.h"
+#include "coordinator/services/coordinator_metrics.h"
 
 #include <sys/statvfs.h>
 
@@ -84,7 +84,7 @@ TotalsCache::Answer TotalsCache::Get(absl::Duration age_max, absl::Duration time
 void TotalsCache::Ask() {
   const std::shared_ptr<Shared> shared = shared_;
   Clock& clock = clock_;
-  engine_.Call<Totals>([](Scheduler& scheduler) { return scheduler.CountAll(); },
+  engine_.Call<Totals>([](Scheduler& scheduler) { return scheduler.views().CountAll(); },
                        [shared, &clock](absl::StatusOr<Totals> totals) {
                          MutexLock lock(shared->mutex);
                          shared->asking = false;

@@ -5,8 +5,8 @@
 // A scrape never delays the engine: totals are one request in the engine's inbox, at most one a
 // second for all scrapes. When the engine does not answer in time, the last totals are shown with
 // their age.
-#ifndef CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
-#define CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_COORDINATOR_METRICS_H_
+#define CONCUR_COORDINATOR_SERVICES_COORDINATOR_METRICS_H_
 
 #include <array>
 #include <memory>
@@ -16,10 +16,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/metrics/metric_set.h"
 #include "base/mutex.h"
-#include "coordinator/engine.h"
-#include "coordinator/usage_counters.h"
-#include "metrics/metric_set.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/services/usage_counters.h"
 
 namespace concur {
 
@@ -90,4 +90,4 @@ class CoordinatorMetrics : public EngineObserver {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_COORDINATOR_METRICS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/coordinator_service.h"
+#include "coordinator/services/coordinator_service.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,22 +11,22 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "coordinator/answer.h"
-#include "coordinator/artifact_presence.h"
-#include "coordinator/artifact_streams.h"
-#include "coordinator/import_request.h"
-#include "coordinator/job_pages.h"
-#include "coordinator/page_size.h"
-#include "coordinator/submission_checks.h"
-#include "coordinator/submission_forecast.h"
-#include "coordinator/sweep_streams.h"
-#include "coordinator/system_streams.h"
-#include "coordinator/views.h"
+#include "coordinator/engine/submission_forecast.h"
+#include "coordinator/services/answer.h"
+#include "coordinator/services/artifact_presence.h"
+#include "coordinator/services/artifact_streams.h"
+#include "coordinator/services/import_request.h"
+#include "coordinator/services/job_pages.h"
+#include "coordinator/services/page_size.h"
+#include "coordinator/services/submission_checks.h"
+#include "coordinator/services/sweep_streams.h"
+#include "coordinator/services/views.h"
 #include "core/fields.h"
-#include "core/sweep.h"
-#include "rpc/convert_score.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_value.h"
+#include "core/scheduler/reason_text.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_score.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur {
 namespace {
@@ -42,6 +42,25 @@ absl::StatusOr<uint64_t> NumberToken(const std::string& token) {
   return value;
 }
 
+constexpr size_t kPlannedJobsMax = 10'000;  // of a sweep that is only checked
+
+void AddPlannedJobs(const SchedulerViews& views, const std::shared_ptr<const Expansion>& expansion,
+                    v1::CreateSweepResponse& answer) {
+  if (expansion->job_count() > kPlannedJobsMax) {
+    return;
+  }
+  const std::vector<PlannedJob> plan = views.Plan(expansion);
+  for (uint32_t job = 0; job < plan.size(); ++job) {
+    v1::PlannedJob& added = *answer.add_jobs();
+    added.set_job(expansion->Describe(job));
+    added.set_runs(plan[job].runs);
+    if (plan[job].equal) {
+      added.set_equal(plan[job].equal->ToString());
+    }
+    added.set_why(ReasonText(plan[job]));
+  }
+}
+
 // Warnings about running this sweep on the current workers.
 std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& pools,
                                     const SweepSpec& spec) {
@@ -49,7 +68,7 @@ std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& poo
     return {};  // they start the workers that are missing
   }
   std::vector<KnownWorker> live;
-  for (WorkerView& worker : scheduler.ListWorkers()) {
+  for (WorkerView& worker : scheduler.views().ListWorkers()) {
     if (!worker.lost) {
       live.push_back({worker.info.capacity, std::move(worker.info.labels)});
     }
@@ -72,7 +91,7 @@ absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
   if (fits.ok() || of_pools.empty()) {
     return fits;
   }
-  for (const WorkerView& worker : scheduler.ListWorkers()) {
+  for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     if (!worker.lost) {
       limits.push_back({worker.info.name, worker.info.capacity, worker.info.labels});
     }
@@ -83,9 +102,9 @@ absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
 // The sweep of that name, if the caller may change it.
 absl::StatusOr<SweepId> ResolveOwnSweep(const Scheduler& scheduler, const std::string& sweep,
                                         const Caller& caller) {
-  CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep));
+  CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep, caller.user));
   CONCUR_RETURN_IF_ERROR(
-      CheckMayChange(caller, id.ToString(), scheduler.FindSweep(id)->row->owner));
+      CheckMayChange(caller, id.ToString(), scheduler.views().FindSweep(id)->row->owner));
   return id;
 }
 
@@ -98,21 +117,20 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
                              CONCUR_ASSIGN_OR_RETURN(SweepId id,
                                                      ResolveOwnSweep(scheduler, sweep, caller));
                              CONCUR_RETURN_IF_ERROR(change(scheduler, id));
-                             return SweepProto(*scheduler.FindSweep(id));
+                             return SweepProto(*scheduler.views().FindSweep(id));
                            });
 }
 
 }  // namespace
 
 CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                                       PartialUploads& partial, SystemRelay& systems,
-                                       AuditLog& audit, const FleetHistory& fleet, ThreadPool& pool,
+                                       PartialUploads& partial, AuditLog& audit,
+                                       const FleetHistory& fleet, ThreadPool& pool,
                                        ThreadPool& transfers, ThreadPool& answers,
                                        ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       partial_(partial),
-      systems_(systems),
       audit_(audit),
       fleet_(fleet),
       pool_(pool),
@@ -161,23 +179,24 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
       answer.add_warnings(std::move(warning));
     }
     if (validate_only) {
-      CONCUR_RETURN_IF_ERROR(scheduler.CheckQuota(submission.owner, submission.expansion->spec(),
-                                                  submission.unclaimed_bytes));
+      CONCUR_RETURN_IF_ERROR(scheduler.views().owners().CheckQuota(
+          submission.owner, submission.expansion->spec(), submission.unclaimed_bytes));
       answer.mutable_sweep()->set_name(submission.expansion->spec().name);
       answer.mutable_sweep()->set_owner(submission.owner);
       answer.mutable_sweep()->mutable_counts()->set_blocked(submission.expansion->job_count());
       answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
+      AddPlannedJobs(scheduler.views(), submission.expansion, answer);
       return answer;
     }
     CONCUR_RETURN_IF_ERROR(CheckSweepCount(scheduler, sweeps_max));
-    const size_t sweeps_before = scheduler.sweep_count();
+    const size_t sweeps_before = scheduler.views().sweep_count();
     CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
     uploads_.Claim(submission.owner, data);
-    const bool is_new = scheduler.sweep_count() > sweeps_before;
+    const bool is_new = scheduler.views().sweep_count() > sweeps_before;
     if (auto basis = is_new ? BasisOfForecast(scheduler, id) : std::nullopt) {
       RecordForecast(engine_, pool_, *std::move(basis));
     }
-    *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
+    *answer.mutable_sweep() = SweepProto(*scheduler.views().FindSweep(id));
     return answer;
   };
   if (validate_only) {
@@ -230,7 +249,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ImportSweep(CallContext* call,
           CONCUR_ASSIGN_OR_RETURN(const SweepId id, scheduler.Import(submission, *results));
           uploads_.Claim(submission.owner, examples);
           v1::CreateSweepResponse answer;
-          *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
+          *answer.mutable_sweep() = SweepProto(*scheduler.views().FindSweep(id));
           return answer;
         });
   });
@@ -240,7 +259,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ImportSweep(CallContext* call,
 grpc::ServerUnaryReactor* CoordinatorService::GetSweep(CallContext* call,
                                                        const v1::GetSweepRequest* request,
                                                        v1::Sweep* response) {
-  const absl::StatusOr<SweepFacts> sweep = engine_.board().Find(request->sweep());
+  const absl::StatusOr<SweepFacts> sweep =
+      engine_.board().Find(request->sweep(), call->caller().user);
   if (sweep.ok()) {
     *response = SweepProto(sweep->View());
     if (request->include_spec()) {
@@ -285,6 +305,15 @@ grpc::ServerUnaryReactor* CoordinatorService::ResumeSweep(CallContext* call,
                      [](Scheduler& scheduler, SweepId id) { return scheduler.ResumeSweep(id); });
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::SetPriority(CallContext* call,
+                                                          const v1::SetPriorityRequest* request,
+                                                          v1::Sweep* response) {
+  return ChangeSweep(engine_, call, response, request->sweep(),
+                     [priority = request->priority()](Scheduler& scheduler, SweepId id) {
+                       return scheduler.SetPriority(id, priority);
+                     });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::CancelSweep(CallContext* call,
                                                           const v1::CancelSweepRequest* request,
                                                           v1::Sweep* response) {
@@ -313,9 +342,9 @@ grpc::ServerUnaryReactor* CoordinatorService::CancelJob(CallContext* call,
   return Answer<v1::Job>(
       engine_, call, response,
       [request, caller = call->caller()](Scheduler& scheduler) -> absl::StatusOr<v1::Job> {
-        CONCUR_ASSIGN_OR_RETURN(const JobId id, ResolveJob(scheduler, request->job()));
-        CONCUR_RETURN_IF_ERROR(
-            CheckMayChange(caller, id.sweep.ToString(), scheduler.FindSweep(id.sweep)->row->owner));
+        CONCUR_ASSIGN_OR_RETURN(const JobId id, ResolveJob(scheduler, request->job(), caller.user));
+        CONCUR_RETURN_IF_ERROR(CheckMayChange(caller, id.sweep.ToString(),
+                                              scheduler.views().FindSweep(id.sweep)->row->owner));
         CONCUR_RETURN_IF_ERROR(scheduler.CancelJob(id));
         return JobProto(scheduler, id);
       });
@@ -341,7 +370,8 @@ grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(CallContext* call,
 grpc::ServerUnaryReactor* CoordinatorService::ListJobs(CallContext* call,
                                                        const v1::ListJobsRequest* request,
                                                        v1::ListJobsResponse* response) {
-  const absl::StatusOr<SweepFacts> sweep = engine_.board().Find(request->sweep());
+  const absl::StatusOr<SweepFacts> sweep =
+      engine_.board().Find(request->sweep(), call->caller().user);
   const absl::StatusOr<size_t> size = PageSize(request->page_size());
   const absl::StatusOr<uint64_t> from = NumberToken(request->page_token());
   absl::Status status = sweep.status();
@@ -369,35 +399,37 @@ grpc::ServerUnaryReactor* CoordinatorService::GetJob(CallContext* call,
                                                      const v1::GetJobRequest* request,
                                                      v1::Job* response) {
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  engine_.Explain(
-      [text = request->job()](Scheduler& scheduler) { return ResolveJob(scheduler, text); },
-      request->include_steps(),
-      [this, reactor, response](absl::StatusOr<Engine::Explanation> explanation) {
-        auto steps = std::make_shared<std::vector<StepRow>>();
-        if (explanation.ok()) {
-          *response = JobProto(*explanation->scheduler, explanation->job);
-          response->set_explanation(explanation->text);
-          for (const AttemptRow& row : explanation->attempts) {
-            v1::AttemptRecord& record = *response->add_attempts();
-            record.set_attempt(row.attempt.number);
-            record.set_worker(row.worker);
-            *record.mutable_end_time() = rpc::ToProto(row.end_time);
-            *record.mutable_result() = rpc::ToProto(row.result);
-          }
-          *steps = std::move(explanation->steps);
-        }
-        // Thousands of reports are made into a message, and sent, off the engine's thread.
-        answers_.Submit([reactor, response, steps, status = explanation.status()] {
-          for (const StepRow& row : *steps) {
-            v1::StepRecord& record = *response->add_steps();
-            record.set_step(row.step.step);
-            record.set_name(row.step.name);
-            record.set_value(row.step.value);
-            record.set_attempt(row.attempt.number);
-          }
-          reactor->Finish(rpc::ToGrpcStatus(status));
-        });
-      });
+  auto find = [text = request->job(), user = call->caller().user](Scheduler& scheduler) {
+    return ResolveJob(scheduler, text, user);
+  };
+  engine_.Explain(std::move(find), request->include_steps(),
+                  [this, reactor, response](absl::StatusOr<Engine::Explanation> explanation) {
+                    auto steps = std::make_shared<std::vector<StepRow>>();
+                    if (explanation.ok()) {
+                      *response = JobProto(*explanation->scheduler, explanation->job);
+                      response->set_explanation(explanation->text);
+                      for (const AttemptRow& row : explanation->attempts) {
+                        v1::AttemptRecord& record = *response->add_attempts();
+                        record.set_attempt(row.attempt.number);
+                        record.set_worker(row.worker);
+                        *record.mutable_end_time() = rpc::ToProto(row.end_time);
+                        *record.mutable_result() = rpc::ToProto(row.result);
+                      }
+                      *steps = std::move(explanation->steps);
+                    }
+                    // Thousands of reports are made into a message, and sent, off the engine's
+                    // thread.
+                    answers_.Submit([reactor, response, steps, status = explanation.status()] {
+                      for (const StepRow& row : *steps) {
+                        v1::StepRecord& record = *response->add_steps();
+                        record.set_step(row.step.step);
+                        record.set_name(row.step.name);
+                        record.set_value(row.step.value);
+                        record.set_attempt(row.attempt.number);
+                      }
+                      reactor->Finish(rpc::ToGrpcStatus(status));
+                    });
+                  });
   return reactor;
 }
 
@@ -408,12 +440,11 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(CallContext* call,
                                                           v1::ListWorkersResponse* response) {
   return AnswerRead<v1::ListWorkersResponse>(
       engine_, answers_, call, response,
-      [request, serving = systems_.List()](
-          const Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
+      [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         v1::ListWorkersResponse page;
         std::string last;
-        for (const WorkerView& worker : scheduler.ListWorkers()) {
+        for (const WorkerView& worker : scheduler.views().ListWorkers()) {
           if (worker.left ||
               (!request->page_token().empty() && worker.info.name <= request->page_token())) {
             continue;
@@ -422,7 +453,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(CallContext* call,
             page.set_next_page_token(last);
             break;
           }
-          *page.add_workers() = WorkerProto(worker, serving);
+          *page.add_workers() = WorkerProto(worker);
           last = worker.info.name;
         }
         return page;
@@ -438,7 +469,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListDurations(CallContext* call,
       [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListDurationsResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         CONCUR_ASSIGN_OR_RETURN(const uint64_t from, NumberToken(request->page_token()));
-        const Durations& durations = scheduler.durations();
+        const Durations& durations = scheduler.views().durations();
         v1::ListDurationsResponse page;
         for (uint64_t next = from; next < durations.size(); ++next) {
           const auto group = static_cast<Durations::Group>(next);
@@ -466,12 +497,11 @@ grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(CallContext* call,
                                                           const v1::DrainWorkerRequest* request,
                                                           v1::Worker* response) {
   return Answer<v1::Worker>(
-      engine_, call, response,
-      [request, serving = systems_.List()](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
+      engine_, call, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
         CONCUR_RETURN_IF_ERROR(scheduler.DrainWorker(request->worker(), !request->undo()));
-        for (const WorkerView& worker : scheduler.ListWorkers()) {
+        for (const WorkerView& worker : scheduler.views().ListWorkers()) {
           if (worker.info.name == request->worker()) {
-            return WorkerProto(worker, serving);
+            return WorkerProto(worker);
           }
         }
         return absl::InternalError("the worker is gone");
@@ -485,11 +515,12 @@ grpc::ServerUnaryReactor* CoordinatorService::ListScores(CallContext* call,
                                                          v1::ListScoresResponse* response) {
   return AnswerRead<v1::ListScoresResponse>(
       engine_, answers_, call, response,
-      [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListScoresResponse> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+      [request, user = call->caller().user](
+          const Scheduler& scheduler) -> absl::StatusOr<v1::ListScoresResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep(), user));
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size(), 1000, 10'000));
         CONCUR_ASSIGN_OR_RETURN(uint64_t from, NumberToken(request->page_token()));
-        const uint32_t count = scheduler.FindSweep(id)->expansion->job_count();
+        const uint32_t count = scheduler.views().FindSweep(id)->expansion->job_count();
         v1::ListScoresResponse page;
         uint32_t next = 0;
         for (const JobScore& score :
@@ -536,7 +567,7 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadAr
     engine_.Call<int64_t>(
         [this, user, digest, announced,
          bytes_max](Scheduler& scheduler) -> absl::StatusOr<int64_t> {
-          const std::optional<int64_t> free_bytes = scheduler.FreeBytesOf(user);
+          const std::optional<int64_t> free_bytes = scheduler.views().owners().FreeBytesOf(user);
           return free_bytes.has_value() ? uploads_.Begin(user, digest, announced, *free_bytes)
                                         : bytes_max;
         },
@@ -554,18 +585,13 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::Down
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* CoordinatorService::WatchSweep(
-    CallContext* /*call*/, const v1::WatchSweepRequest* request) {
-  return StreamSweep(engine_.board(), *request);
+    CallContext* call, const v1::WatchSweepRequest* request) {
+  return StreamSweep(engine_.board(), *request, call->caller().user);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(
-    CallContext* /*call*/, const v1::ReadLogRequest* request) {
-  return StreamLog(engine_, artifacts_, transfers_, *request);
-}
-
-grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* CoordinatorService::AskSystem(
-    CallContext* call) {
-  return StreamAsker(engine_, systems_, audit_, pool_, *call);
+    CallContext* call, const v1::ReadLogRequest* request) {
+  return StreamLog(engine_, artifacts_, transfers_, *request, call->caller().user);
 }
 
 }  // namespace concur

@@ -6,8 +6,8 @@
 // Thread-safe. Methods run on gRPC's threads and do not block: the engine's board answers what
 // concerns sweeps alone, the engine does other work, a pool does file I/O, and another pool, which
 // never waits for a disk, builds long answers.
-#ifndef CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
-#define CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_COORDINATOR_SERVICE_H_
+#define CONCUR_COORDINATOR_SERVICES_COORDINATOR_SERVICE_H_
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
@@ -15,15 +15,14 @@
 #include "base/clock.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
-#include "coordinator/audit_log.h"
-#include "coordinator/call_context.h"
-#include "coordinator/engine.h"
-#include "coordinator/fleet_history.h"
-#include "coordinator/partial_uploads.h"
-#include "coordinator/service_limits.h"
-#include "coordinator/system_relay.h"
-#include "coordinator/upload_ledger.h"
-#include "store/artifact_store.h"
+#include "coordinator/access/audit_log.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/engine/fleet_history.h"
+#include "coordinator/engine/partial_uploads.h"
+#include "coordinator/engine/upload_ledger.h"
+#include "coordinator/services/call_context.h"
+#include "coordinator/services/service_limits.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -32,9 +31,9 @@ class CoordinatorService {
   // All but the limits outlive the service. Artifacts are transferred on the threads of
   // `transfers`, other long work runs on `pool`, and `answers` builds the answers to reads.
   CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                     PartialUploads& partial, SystemRelay& systems, AuditLog& audit,
-                     const FleetHistory& fleet, ThreadPool& pool, ThreadPool& transfers,
-                     ThreadPool& answers, ServiceLimits limits);
+                     PartialUploads& partial, AuditLog& audit, const FleetHistory& fleet,
+                     ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers,
+                     ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
                                         v1::CreateSweepResponse* response);
@@ -47,6 +46,8 @@ class CoordinatorService {
   grpc::ServerUnaryReactor* PauseSweep(CallContext* call, const v1::PauseSweepRequest* request,
                                        v1::Sweep* response);
   grpc::ServerUnaryReactor* ResumeSweep(CallContext* call, const v1::ResumeSweepRequest* request,
+                                        v1::Sweep* response);
+  grpc::ServerUnaryReactor* SetPriority(CallContext* call, const v1::SetPriorityRequest* request,
                                         v1::Sweep* response);
   grpc::ServerUnaryReactor* CancelSweep(CallContext* call, const v1::CancelSweepRequest* request,
                                         v1::Sweep* response);
@@ -102,14 +103,11 @@ class CoordinatorService {
       CallContext* call, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
       CallContext* call, const v1::DownloadArtifactRequest* request);
-  grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* AskSystem(
-      CallContext* call);
 
  private:
   Engine& engine_;
   ArtifactStore& artifacts_;
   PartialUploads& partial_;
-  SystemRelay& systems_;
   AuditLog& audit_;
   const FleetHistory& fleet_;
   ThreadPool& pool_;
@@ -121,4 +119,4 @@ class CoordinatorService {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_COORDINATOR_SERVICE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/disk_space.h"
+#include "coordinator/services/disk_space.h"
 
 #include <sys/statvfs.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The free space of the data directory's file system.
-#ifndef CONCUR_COORDINATOR_DISK_SPACE_H_
-#define CONCUR_COORDINATOR_DISK_SPACE_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_DISK_SPACE_H_
+#define CONCUR_COORDINATOR_SERVICES_DISK_SPACE_H_
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
-#include "coordinator/partial_uploads.h"
+#include "coordinator/engine/partial_uploads.h"
 
 namespace concur {
 
@@ -19,4 +19,4 @@ absl::Status MakeDiskSpace(const std::string& directory, int64_t free_min, Parti
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_DISK_SPACE_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_DISK_SPACE_H_

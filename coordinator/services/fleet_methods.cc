@@ -4,10 +4,10 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "coordinator/answer.h"
-#include "coordinator/coordinator_service.h"
-#include "rpc/convert_value.h"
-#include "rpc/status.h"
+#include "coordinator/services/answer.h"
+#include "coordinator/services/coordinator_service.h"
+#include "proto/rpc/convert_value.h"
+#include "proto/rpc/status.h"
 
 namespace concur {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/import_request.h"
+#include "coordinator/services/import_request.h"
 
 #include <map>
 #include <memory>
@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "coordinator/submission_checks.h"
+#include "coordinator/services/submission_checks.h"
 #include "core/fields.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur {
 

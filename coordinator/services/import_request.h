@@ -2,18 +2,18 @@
 // A request to import results, checked.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_COORDINATOR_IMPORT_REQUEST_H_
-#define CONCUR_COORDINATOR_IMPORT_REQUEST_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_IMPORT_REQUEST_H_
+#define CONCUR_COORDINATOR_SERVICES_IMPORT_REQUEST_H_
 
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "concur/v1/coordinator.pb.h"
-#include "coordinator/service_limits.h"
-#include "core/expansion.h"
-#include "core/imported_results.h"
-#include "core/sweep.h"
+#include "coordinator/services/service_limits.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/imported_results.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -31,4 +31,4 @@ absl::StatusOr<RequestedImport> ReadImport(const v1::ImportSweepRequest& request
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_IMPORT_REQUEST_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_IMPORT_REQUEST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/job_pages.h"
+#include "coordinator/services/job_pages.h"
 
 #include <algorithm>
 #include <deque>
@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/suggest.h"
-#include "coordinator/views.h"
-#include "rpc/convert_value.h"
+#include "coordinator/services/views.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur {
 namespace {
@@ -23,8 +23,9 @@ constexpr uint64_t kJobsExaminedMax = 20'000;
 bool Matches(const v1::ListJobsRequest& request, const Scheduler& scheduler,
              const Expansion& expansion, JobId job) {
   const auto& states = request.states();
-  if (!states.empty() && std::find(states.begin(), states.end(),
-                                   rpc::ToProto(scheduler.JobStateOf(job))) == states.end()) {
+  if (!states.empty() &&
+      std::find(states.begin(), states.end(), rpc::ToProto(scheduler.views().JobStateOf(job))) ==
+          states.end()) {
     return false;
   }
   if (request.approach().empty() && request.benchmark().empty() && request.worker().empty() &&
@@ -36,7 +37,7 @@ bool Matches(const v1::ListJobsRequest& request, const Scheduler& scheduler,
   const Block& block = expansion.blocks()[at.block];
   if ((request.has_setting_index() && at.setting != request.setting_index()) ||
       (request.has_seed() && spec.seeds[at.seed_index] != request.seed()) ||
-      (!request.worker().empty() && scheduler.ViewJob(job).worker != request.worker())) {
+      (!request.worker().empty() && scheduler.views().ViewJob(job).worker != request.worker())) {
     return false;
   }
   if (!request.approach().empty() && spec.approaches[block.approach].name != request.approach()) {
@@ -80,10 +81,10 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
  private:
   // Returns whether the page is full or there are no more jobs.
   absl::StatusOr<bool> Collect(const Scheduler& scheduler) {
-    if (!scheduler.FindSweep(sweep_)) {
+    if (!scheduler.views().FindSweep(sweep_)) {
       return absl::NotFoundError(absl::StrCat("no sweep ", sweep_.ToString()));
     }
-    expansion_ = scheduler.SharedExpansion(sweep_);
+    expansion_ = scheduler.views().SharedExpansion(sweep_);
     const uint64_t count = expansion_->job_count();
     const uint64_t end = std::min(count, next_ + std::min(kJobsExaminedMax, count));
     for (; next_ < end; ++next_) {
@@ -95,7 +96,7 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
         is_full_ = true;
         return true;
       }
-      JobView view = scheduler.ViewJob(job);
+      JobView view = scheduler.views().ViewJob(job);
       if (view.result != nullptr) {
         view.result = &results_.emplace_back(*view.result);
       }
@@ -163,9 +164,9 @@ absl::Status CheckJobFilters(const v1::ListJobsRequest& request, const Expansion
   }
   if (request.has_setting_index()) {
     size_t settings = 0;
-    for (uint32_t approach = 0; approach < spec.approaches.size(); ++approach) {
-      if (request.approach().empty() || approaches[approach] == request.approach()) {
-        settings = std::max(settings, expansion.Settings(approach).size());
+    for (const Block& block : expansion.blocks()) {
+      if (request.approach().empty() || approaches[block.approach] == request.approach()) {
+        settings = std::max<size_t>(settings, block.settings);
       }
     }
     if (request.setting_index() >= settings) {

@@ -3,8 +3,8 @@
 // takes several times as long.
 //
 // Stateless.
-#ifndef CONCUR_COORDINATOR_JOB_PAGES_H_
-#define CONCUR_COORDINATOR_JOB_PAGES_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_JOB_PAGES_H_
+#define CONCUR_COORDINATOR_SERVICES_JOB_PAGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
-#include "coordinator/engine.h"
-#include "core/expansion.h"
+#include "coordinator/engine/engine.h"
 #include "core/ids.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 
@@ -32,4 +32,4 @@ void ListJobsPage(Engine& engine, ThreadPool& pool, const v1::ListJobsRequest& r
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_JOB_PAGES_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_JOB_PAGES_H_

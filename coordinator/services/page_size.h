@@ -2,8 +2,8 @@
 // The size of a page of a list.
 //
 // Stateless.
-#ifndef CONCUR_COORDINATOR_PAGE_SIZE_H_
-#define CONCUR_COORDINATOR_PAGE_SIZE_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_PAGE_SIZE_H_
+#define CONCUR_COORDINATOR_SERVICES_PAGE_SIZE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -27,4 +27,4 @@ inline absl::StatusOr<size_t> PageSize(int32_t asked, int32_t standard = 100,
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_PAGE_SIZE_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_PAGE_SIZE_H_

@@ -10,12 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "coordinator/answer.h"
-#include "coordinator/coordinator_service.h"
-#include "coordinator/views.h"
-#include "rpc/convert_pool.h"
-#include "rpc/convert_value.h"
-#include "rpc/status.h"
+#include "coordinator/services/answer.h"
+#include "coordinator/services/coordinator_service.h"
+#include "coordinator/services/views.h"
+#include "core/scheduler/reason_text.h"
+#include "proto/rpc/convert_pool.h"
+#include "proto/rpc/convert_value.h"
+#include "proto/rpc/status.h"
 
 namespace concur {
 namespace {
@@ -128,10 +129,10 @@ grpc::ServerUnaryReactor* CoordinatorService::GetPool(CallContext* call,
                           [this, name = request->pool()](Scheduler&) -> absl::StatusOr<v1::Pool> {
                             const Pools& pools = engine_.pools();
                             CONCUR_ASSIGN_OR_RETURN(v1::Pool proto, FindPoolProto(pools, name));
-                            CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                                                    pools.Explain(name));
-                            for (const std::string& line : lines) {
-                              proto.add_explanation(CleanUtf8(line));
+                            CONCUR_ASSIGN_OR_RETURN(const std::vector<PoolReason> reasons,
+                                                    pools.ReasonsOf(name));
+                            for (const PoolReason& reason : reasons) {
+                              proto.add_explanation(CleanUtf8(ReasonText(reason)));
                             }
                             const std::vector<const PilotRow*> pilots = pools.Find(name)->pilots;
                             for (const PilotRow* row : pilots) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/rpc_metrics.h"
+#include "coordinator/services/rpc_metrics.h"
 
 #include <utility>
 

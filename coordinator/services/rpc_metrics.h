@@ -6,8 +6,8 @@
 // The duration of a parked Sync, a watch and a followed log is as long as they are meant to last.
 //
 // Thread-safe.
-#ifndef CONCUR_COORDINATOR_RPC_METRICS_H_
-#define CONCUR_COORDINATOR_RPC_METRICS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_RPC_METRICS_H_
+#define CONCUR_COORDINATOR_SERVICES_RPC_METRICS_H_
 
 #include <array>
 #include <atomic>
@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "metrics/metric_set.h"
+#include "base/metrics/metric_set.h"
 
 namespace concur {
 
@@ -40,4 +40,4 @@ class MethodMetrics {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_RPC_METRICS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_RPC_METRICS_H_

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/service_front.h"
+#include "coordinator/services/service_front.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/server_callback_handlers.h>
 #include <grpcpp/impl/rpc_service_method.h>
-#include <grpcpp/security/auth_context.h>
 #include <grpcpp/support/server_interceptor.h>
 
 #include <iterator>
@@ -17,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "coordinator/audit_target.h"
-#include "coordinator/call_context.h"
-#include "coordinator/method_table.h"
-#include "page/api.h"
-#include "rpc/status.h"
+#include "coordinator/access/audit_target.h"
+#include "coordinator/access/method_table.h"
+#include "coordinator/page/api.h"
+#include "coordinator/services/call_context.h"
+#include "proto/rpc/status.h"
 
 namespace concur {
 namespace {
@@ -47,32 +46,20 @@ std::string AuthorizationIn(const CallHeaders& headers) {
 
 // Where a call comes from. The page calls in this process, which has no address, for viewers whose
 // addresses it hands on; others cannot claim one.
-std::string PeerOfCall(const grpc::CallbackServerContext& call) {
-  std::string peer = call.peer();
-  if (peer != kInProcessPeer) {
-    return peer;
+gate::Peer PeerOfCall(const gate::Peers& peers, const std::string& name,
+                      const CallHeaders& headers) {
+  const auto handed_on = headers.find(page::kPagePeerMetadata);
+  if (name != kInProcessPeer || handed_on == headers.end()) {
+    return peers.Of(name);
   }
-  const auto handed_on = call.client_metadata().find(page::kPagePeerMetadata);
-  return handed_on == call.client_metadata().end()
-             ? peer
-             : std::string(handed_on->second.data(), handed_on->second.size());
+  return {std::string(handed_on->second.data(), handed_on->second.size()), ""};
 }
 
-// The name in the client certificate, with mutual TLS.
-std::string CertificateOf(const grpc::CallbackServerContext& call) {
-  std::string certificate;
-  if (call.auth_context() != nullptr && call.auth_context()->IsPeerAuthenticated()) {
-    for (const grpc::string_ref& name : call.auth_context()->GetPeerIdentity()) {
-      certificate.assign(name.data(), name.size());
-    }
-  }
-  return certificate;
-}
-
-// Says in the context who calls and whether the method's role admits it.
-void AuthenticateCall(Access& access, const MethodRule& rule, const CallHeaders& headers,
-                      CallContext& call) {
-  call.authenticated = access.Authenticate(AuthorizationIn(headers));
+// Says in the context who calls, from where, and whether the method's role admits it.
+void AuthenticateCall(const ServiceFrontParts& parts, const MethodRule& rule,
+                      const CallHeaders& headers, CallContext& call) {
+  call.from = PeerOfCall(parts.peers, call.peer(), headers);
+  call.authenticated = parts.access.Authenticate(AuthorizationIn(headers));
   call.admitted = call.authenticated.ok() ? CheckMayCall(*call.authenticated, rule)
                                           : call.authenticated.status();
 }
@@ -167,8 +154,8 @@ class ServiceFront::Record final : public CallRecord {
       entry.user = call_->caller().user;
       entry.token = call_->caller().token;
     }
-    entry.certificate = CertificateOf(*call_);
-    entry.peer = PeerOfCall(*call_);
+    entry.certificate = call_->from.certificate;
+    entry.peer = call_->from.address;
     entry.method = std::string(method_.rule->name());
     entry.target = target_.text;
     entry.outcome = outcome;
@@ -225,7 +212,7 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
 
   void Admit(const CallHeaders& headers) {
     CallContext& call = this->call();
-    AuthenticateCall(parts_.access, *method_.rule, headers, call);
+    AuthenticateCall(parts_, *method_.rule, headers, call);
     if (call.admitted.ok() && stream_ != 0) {
       call.admitted =
           parts_.streams.Admit(stream_, call.caller().user, call.caller().sender, IsLimited());
@@ -239,11 +226,13 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
   // Tells the StreamWatch when the other side has to read or to send, and when it has.
   void WatchStream(InterceptorBatchMethods& batch) {
     const bool receives = info_.type() == ServerRpcInfo::Type::CLIENT_STREAMING;
-    // One in both directions has to begin; after that either side may be silent.
+    // One in both directions, as server reflection is, has to begin; then either side may be
+    // silent.
     const bool begins = info_.type() == ServerRpcInfo::Type::BIDI_STREAMING;
     if (stream_ == 0) {
       grpc::ServerContextBase& context = *info_.server_context();
-      stream_ = parts_.streams.Begin(context.peer(), info_.method(), context.c_call());
+      stream_ = parts_.streams.Begin(parts_.peers.Of(context.peer()).address, info_.method(),
+                                     context.c_call());
       if (receives || begins) {
         parts_.streams.Wait(stream_);
       }
@@ -341,16 +330,6 @@ class ServiceFront::Service final : public grpc::Service {
                      });
                    }));
   }
-  template <typename Object, typename Request, typename Response>
-  void Add(absl::string_view name, Object& object,
-           grpc::ServerBidiReactor<Request, Response>* (Object::*handler)(CallContext*)) {
-    AddHandler(MakeMethod<Request>(name), RpcMethod::BIDI_STREAMING,
-               new grpc::internal::CallbackBidiHandler<Request, Response>(
-                   [&object, handler](grpc::CallbackServerContext* context) {
-                     return ServeAdmitted(
-                         context, [&](CallContext* call) { return (object.*handler)(call); });
-                   }));
-  }
 
  private:
   template <typename Request>
@@ -383,7 +362,7 @@ class ServiceFront::Service final : public grpc::Service {
     auto record = std::make_unique<Record>(front_.parts_, method);
     record->SetCall(call);
     record->SetTarget(request);
-    AuthenticateCall(front_.parts_.access, *method.rule, call.client_metadata(), call);
+    AuthenticateCall(front_.parts_, *method.rule, call.client_metadata(), call);
     if (!call.admitted.ok()) {
       record->End(call.admitted);
     }
@@ -410,6 +389,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("ListSweeps", coordinator, &C::ListSweeps);
   users.Add("PauseSweep", coordinator, &C::PauseSweep);
   users.Add("ResumeSweep", coordinator, &C::ResumeSweep);
+  users.Add("SetPriority", coordinator, &C::SetPriority);
   users.Add("CancelSweep", coordinator, &C::CancelSweep);
   users.Add("CancelJob", coordinator, &C::CancelJob);
   users.Add("DeleteSweep", coordinator, &C::DeleteSweep);
@@ -434,7 +414,6 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("GetUploadOffset", coordinator, &C::GetUploadOffset);
   users.Add("UploadArtifact", coordinator, &C::UploadArtifact);
   users.Add("DownloadArtifact", coordinator, &C::DownloadArtifact);
-  users.Add("AskSystem", coordinator, &C::AskSystem);
 
   using W = WorkerService;
   Service& gateway =
@@ -443,7 +422,6 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   gateway.Add("GetUploadOffset", workers, &W::GetUploadOffset);
   gateway.Add("UploadArtifact", workers, &W::UploadArtifact);
   gateway.Add("DownloadArtifact", workers, &W::DownloadArtifact);
-  gateway.Add("ServeSystem", workers, &W::ServeSystem);
 }
 
 ServiceFront::~ServiceFront() = default;

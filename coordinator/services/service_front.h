@@ -4,8 +4,8 @@
 // handed to the service that does the work, and recorded in the metrics and the audit log.
 //
 // Thread-safe.
-#ifndef CONCUR_COORDINATOR_SERVICE_FRONT_H_
-#define CONCUR_COORDINATOR_SERVICE_FRONT_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_SERVICE_FRONT_H_
+#define CONCUR_COORDINATOR_SERVICES_SERVICE_FRONT_H_
 
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server_builder.h>
@@ -16,12 +16,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "coordinator/access.h"
-#include "coordinator/audit_log.h"
-#include "coordinator/coordinator_service.h"
-#include "coordinator/rpc_metrics.h"
-#include "coordinator/stream_watch.h"
-#include "coordinator/worker_service.h"
+#include "coordinator/access/access.h"
+#include "coordinator/access/audit_log.h"
+#include "coordinator/gate/peers.h"
+#include "coordinator/services/coordinator_service.h"
+#include "coordinator/services/rpc_metrics.h"
+#include "coordinator/services/stream_watch.h"
+#include "coordinator/services/worker_service.h"
 
 namespace concur {
 
@@ -30,6 +31,7 @@ struct ServiceFrontParts {
   Access& access;
   AuditLog& audit;
   StreamWatch& streams;
+  const gate::Peers& peers;
   MetricSet* metrics;  // null: no metrics
 };
 
@@ -62,4 +64,4 @@ class ServiceFront {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_SERVICE_FRONT_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_SERVICE_FRONT_H_

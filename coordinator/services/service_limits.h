@@ -2,8 +2,8 @@
 // The limits of the services.
 //
 // Values.
-#ifndef CONCUR_COORDINATOR_SERVICE_LIMITS_H_
-#define CONCUR_COORDINATOR_SERVICE_LIMITS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_SERVICE_LIMITS_H_
+#define CONCUR_COORDINATOR_SERVICES_SERVICE_LIMITS_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "core/capacity.h"
-#include "core/pool.h"
+#include "core/pools/pool.h"
+#include "core/sweep/capacity.h"
 
 namespace concur {
 
@@ -36,4 +36,4 @@ struct ServiceLimits {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_SERVICE_LIMITS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_SERVICE_LIMITS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/stream_watch.h"
+#include "coordinator/services/stream_watch.h"
 
 #include <algorithm>
 #include <utility>

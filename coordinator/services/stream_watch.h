@@ -6,8 +6,8 @@
 //
 // Streams count by user and host: two users behind one address do not lock each other out, and the
 // connections of a host count together.
-#ifndef CONCUR_COORDINATOR_STREAM_WATCH_H_
-#define CONCUR_COORDINATOR_STREAM_WATCH_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_STREAM_WATCH_H_
+#define CONCUR_COORDINATOR_SERVICES_STREAM_WATCH_H_
 
 #include <grpc/grpc.h>
 
@@ -63,9 +63,6 @@ class StreamWatch {
   void Go(uint64_t stream);
   void End(uint64_t stream);
 
-  // What the thread does at every interval.
-  void CheckNowForTest() { CheckAll(); }
-
  private:
   struct Stream {
     std::string host;
@@ -96,4 +93,4 @@ class StreamWatch {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_STREAM_WATCH_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_STREAM_WATCH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/submission_checks.h"
+#include "coordinator/services/submission_checks.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "coordinator/disk_space.h"
+#include "coordinator/services/disk_space.h"
 #include "core/fields.h"
 
 namespace concur {
@@ -28,6 +28,15 @@ absl::StatusOr<std::shared_ptr<const Expansion>> ExpandRequested(const std::stri
   }
   CONCUR_RETURN_IF_ERROR(spec.status());
   CONCUR_RETURN_IF_ERROR(AtField(FieldPath("spec.name"), CheckSweepName(spec->name)));
+  for (size_t i = 0; i < spec->approaches.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(
+        AtField(FieldPath("spec").Field("approaches", i).Field("hyperparameters").Field("default"),
+                CheckHyperparameterVariables(spec->approaches[i].hyperparameters.defaults)));
+  }
+  if (spec->search && !spec->search->proposals.empty()) {
+    return absl::InvalidArgumentError(
+        "spec.search.proposals: expected none, since the coordinator chooses them, got some");
+  }
   CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(*std::move(spec)));
   auto expansion = std::make_shared<const Expansion>(std::move(made));
   if (expansion->job_count() > limits.jobs_per_sweep_max) {
@@ -46,9 +55,9 @@ absl::Status CheckRoomOnDisk(const ServiceLimits& limits, ArtifactStore& artifac
 }
 
 absl::Status CheckSweepCount(const Scheduler& scheduler, int64_t sweeps_max) {
-  if (static_cast<int64_t>(scheduler.sweep_count()) >= sweeps_max) {
+  if (static_cast<int64_t>(scheduler.views().sweep_count()) >= sweeps_max) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("this coordinator holds ", scheduler.sweep_count(),
+        absl::StrCat("this coordinator holds ", scheduler.views().sweep_count(),
                      " sweeps, its limits.sweeps_max; delete some that have ended"));
   }
   return absl::OkStatus();

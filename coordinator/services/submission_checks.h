@@ -3,20 +3,20 @@
 // count of sweeps.
 //
 // Functions are thread-safe; CheckSweepCount belongs to the engine's thread.
-#ifndef CONCUR_COORDINATOR_SUBMISSION_CHECKS_H_
-#define CONCUR_COORDINATOR_SUBMISSION_CHECKS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_SUBMISSION_CHECKS_H_
+#define CONCUR_COORDINATOR_SERVICES_SUBMISSION_CHECKS_H_
 
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coordinator/partial_uploads.h"
-#include "coordinator/service_limits.h"
-#include "core/expansion.h"
-#include "core/scheduler.h"
-#include "core/sweep.h"
-#include "store/artifact_store.h"
+#include "coordinator/engine/partial_uploads.h"
+#include "coordinator/services/service_limits.h"
+#include "core/scheduler/scheduler.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/sweep.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -37,4 +37,4 @@ absl::Status CheckSweepCount(const Scheduler& scheduler, int64_t sweeps_max);
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_SUBMISSION_CHECKS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_SUBMISSION_CHECKS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/sweep_streams.h"
+#include "coordinator/services/sweep_streams.h"
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "coordinator/views.h"
-#include "rpc/status.h"
-#include "store/artifact_reader.h"
+#include "coordinator/services/views.h"
+#include "proto/rpc/status.h"
+#include "store/artifacts/artifact_reader.h"
 
 namespace concur {
 namespace {
@@ -116,8 +116,9 @@ WatchDetail DetailOf(v1::WatchSweepRequest::Events events) {
 class SweepStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                           private SweepBoard::Watcher {
  public:
-  SweepStream(SweepBoard& board, const v1::WatchSweepRequest& request) : board_(board) {
-    const absl::StatusOr<SweepFacts> sweep = board.Find(request.sweep());
+  SweepStream(SweepBoard& board, const v1::WatchSweepRequest& request, const std::string& user)
+      : board_(board) {
+    const absl::StatusOr<SweepFacts> sweep = board.Find(request.sweep(), user);
     absl::Status status = sweep.status();
     if (status.ok()) {
       status = board.Watch(sweep->row.id, request.cursor(), DetailOf(request.events()), *this);
@@ -169,24 +170,24 @@ class SweepStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 class LogStream final : public EngineStream<v1::ReadLogResponse> {
  public:
   LogStream(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
-            const v1::ReadLogRequest& request)
+            const v1::ReadLogRequest& request, const std::string& user)
       : EngineStream(engine),
         artifacts_(artifacts),
         pool_(pool),
         offset_(request.offset()),
         follow_(request.follow()) {
-    engine.Call<JobId>(
-        [name = request.job()](Scheduler& scheduler) { return ResolveJob(scheduler, name); },
-        [this](absl::StatusOr<JobId> id) {
-          if (!id.ok()) {
-            End(id.status());
-          } else if (offset_ < 0) {
-            End(absl::InvalidArgumentError("offset: expected 0 or more"));
-          } else {
-            job_ = *id;
-            Next();
-          }
-        });
+    engine.Call<JobId>([name = request.job(),
+                        user](Scheduler& scheduler) { return ResolveJob(scheduler, name, user); },
+                       [this](absl::StatusOr<JobId> id) {
+                         if (!id.ok()) {
+                           End(id.status());
+                         } else if (offset_ < 0) {
+                           End(absl::InvalidArgumentError("offset: expected 0 or more"));
+                         } else {
+                           job_ = *id;
+                           Next();
+                         }
+                       });
   }
 
  private:
@@ -197,14 +198,14 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
     }
     Wait([this] {
       return engine_.WaitForLog(job_, attempt_, offset_, follow_,
-                                [this](absl::StatusOr<Engine::LogBatch> batch) {
+                                [this](absl::StatusOr<LogBatch> batch) {
                                   Answered();
                                   Take(std::move(batch));
                                 });
     });
   }
 
-  void Take(absl::StatusOr<Engine::LogBatch> batch) {
+  void Take(absl::StatusOr<LogBatch> batch) {
     if (!batch.ok()) {
       End(batch.status());
       return;
@@ -256,14 +257,16 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
 }  // namespace
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamSweep(SweepBoard& board,
-                                                        const v1::WatchSweepRequest& request) {
-  return new SweepStream(board, request);
+                                                        const v1::WatchSweepRequest& request,
+                                                        const std::string& user) {
+  return new SweepStream(board, request, user);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* StreamLog(Engine& engine, ArtifactStore& artifacts,
                                                          ThreadPool& pool,
-                                                         const v1::ReadLogRequest& request) {
-  return new LogStream(engine, artifacts, pool, request);
+                                                         const v1::ReadLogRequest& request,
+                                                         const std::string& user) {
+  return new LogStream(engine, artifacts, pool, request, user);
 }
 
 }  // namespace concur

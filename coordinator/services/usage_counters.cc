@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/usage_counters.h"
+#include "coordinator/services/usage_counters.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "core/expansion.h"
 #include "core/resources.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 

@@ -3,8 +3,8 @@
 // what their commands asked for, as `concur usage` adds it up.
 //
 // Thread-compatible; Add belongs to the engine's thread.
-#ifndef CONCUR_COORDINATOR_USAGE_COUNTERS_H_
-#define CONCUR_COORDINATOR_USAGE_COUNTERS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_USAGE_COUNTERS_H_
+#define CONCUR_COORDINATOR_SERVICES_USAGE_COUNTERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "coordinator/sweep_board.h"
+#include "base/metrics/metric_set.h"
+#include "coordinator/engine/sweep_board.h"
 #include "core/ids.h"
-#include "metrics/metric_set.h"
 
 namespace concur {
 
@@ -52,4 +52,4 @@ class UsageCounters {
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_USAGE_COUNTERS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_USAGE_COUNTERS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/views.h"
+#include "coordinator/services/views.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur {
 namespace {
@@ -35,15 +35,6 @@ JobNames NamesOf(const Expansion& expansion, const JobCoordinates& at) {
           at.is_train ? "" : spec.benchmarks[at.test_benchmark].name};
 }
 
-const Metric* FindMetric(const JobResult* result, const std::string& name) {
-  if (result == nullptr) {
-    return nullptr;
-  }
-  const auto it = std::find_if(result->metrics.begin(), result->metrics.end(),
-                               [&](const Metric& metric) { return metric.name == name; });
-  return it == result->metrics.end() ? nullptr : &*it;
-}
-
 }  // namespace
 
 v1::Sweep SweepProto(const SweepView& sweep) {
@@ -60,7 +51,17 @@ v1::Sweep SweepProto(const SweepView& sweep) {
     *proto.mutable_end_time() = ToProto(*sweep.row->end_time);
   }
   proto.set_cell_count(sweep.expansion->cell_count());
-  proto.set_priority(sweep.expansion->spec().priority);
+  proto.set_priority(sweep.row->priority.value_or(sweep.expansion->spec().priority));
+  if (const std::optional<SearchSpec>& search = sweep.expansion->spec().search) {
+    auto chosen = static_cast<uint32_t>(search->proposals.size());
+    for (uint32_t block = 0; block < sweep.expansion->blocks().size(); ++block) {
+      if (sweep.expansion->IsSearched(block)) {
+        proto.set_trials(proto.trials() + sweep.expansion->blocks()[block].settings);
+        ++chosen;  // the default
+      }
+    }
+    proto.set_trials_chosen(chosen);
+  }
   v1::OwnerUse& use = *proto.mutable_owner_use();
   use.set_running_jobs(static_cast<uint32_t>(sweep.owner_use.running_jobs));
   use.set_running_jobs_max(static_cast<uint32_t>(sweep.owner_use.quota.running_jobs_max));
@@ -77,7 +78,7 @@ v1::Sweep SweepProto(const SweepView& sweep) {
 }
 
 v1::Job JobProto(const Scheduler& scheduler, JobId id) {
-  return JobProto(*scheduler.FindSweep(id.sweep)->expansion, scheduler.ViewJob(id));
+  return JobProto(*scheduler.views().FindSweep(id.sweep)->expansion, scheduler.views().ViewJob(id));
 }
 
 v1::Job JobProto(const Expansion& expansion, const JobView& job) {
@@ -94,8 +95,7 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   proto.set_train_set(std::move(names.train));
   proto.set_test_benchmark(std::move(names.test));
   proto.set_setting_index(at.setting);
-  *proto.mutable_setting() =
-      ToProto(expansion.Settings(expansion.blocks()[at.block].approach)[at.setting]);
+  *proto.mutable_setting() = ToProto(expansion.SettingOf(at.block, at.setting));
   proto.set_seed(expansion.spec().seeds[at.seed_index]);
   proto.set_worker(job.worker);
   if (job.failure != FailureClass::kNone) {
@@ -117,8 +117,7 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   return proto;
 }
 
-v1::Worker WorkerProto(const WorkerView& worker,
-                       const std::map<std::string, SystemRelay::Serving>& serving) {
+v1::Worker WorkerProto(const WorkerView& worker) {
   v1::Worker proto;
   proto.set_name(worker.info.name);
   proto.set_incarnation(worker.info.incarnation);
@@ -147,10 +146,6 @@ v1::Worker WorkerProto(const WorkerView& worker,
   *proto.mutable_last_seen_time() = ToProto(worker.last_seen);
   if (!worker.lost) {
     *proto.mutable_lease_expire_time() = ToProto(worker.lease_expire);
-  }
-  if (const auto served = serving.find(worker.info.name); served != serving.end()) {
-    proto.set_serve_places(static_cast<uint32_t>(served->second.places));
-    proto.mutable_serving()->Add(served->second.jobs.begin(), served->second.jobs.end());
   }
   return proto;
 }
@@ -197,41 +192,46 @@ WatchEncoder MakeWatchEncoder() {
   return encoder;
 }
 
-absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text) {
+absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text,
+                                     const std::string& user) {
   if (const absl::StatusOr<SweepId> id = SweepId::Parse(text);
-      id.ok() && scheduler.FindSweep(*id)) {
+      id.ok() && scheduler.views().FindSweep(*id)) {
     return *id;
   }
-  if (const std::optional<SweepId> id = scheduler.FindSweepByName(text)) {
-    return *id;
+  const SweepName name = ParseSweepName(text);
+  absl::StatusOr<SweepId> chosen =
+      ChooseSweep(name, user, scheduler.views().SweepsNamed(name.name));
+  if (!absl::IsNotFound(chosen.status())) {
+    return chosen;
   }
   std::vector<std::string> names;
-  for (const SweepId& id : scheduler.ListSweeps()) {
-    names.push_back(scheduler.FindSweep(id)->row->name);
+  for (const SweepId& id : scheduler.views().ListSweeps()) {
+    names.push_back(scheduler.views().FindSweep(id)->row->name);
   }
   return absl::NotFoundError(absl::StrCat("no sweep \"", text, "\"", DidYouMean(text, names)));
 }
 
-absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text) {
+absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text,
+                                 const std::string& user) {
   const size_t slash = text.rfind('/');
   uint32_t index = 0;
   if (slash == std::string::npos || !absl::SimpleAtoi(text.substr(slash + 1), &index)) {
     return absl::InvalidArgumentError(
         absl::StrCat("job: expected SWEEP/INDEX, e.g. \"s1/0\", got \"", text, "\""));
   }
-  CONCUR_ASSIGN_OR_RETURN(SweepId sweep, ResolveSweep(scheduler, text.substr(0, slash)));
+  CONCUR_ASSIGN_OR_RETURN(SweepId sweep, ResolveSweep(scheduler, text.substr(0, slash), user));
   const JobId id{sweep, index};
-  if (!scheduler.HasJob(id)) {
+  if (!scheduler.views().HasJob(id)) {
     return absl::NotFoundError(
         absl::StrCat("no job ", id.ToString(), ": sweep ", sweep.ToString(), " has jobs 0 to ",
-                     scheduler.FindSweep(sweep)->expansion->job_count() - 1));
+                     scheduler.views().FindSweep(sweep)->expansion->job_count() - 1));
   }
   return id;
 }
 
 std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint32_t first,
                                    uint32_t count, const std::string& metric, uint32_t* next) {
-  const SweepView sweep = *scheduler.FindSweep(id);
+  const SweepView sweep = *scheduler.views().FindSweep(id);
   const Expansion& expansion = *sweep.expansion;
   std::vector<JobScore> scores;
   scores.reserve(std::min(count, expansion.job_count() - first));
@@ -241,7 +241,7 @@ std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint3
     if (at.is_train) {
       continue;
     }
-    const JobView job = scheduler.ViewJob({id, index});
+    const JobView job = scheduler.views().ViewJob({id, index});
     JobNames names = NamesOf(expansion, at);
     JobScore& score = scores.emplace_back();
     score.job = job.id;

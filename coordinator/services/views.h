@@ -2,35 +2,34 @@
 // What the API shows of sweeps, jobs, workers and scores: made from the scheduler's views.
 //
 // Stateless. Whatever takes the scheduler is called on the engine's thread.
-#ifndef CONCUR_COORDINATOR_VIEWS_H_
-#define CONCUR_COORDINATOR_VIEWS_H_
+#ifndef CONCUR_COORDINATOR_SERVICES_VIEWS_H_
+#define CONCUR_COORDINATOR_SERVICES_VIEWS_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "concur/v1/coordinator.pb.h"
-#include "coordinator/sweep_board.h"
-#include "coordinator/system_relay.h"
+#include "coordinator/engine/sweep_board.h"
 #include "core/job_score.h"
-#include "core/scheduler.h"
+#include "core/scheduler/scheduler.h"
 
 namespace concur {
 
 v1::Sweep SweepProto(const SweepView& sweep);
 v1::Job JobProto(const Scheduler& scheduler, JobId id);
 v1::Job JobProto(const Expansion& expansion, const JobView& job);
-v1::Worker WorkerProto(const WorkerView& worker,
-                       const std::map<std::string, SystemRelay::Serving>& serving);
+v1::Worker WorkerProto(const WorkerView& worker);
 v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time);
 // Bytes of a v1::WatchSweepResponse.
 WatchEncoder MakeWatchEncoder();
 
-// "s12", or the newest sweep of that name. NotFound with the names that are near.
-absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text);
+// "s12", or a name as ChooseSweep reads it. NotFound with the names that are near.
+absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text,
+                                     const std::string& user);
 // "s12/345" of an existing job, or "NAME/345". NotFound.
-absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text);
+absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text,
+                                 const std::string& user);
 
 // The scores of a sweep's eval jobs from job index `first` on, at most `count`, with those that are
 // missing; `next` is where the following page starts. `metric` empty: each benchmark's own.
@@ -39,4 +38,4 @@ std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint3
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_VIEWS_H_
+#endif  // CONCUR_COORDINATOR_SERVICES_VIEWS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/worker_service.h"
+#include "coordinator/services/worker_service.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,12 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "coordinator/answer.h"
-#include "coordinator/artifact_streams.h"
-#include "coordinator/finished_check.h"
-#include "coordinator/system_streams.h"
-#include "rpc/convert_sync.h"
-#include "rpc/status.h"
+#include "coordinator/engine/finished_check.h"
+#include "coordinator/services/answer.h"
+#include "coordinator/services/artifact_streams.h"
+#include "proto/rpc/convert_sync.h"
+#include "proto/rpc/status.h"
 
 namespace concur {
 namespace {
@@ -104,11 +103,6 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
     CallContext* /*call*/, const v1::DownloadArtifactRequest* request) {
   return SendArtifact(artifacts_, pool_, *request);
-}
-
-grpc::ServerBidiReactor<v1::ServeSystemRequest, v1::ServeSystemResponse>*
-WorkerService::ServeSystem(CallContext* /*call*/) {
-  return StreamPlace(systems_);
 }
 
 }  // namespace concur

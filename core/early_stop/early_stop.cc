@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/early_stop.h"
+#include "core/early_stop/early_stop.h"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/metric_meaning.h"
 #include "base/suggest.h"
 
 namespace concur {
@@ -128,7 +129,7 @@ std::optional<EarlyStop::Run> EarlyStop::Next() {
 // Nothing but what the setting itself reported decides what is recorded.
 void EarlyStop::Record(uint32_t index, int64_t step, double value) {
   Setting& setting = settings_[index];
-  const double better = rule_.minimize ? -value : value;
+  const double better = WithoutRounding(rule_.minimize ? -value : value);
   setting.step = step;
   setting.best = std::max(setting.best, better);
   setting.sum += better;
@@ -137,7 +138,8 @@ void EarlyStop::Record(uint32_t index, int64_t step, double value) {
     setting.at.push_back(setting.best);
   }
   if (rule_.method == EarlyStopMethod::kMedian && step >= rule_.min && step < rule_.max) {
-    setting.means.emplace_back(step, setting.sum / static_cast<double>(setting.reports));
+    setting.means.emplace_back(step,
+                               WithoutRounding(setting.sum / static_cast<double>(setting.reports)));
     means_[step].insert(setting.means.back().second);
   }
 }
@@ -205,7 +207,7 @@ bool EarlyStop::IsBelowMedian(const Setting& setting, int64_t step) const {
   };
   const double upper = nth_other(others / 2);
   const double median = others % 2 == 1 ? upper : (upper + nth_other(others / 2 - 1)) / 2;
-  return setting.best < median;
+  return setting.best < WithoutRounding(median);
 }
 
 void EarlyStop::Reach(uint32_t index) {

@@ -12,16 +12,18 @@
 //    a setting ends whose best score is worse than the median, over the settings that have reported
 //    at the same step, of the means of their scores up to there. Until kMedianOthersMin have, none
 //    is stopped.
-//  - kHyperband: asynchronous successive halving with several `min` (core/early_stop_brackets.h).
+//  - kHyperband: asynchronous successive halving with several `min`
+//  (core/early_stop/early_stop_brackets.h).
 //
 // Deterministic: the same calls in the same order give the same decisions, so that a log of
-// arrivals is enough to have them again. Equal scores are in the order of the settings' numbers.
+// arrivals is enough to have them again. Equal scores (base/metric_meaning.h) are in the
+// order of the settings' numbers.
 // What decisions rest on does not depend on that order, but on each setting's own reports and on
 // how far it was let go, its rung: with the two a restart has everything again (Restore).
 //
 // Thread-compatible; does no I/O and reads no clock.
-#ifndef CONCUR_CORE_EARLY_STOP_H_
-#define CONCUR_CORE_EARLY_STOP_H_
+#ifndef CONCUR_CORE_EARLY_STOP_EARLY_STOP_H_
+#define CONCUR_CORE_EARLY_STOP_EARLY_STOP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -175,4 +177,4 @@ class EarlyStop {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_EARLY_STOP_H_
+#endif  // CONCUR_CORE_EARLY_STOP_EARLY_STOP_H_

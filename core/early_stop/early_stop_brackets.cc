@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/early_stop_brackets.h"
+#include "core/early_stop/early_stop_brackets.h"
 
 #include <algorithm>
 #include <cstddef>

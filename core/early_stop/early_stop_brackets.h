@@ -10,13 +10,13 @@
 // brackets cost about as much.
 //
 // Immutable.
-#ifndef CONCUR_CORE_EARLY_STOP_BRACKETS_H_
-#define CONCUR_CORE_EARLY_STOP_BRACKETS_H_
+#ifndef CONCUR_CORE_EARLY_STOP_EARLY_STOP_BRACKETS_H_
+#define CONCUR_CORE_EARLY_STOP_EARLY_STOP_BRACKETS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "core/early_stop.h"
+#include "core/early_stop/early_stop.h"
 
 namespace concur {
 
@@ -49,4 +49,4 @@ class EarlyStopBrackets {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_EARLY_STOP_BRACKETS_H_
+#endif  // CONCUR_CORE_EARLY_STOP_EARLY_STOP_BRACKETS_H_

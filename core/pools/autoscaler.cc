@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/autoscaler.h"
+#include "core/pools/autoscaler.h"
 
 #include <algorithm>
 #include <cmath>

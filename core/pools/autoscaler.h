@@ -10,15 +10,15 @@
 // without such pilots. Workers and pilots that remain empty are surplus.
 //
 // Deterministic; stateless.
-#ifndef CONCUR_CORE_AUTOSCALER_H_
-#define CONCUR_CORE_AUTOSCALER_H_
+#ifndef CONCUR_CORE_POOLS_AUTOSCALER_H_
+#define CONCUR_CORE_POOLS_AUTOSCALER_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/pool.h"
+#include "core/pools/pool.h"
 #include "core/resources.h"
 
 namespace concur {
@@ -88,4 +88,4 @@ ScalePlan PlanPools(const std::vector<DemandClass>& demand, const std::vector<Wo
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_AUTOSCALER_H_
+#endif  // CONCUR_CORE_POOLS_AUTOSCALER_H_

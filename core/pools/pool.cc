@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pool.h"
+#include "core/pools/pool.h"
 
 #include <algorithm>
 #include <array>
@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
-#include "core/environment.h"
 #include "core/names.h"
-#include "core/sweep.h"
+#include "core/sweep/environment.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 namespace {
@@ -229,9 +229,9 @@ absl::Status CheckKubeLabels(const FieldPath& path, const Labels& selector) {
   };
   for (const auto& [name, value] : selector) {
     if (name.empty() || !is_word(name, "-_./") || !is_word(value, "-_.")) {
-      return FieldError(
-          path, absl::StrCat("expected a label such as nvidia.com/gpu.product: A100, got \"",
-                             absl::CHexEscape(name), ": ", absl::CHexEscape(value), "\""));
+      return FieldError(path,
+                        absl::StrCat("expected a label such as nvidia.com/gpu.product: A100, got ",
+                                     Quoted(absl::StrCat(name, ": ", value))));
     }
     CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(name), value));
   }
@@ -321,12 +321,6 @@ absl::Status CheckEnvPattern(const FieldPath& path, absl::string_view pattern) {
                       absl::StrCat("expected no variable of Concur's own, got ", Quoted(pattern)));
   }
   return absl::OkStatus();
-}
-
-bool EnvPatternMatches(absl::string_view pattern, absl::string_view name) {
-  return absl::ConsumeSuffix(&pattern, "*")
-             ? absl::StartsWith(name, pattern) && !absl::StartsWith(name, "CONCUR_")
-             : name == pattern;
 }
 
 int32_t DefaultGpusMin(const Resources& worker) { return worker.gpus > 0 ? 1 : 0; }

@@ -4,8 +4,8 @@
 // worker that a provider starts is called a *pilot*.
 //
 // Values.
-#ifndef CONCUR_CORE_POOL_H_
-#define CONCUR_CORE_POOL_H_
+#ifndef CONCUR_CORE_POOLS_POOL_H_
+#define CONCUR_CORE_POOLS_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -186,8 +186,6 @@ int32_t DefaultGpusMin(const Resources& worker);
 
 // InvalidArgument unless it is a variable's name, which may end in "*".
 absl::Status CheckEnvPattern(const FieldPath& path, absl::string_view pattern);
-// Whether the pattern, or one of several, means this variable.
-bool EnvPatternMatches(absl::string_view pattern, absl::string_view name);
 
 // What its workers carry: its labels, pool=NAME, kGpusMinLabel where the pool has a minimum,
 // kAnyEnvironmentLabel unless its labels say what environments they have, and kAnyImage where it
@@ -199,4 +197,4 @@ PoolSpec ForImage(const PoolSpec& spec, const std::string& image);
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_POOL_H_
+#endif  // CONCUR_CORE_POOLS_POOL_H_

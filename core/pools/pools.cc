@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pools.h"
+#include "core/pools/pools.h"
 
 #include <algorithm>
 #include <string>
@@ -9,17 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "core/pools/pools_plan.h"
 
 namespace concur {
 namespace {
-
-constexpr size_t kMessageBytesKept = 1000;
-
-std::string Cut(absl::string_view message) {
-  return message.size() <= kMessageBytesKept
-             ? std::string(message)
-             : absl::StrCat(message.substr(0, kMessageBytesKept), "…");
-}
 
 // Whether a start that ended with this status may still have happened.
 bool IsUnsure(const absl::Status& status) {
@@ -30,23 +23,13 @@ bool IsUnsure(const absl::Status& status) {
 
 // --- set-up and users ----------------------------------------------------------------------------
 
-Pools::Pool* Pools::FindPool(const std::string& name) {
-  const auto it = pools_.find(name);
-  return it == pools_.end() ? nullptr : &it->second;
-}
-
-const Pools::Pool* Pools::FindPool(const std::string& name) const {
-  const auto it = pools_.find(name);
-  return it == pools_.end() ? nullptr : &it->second;
-}
-
 absl::Status Pools::AddFromOptions(PoolSpec spec) {
   CONCUR_RETURN_IF_ERROR(ValidatePoolSpec(spec));
   const std::string name = spec.name;
-  if (pools_.contains(name)) {
+  if (state_.pools.contains(name)) {
     return absl::AlreadyExistsError(absl::StrCat("there is a pool \"", name, "\" already"));
   }
-  Pool& pool = pools_[name];
+  Pool& pool = state_.pools[name];
   pool.spec = std::move(spec);
   pool.from_options = true;
   pool.row.name = name;
@@ -54,19 +37,19 @@ absl::Status Pools::AddFromOptions(PoolSpec spec) {
 }
 
 absl::Status Pools::Restore(const Snapshot& snapshot, const SpecDecoder& decode, absl::Time now) {
-  now_ = now;
-  next_pilot_ = snapshot.next_pilot_number;
+  state_.time = now;
+  state_.next_pilot = snapshot.next_pilot_number;
   for (const PoolRow& row : snapshot.pools) {
-    if (Pool* pool = FindPool(row.name); pool != nullptr) {
+    if (Pool* pool = state_.FindPool(row.name); pool != nullptr) {
       pool->row.paused = row.paused;
       pool->row.pause_reason = row.pause_reason;
       if (!row.spec.empty() || row.removing) {
-        dirty_pools_.insert(row.name);  // the options have it now
+        state_.dirty_pools.insert(row.name);  // the options have it now
       }
       continue;
     }
     if (row.spec.empty()) {
-      deleted_pools_.push_back(row.name);  // the options have it no longer
+      state_.deleted_pools.push_back(row.name);  // the options have it no longer
       continue;
     }
     absl::StatusOr<PoolSpec> spec = decode(row.spec);
@@ -74,7 +57,7 @@ absl::Status Pools::Restore(const Snapshot& snapshot, const SpecDecoder& decode,
       return absl::DataLossError(
           absl::StrCat("the stored pool ", row.name, " is damaged: ", spec.status().message()));
     }
-    Pool& pool = pools_[row.name];
+    Pool& pool = state_.pools[row.name];
     pool.spec = *std::move(spec);
     pool.row = row;
   }
@@ -82,7 +65,7 @@ absl::Status Pools::Restore(const Snapshot& snapshot, const SpecDecoder& decode,
     if (row.provider >= kProviderKinds) {
       return absl::DataLossError(absl::StrCat("the stored pilot ", row.name, " is damaged"));
     }
-    Pilot& pilot = pilots_[row.name];
+    Pilot& pilot = state_.pilots[row.name];
     pilot.row = row;
     pilot.answered = now;  // if its provider was asked, it has answered by now
     if (row.phase == PilotPhase::kStarting) {
@@ -99,7 +82,7 @@ absl::Status Pools::Restore(const Snapshot& snapshot, const SpecDecoder& decode,
 
 absl::Status Pools::Add(PoolSpec spec, std::string encoded) {
   CONCUR_RETURN_IF_ERROR(ValidatePoolSpec(spec));
-  if (Pool* pool = FindPool(spec.name); pool != nullptr) {
+  if (Pool* pool = state_.FindPool(spec.name); pool != nullptr) {
     if (pool->spec == spec && !pool->row.removing) {
       return absl::OkStatus();  // the call was repeated
     }
@@ -108,33 +91,33 @@ absl::Status Pools::Add(PoolSpec spec, std::string encoded) {
                      pool->row.removing ? ", which is being removed: wait for its workers to leave"
                                         : "; remove it first, or choose another name"));
   }
-  if (pools_.size() >= kPoolsMax) {
+  if (state_.pools.size() >= kPoolsMax) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("there are ", pools_.size(), " pools, the most there may be"));
+        absl::StrCat("there are ", state_.pools.size(), " pools, the most there may be"));
   }
-  Pool& pool = pools_[spec.name];
+  Pool& pool = state_.pools[spec.name];
   pool.row.name = spec.name;
   pool.row.spec = std::move(encoded);
   pool.spec = std::move(spec);
-  dirty_pools_.insert(pool.row.name);
-  next_plan_ = now_;
+  state_.dirty_pools.insert(pool.row.name);
+  state_.next_plan = state_.time;
   return absl::OkStatus();
 }
 
 absl::Status Pools::Pause(const std::string& name, std::string reason) {
-  Pool* pool = FindPool(name);
+  Pool* pool = state_.FindPool(name);
   if (pool == nullptr) {
     return absl::NotFoundError(absl::StrCat("no pool \"", name, "\""));
   }
   CONCUR_RETURN_IF_ERROR(CheckText(FieldPath("reason"), reason, kPauseReasonBytesMax));
   pool->row.paused = true;
   pool->row.pause_reason = std::move(reason);
-  dirty_pools_.insert(name);
+  state_.dirty_pools.insert(name);
   return absl::OkStatus();
 }
 
 absl::Status Pools::Resume(const std::string& name) {
-  Pool* pool = FindPool(name);
+  Pool* pool = state_.FindPool(name);
   if (pool == nullptr) {
     return absl::NotFoundError(absl::StrCat("no pool \"", name, "\""));
   }
@@ -143,13 +126,13 @@ absl::Status Pools::Resume(const std::string& name) {
   pool->own.failures = 0;
   pool->own.not_before = absl::InfinitePast();
   pool->of_images.clear();
-  dirty_pools_.insert(name);
-  next_plan_ = now_;
+  state_.dirty_pools.insert(name);
+  state_.next_plan = state_.time;
   return absl::OkStatus();
 }
 
 absl::Status Pools::Remove(const std::string& name, bool at_once) {
-  Pool* pool = FindPool(name);
+  Pool* pool = state_.FindPool(name);
   if (pool == nullptr) {
     return absl::NotFoundError(absl::StrCat("no pool \"", name, "\""));
   }
@@ -161,83 +144,23 @@ absl::Status Pools::Remove(const std::string& name, bool at_once) {
   }
   pool->row.removing = true;
   pool->drop_at_once = pool->drop_at_once || at_once;
-  dirty_pools_.insert(name);
-  next_plan_ = now_;
+  state_.dirty_pools.insert(name);
+  state_.next_plan = state_.time;
   return absl::OkStatus();
 }
 
-void Pools::DropPool(const std::string& name) {
-  pools_.erase(name);
-  dirty_pools_.erase(name);
-  deleted_pools_.push_back(name);
+// --- time --------------------------------------------------------------------------------------
+
+absl::Time Pools::NextDeadline() const {
+  return empty() ? absl::InfiniteFuture() : state_.next_plan;
 }
 
-bool Pools::IsOpen(const Pool& pool, const Starts& starts, absl::Time now) const {
-  const auto provider = providers_.find(pool.spec.provider);
-  const bool reachable =
-      provider == providers_.end() || provider->second.failing_since == absl::InfiniteFuture();
-  return !pool.row.paused && !pool.row.removing && now >= starts.not_before && reachable;
-}
-
-bool Pools::IsDoubtful(const Pilot& pilot, absl::Time now) const {
-  const bool waits =
-      pilot.row.phase == PilotPhase::kRequested || pilot.row.phase == PilotPhase::kPending;
-  const Pool* pool = FindPool(pilot.row.pool);
-  return waits && (pilot.impossible || (pool != nullptr && pool->row.paused) ||
-                   now - pilot.row.request_time >= policy_.doubt_after);
-}
-
-// --- what becomes of a pilot ---------------------------------------------------------------------
-
-void Pools::SetPhase(Pilot& pilot, PilotPhase phase, absl::string_view message, absl::Time now) {
-  if (pilot.row.phase != phase) {
-    pilot.row.phase = phase;
-    pilot.row.phase_time = now;
-    Touch(pilot.row.name);
+void Pools::Advance(absl::Time now, const PoolWorld& world) {
+  state_.time = std::max(state_.time, now);
+  if (state_.time >= state_.next_plan) {
+    state_.next_plan = state_.time + state_.policy.plan_interval;
+    PoolPlanner(state_, world).Run();
   }
-  std::string cut = Cut(message);
-  if (pilot.row.message != cut) {
-    pilot.row.message = std::move(cut);
-    Touch(pilot.row.name);
-  }
-}
-
-// Pilots of one batch fail together: they count once.
-void Pools::CountFailure(const Pilot& pilot, const std::string& message, absl::Time now) {
-  Pool* pool = FindPool(pilot.row.pool);
-  if (pool == nullptr) {
-    return;
-  }
-  Starts& starts = pool->Of(pilot.row.image);
-  const bool counted = pilot.row.request_time <= starts.last_failure_time;
-  starts.last_failure = Cut(message);
-  if (counted) {
-    return;
-  }
-  ++starts.failures;
-  starts.last_failure_time = now;
-  absl::Duration backoff = policy_.backoff_min;
-  for (int32_t i = 1; i < starts.failures && backoff < policy_.backoff_max; ++i) {
-    backoff *= 2;
-  }
-  starts.not_before = now + std::min(backoff, policy_.backoff_max);
-  if (pilot.row.image.empty() && starts.failures >= policy_.failures_max && !pool->row.paused) {
-    pool->row.paused = true;
-    pool->row.pause_reason = absl::StrCat(
-        starts.failures, " starts in a row failed, the last one: ", starts.last_failure);
-    dirty_pools_.insert(pool->row.name);
-  }
-}
-
-void Pools::EndPilot(Pilot& pilot, const std::string& message, absl::Time now) {
-  SetPhase(pilot, PilotPhase::kGone, message, now);
-  pilot.gone_since = now;
-  pilot.surplus_since = absl::InfiniteFuture();
-  if (pilot.draining()) {
-    pilot.drain_since = absl::InfiniteFuture();
-    actions_.drain.emplace_back(pilot.row.name, false);  // nothing to remember any more
-  }
-  next_plan_ = std::min(next_plan_, now);
 }
 
 // --- providers' answers --------------------------------------------------------------------------
@@ -245,8 +168,8 @@ void Pools::EndPilot(Pilot& pilot, const std::string& message, absl::Time now) {
 void Pools::Started(const std::vector<std::string>& pilots,
                     const absl::StatusOr<std::vector<std::string>>& ids, absl::Time now) {
   for (size_t i = 0; i < pilots.size(); ++i) {
-    const auto it = pilots_.find(pilots[i]);
-    if (it == pilots_.end()) {
+    const auto it = state_.pilots.find(pilots[i]);
+    if (it == state_.pilots.end()) {
       continue;
     }
     Pilot& pilot = it->second;
@@ -254,41 +177,43 @@ void Pools::Started(const std::vector<std::string>& pilots,
     if (ids.ok()) {
       if (i < ids->size() && pilot.row.external_id.empty()) {
         pilot.row.external_id = (*ids)[i];
-        Touch(pilot.row.name);
+        state_.Touch(pilot.row.name);
       }
       if (pilot.row.phase == PilotPhase::kRequested) {
-        SetPhase(pilot, PilotPhase::kPending, "", now);
+        state_.SetPhase(pilot, PilotPhase::kPending, "", now);
       }
     } else if (IsUnsure(ids.status())) {
       // The next observation shows which. Until it succeeds nothing more is requested.
-      Provider& provider = providers_[static_cast<ProviderKind>(pilot.row.provider)];
+      ProviderState& provider = state_.providers[static_cast<ProviderKind>(pilot.row.provider)];
       provider.status = ids.status();
       provider.failing_since = std::min(provider.failing_since, now);
-      provider.next_observe = std::min(provider.next_observe, now + policy_.plan_interval);
+      provider.next_observe = std::min(provider.next_observe, now + state_.policy.plan_interval);
       if (pilot.row.phase == PilotPhase::kRequested) {
-        SetPhase(pilot, PilotPhase::kRequested, ids.status().message(), now);
+        state_.SetPhase(pilot, PilotPhase::kRequested, ids.status().message(), now);
       }
     } else {
       const std::string message(ids.status().message());
-      CountFailure(pilot, message, now);
-      EndPilot(pilot, message, now);
+      state_.CountFailure(pilot, message, now);
+      state_.EndPilot(pilot, message, now);
     }
   }
 }
 
 void Pools::Observed(ProviderKind kind, const absl::StatusOr<std::vector<PilotReport>>& reports,
                      absl::Time asked, absl::Time now) {
-  Provider& provider = providers_[kind];
+  ProviderState& provider = state_.providers[kind];
   provider.observing = false;
-  const bool any = std::any_of(pilots_.begin(), pilots_.end(), [kind](const auto& entry) {
-    return static_cast<ProviderKind>(entry.second.row.provider) == kind &&
-           entry.second.row.phase != PilotPhase::kGone;
-  });
-  provider.next_observe = now + (any ? policy_.observe_interval : policy_.observe_interval_idle);
+  const bool any =
+      std::any_of(state_.pilots.begin(), state_.pilots.end(), [kind](const auto& entry) {
+        return static_cast<ProviderKind>(entry.second.row.provider) == kind &&
+               entry.second.row.phase != PilotPhase::kGone;
+      });
+  provider.next_observe =
+      now + (any ? state_.policy.observe_interval : state_.policy.observe_interval_idle);
   provider.status = reports.status();
   if (!reports.ok()) {
     provider.failing_since = std::min(provider.failing_since, now);
-    provider.next_observe = now + policy_.observe_interval;
+    provider.next_observe = now + state_.policy.observe_interval;
     return;
   }
   provider.failing_since = absl::InfiniteFuture();
@@ -297,7 +222,7 @@ void Pools::Observed(ProviderKind kind, const absl::StatusOr<std::vector<PilotRe
   PoolActions::Stop stop{kind, {}};
   for (const PilotReport& report : *reports) {
     seen.insert(report.name);
-    if (const auto it = pilots_.find(report.name); it != pilots_.end()) {
+    if (const auto it = state_.pilots.find(report.name); it != state_.pilots.end()) {
       TakeReport(it->second, report, now);
     } else if (report.state != PilotReport::State::kEnded) {
       // Ours by its name, and unknown: of a state that was set back, or forgotten long ago.
@@ -308,9 +233,9 @@ void Pools::Observed(ProviderKind kind, const absl::StatusOr<std::vector<PilotRe
   }
   provider.strangers = std::move(strangers);
   if (!stop.pilots.empty()) {
-    actions_.stop.push_back(std::move(stop));
+    state_.actions.stop.push_back(std::move(stop));
   }
-  for (auto& [name, pilot] : pilots_) {
+  for (auto& [name, pilot] : state_.pilots) {
     if (static_cast<ProviderKind>(pilot.row.provider) == kind && !seen.contains(name)) {
       NoteMissing(pilot, asked, now);
     }
@@ -321,7 +246,7 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
   pilot.missed = 0;
   if (!report.external_id.empty() && report.external_id != pilot.row.external_id) {
     pilot.row.external_id = report.external_id;
-    Touch(pilot.row.name);
+    state_.Touch(pilot.row.name);
   }
   if (report.state == PilotReport::State::kEnded) {
     // A worker that still calls has not ended, whatever its provider reports.
@@ -329,13 +254,13 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
       return;
     }
     const bool was_working =
-        pilot.row.joined && now - pilot.row.phase_time >= policy_.healthy_after;
+        pilot.row.joined && now - pilot.row.phase_time >= state_.policy.healthy_after;
     const bool taken_back = pilot.row.joined && report.taken_back;
     if (!was_working && !taken_back && !pilot.draining() &&
         pilot.row.phase != PilotPhase::kStopping) {
-      CountFailure(pilot, report.message, now);
+      state_.CountFailure(pilot, report.message, now);
     }
-    EndPilot(pilot, report.message, now);
+    state_.EndPilot(pilot, report.message, now);
     return;
   }
   pilot.gone_since = absl::InfiniteFuture();
@@ -345,25 +270,25 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
   pilot.impossible = report.impossible;
   if (report.impossible && !pilot.row.image.empty() && !pilot.row.joined) {
     // What a job names may never start: it must not keep others' room.
-    CountFailure(pilot, report.message, now);
-    StopPilot(pilot, report.message, now);
+    state_.CountFailure(pilot, report.message, now);
+    state_.StopPilot(pilot, report.message, now);
     return;
   }
   if (report.state == PilotReport::State::kPending) {
-    SetPhase(pilot, PilotPhase::kPending, report.message, now);
+    state_.SetPhase(pilot, PilotPhase::kPending, report.message, now);
     pilot.running_since = absl::InfiniteFuture();
   } else if (!pilot.row.joined) {
-    SetPhase(pilot, PilotPhase::kStarting, report.message, now);
+    state_.SetPhase(pilot, PilotPhase::kStarting, report.message, now);
     pilot.running_since = std::min(pilot.running_since, now);
   } else {
-    SetPhase(pilot, PilotPhase::kWorking, report.message, now);
+    state_.SetPhase(pilot, PilotPhase::kWorking, report.message, now);
     pilot.lost_since = std::min(pilot.lost_since, now);  // it worked, and does not call
   }
 }
 
 void Pools::NoteMissing(Pilot& pilot, absl::Time asked, absl::Time now) {
   if (pilot.row.phase == PilotPhase::kGone || pilot.live ||
-      pilot.answered == absl::InfiniteFuture() || asked < pilot.answered + policy_.settle) {
+      pilot.answered == absl::InfiniteFuture() || asked < pilot.answered + state_.policy.settle) {
     return;
   }
   if (++pilot.missed < 2) {
@@ -374,51 +299,51 @@ void Pools::NoteMissing(Pilot& pilot, absl::Time asked, absl::Time now) {
           ? "its provider does not know it (any more)"
           : absl::StrCat("its provider does not know it; it had answered: ", pilot.row.message);
   if (!pilot.row.joined && pilot.row.phase != PilotPhase::kStopping) {
-    CountFailure(pilot, message, now);
+    state_.CountFailure(pilot, message, now);
   }
-  EndPilot(pilot, message, now);
+  state_.EndPilot(pilot, message, now);
 }
 
 // --- rows ----------------------------------------------------------------------------------------
 
 void Pools::TakeRows(Batch* batch) {
-  if (dirty_next_) {
-    batch->next_pilot_number = next_pilot_;
-    dirty_next_ = false;
+  if (state_.dirty_next) {
+    batch->next_pilot_number = state_.next_pilot;
+    state_.dirty_next = false;
   }
-  for (const std::string& name : dirty_pools_) {
-    batch->put_pools.push_back(pools_.at(name).row);
+  for (const std::string& name : state_.dirty_pools) {
+    batch->put_pools.push_back(state_.pools.at(name).row);
   }
-  for (const std::string& name : dirty_pilots_) {
-    batch->put_pilots.push_back(pilots_.at(name).row);
+  for (const std::string& name : state_.dirty_pilots) {
+    batch->put_pilots.push_back(state_.pilots.at(name).row);
   }
-  dirty_pools_.clear();
-  dirty_pilots_.clear();
+  state_.dirty_pools.clear();
+  state_.dirty_pilots.clear();
   // A pool that was removed and added again within a turn stands among those that are put.
-  for (std::string& name : std::exchange(deleted_pools_, {})) {
-    if (!pools_.contains(name)) {
+  for (std::string& name : std::exchange(state_.deleted_pools, {})) {
+    if (!state_.pools.contains(name)) {
       batch->delete_pools.push_back(std::move(name));
     }
   }
-  for (std::string& name : std::exchange(deleted_pilots_, {})) {
+  for (std::string& name : std::exchange(state_.deleted_pilots, {})) {
     batch->delete_pilots.push_back(std::move(name));
   }
 }
 
 void Pools::CheckInvariants() const {
-  for (const auto& [name, pool] : pools_) {
+  for (const auto& [name, pool] : state_.pools) {
     CONCUR_CHECK(pool.spec.name == name && pool.row.name == name);
     CONCUR_CHECK(pool.from_options == pool.row.spec.empty());
     CONCUR_CHECK(!pool.from_options || !pool.row.removing);
   }
-  for (const auto& [name, pilot] : pilots_) {
+  for (const auto& [name, pilot] : state_.pilots) {
     CONCUR_CHECK(pilot.row.name == name);
     CONCUR_CHECK((pilot.row.phase == PilotPhase::kGone) ==
                  (pilot.gone_since != absl::InfiniteFuture()));
     CONCUR_CHECK(pilot.row.phase != PilotPhase::kWorking || pilot.row.joined);
   }
-  for (const std::string& name : dirty_pilots_) {
-    CONCUR_CHECK(pilots_.contains(name));
+  for (const std::string& name : state_.dirty_pilots) {
+    CONCUR_CHECK(state_.pilots.contains(name));
   }
 }
 

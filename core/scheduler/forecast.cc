@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/forecast.h"
+#include "core/scheduler/forecast.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,9 +15,9 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "core/autoscaler.h"
-#include "core/expansion.h"
-#include "core/scheduler.h"
+#include "core/pools/autoscaler.h"
+#include "core/scheduler/scheduler.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 namespace {
@@ -135,7 +135,7 @@ class World {
     for (size_t i = 0; i < workers_.size(); ++i) {
       syncs_.insert({now_, i});
     }
-    while (scheduler_.FindSweep(sweep_)->state == SweepState::kActive) {
+    while (scheduler_.views().FindSweep(sweep_)->state == SweepState::kActive) {
       CONCUR_CHECK(!ends_.empty() || !syncs_.empty());
       now_ = std::min(ends_.empty() ? absl::InfiniteFuture() : ends_.begin()->first,
                       syncs_.empty() ? absl::InfiniteFuture() : syncs_.begin()->first);

@@ -3,8 +3,8 @@
 // run nothing and jobs that last as long as they are expected to.
 //
 // Pure; thread-compatible. Same arguments, same forecast.
-#ifndef CONCUR_CORE_FORECAST_H_
-#define CONCUR_CORE_FORECAST_H_
+#ifndef CONCUR_CORE_SCHEDULER_FORECAST_H_
+#define CONCUR_CORE_SCHEDULER_FORECAST_H_
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 #include "core/labels.h"
 #include "core/policy.h"
 #include "core/resources.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -36,7 +36,7 @@ struct ForecastOptions {
   // From the end of an attempt to the start of the next one on its worker: report, commit, order.
   // What waits at the worker already starts without it.
   absl::Duration turnaround = absl::Milliseconds(5);
-  uint32_t queue_max = 1'000;  // of every worker, as core/sync.h has it
+  uint32_t queue_max = 1'000;  // of every worker, as core/sync/sync.h has it
   uint64_t seed = 1;           // of the draws
   // The scheduler knows the means (as after a first sweep), or has to learn them.
   bool knows_means = true;
@@ -68,4 +68,4 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_FORECAST_H_
+#endif  // CONCUR_CORE_SCHEDULER_FORECAST_H_

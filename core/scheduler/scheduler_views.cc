@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see of the scheduler's state.
+#include "core/scheduler/scheduler_views.h"
+
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "core/scheduler.h"
-#include "core/sweep_record.h"
+#include "core/state/sweep_record.h"
 
 namespace concur {
 namespace {
@@ -16,9 +19,9 @@ constexpr int kReuseHopsMax = 64;  // from a job that shares a result to the one
 
 }  // namespace
 
-std::optional<SweepView> Scheduler::FindSweep(SweepId id) const {
-  const auto it = sweeps_.find(id);
-  if (it == sweeps_.end()) {
+std::optional<SweepView> SchedulerViews::FindSweep(SweepId id) const {
+  const auto it = book_.all().find(id);
+  if (it == book_.all().end()) {
     return std::nullopt;
   }
   const SweepRecord& sweep = *it->second;
@@ -28,38 +31,34 @@ std::optional<SweepView> Scheduler::FindSweep(SweepId id) const {
                    .counts = sweep.jobs.counts(),
                    .reused = sweep.jobs.reused(),
                    .queued = sweep.queued,
-                   .owner_use = UseOf(sweep.row.owner),
+                   .owner_use = owners().UseOf(sweep.row.owner),
                    .recent = {}};
 }
 
-std::shared_ptr<const Expansion> Scheduler::SharedExpansion(SweepId id) const {
-  return sweeps_.at(id)->expansion;
+std::shared_ptr<const Expansion> SchedulerViews::SharedExpansion(SweepId id) const {
+  return book_.all().at(id)->expansion;
 }
 
-std::optional<SweepId> Scheduler::FindSweepByName(const std::string& name) const {
-  for (auto it = sweeps_.rbegin(); it != sweeps_.rend(); ++it) {
-    if (it->second->row.name == name) {
-      return it->first;
+std::vector<NamedSweep> SchedulerViews::SweepsNamed(const std::string& name) const {
+  std::vector<NamedSweep> sweeps;
+  for (const auto& [id, sweep] : book_.all()) {
+    if (sweep->row.name == name) {
+      sweeps.push_back({id, sweep->row.owner});
     }
   }
-  return std::nullopt;
+  return sweeps;
 }
 
-std::vector<SweepId> Scheduler::ListSweeps() const {
+std::vector<SweepId> SchedulerViews::ListSweeps() const {
   std::vector<SweepId> ids;
-  for (const auto& [id, sweep] : sweeps_) {
+  for (const auto& [id, sweep] : book_.all()) {
     ids.push_back(id);
   }
   return ids;
 }
 
-bool Scheduler::HasJob(JobId id) const {
-  const auto it = sweeps_.find(id.sweep);
-  return it != sweeps_.end() && id.index < it->second->jobs.size();
-}
-
-JobView Scheduler::ViewJob(JobId id) const {
-  const JobRow row = RowOf(id);
+JobView SchedulerViews::ViewJob(JobId id) const {
+  const JobRow row = jobs_.RowOf(id);
   JobView view;
   view.id = id;
   view.state = row.state;
@@ -73,7 +72,7 @@ JobView Scheduler::ViewJob(JobId id) const {
   view.reused_from = row.reused_from;
   view.system_collected = row.system_collected;
   view.checkpoint = row.checkpoint;
-  const SweepRecord& own = SweepOf(id);
+  const SweepRecord& own = book_.SweepOf(id);
   view.result = own.jobs.ResultOf(id.index);
   if (const auto place = own.early_stop ? own.early_stop->Find(id.index) : std::nullopt) {
     const EarlyStop& rule = (*own.early_stop)[place->group];
@@ -81,26 +80,26 @@ JobView Scheduler::ViewJob(JobId id) const {
     view.rung = rule.RungOf(place->setting);
   }
   if (const std::optional<JobId> reporter = ReporterOf(id)) {
-    const SweepRecord& sweep = SweepOf(*reporter);
+    const SweepRecord& sweep = book_.SweepOf(*reporter);
     const auto steps = sweep.steps.find(reporter->index);
     view.steps = steps == sweep.steps.end() ? 0 : steps->second.total();
   }
   return view;
 }
 
-std::optional<JobId> Scheduler::ReporterOf(JobId id) const {
+std::optional<JobId> SchedulerViews::ReporterOf(JobId id) const {
   JobId reporter = id;
   // A job that ran again without success may take its old result back from one that had it from
   // there: nobody in such a ring has the reports.
   for (int hops = 0; hops < kReuseHopsMax; ++hops) {
-    const JobTable& jobs = SweepOf(reporter).jobs;
+    const JobTable& jobs = book_.SweepOf(reporter).jobs;
     if (!jobs[reporter.index].reused()) {
       return reporter;
     }
     const JobId source = jobs.Find(reporter.index)->source;
-    // Of runs of one cell, as IsBetterSource tells them apart.
+    // Tells runs of one cell apart, as IsBetterSource does.
     const JobResult* const made =
-        HasJob(source) ? SweepOf(source).jobs.ResultOf(source.index) : nullptr;
+        book_.HasJob(source) ? book_.SweepOf(source).jobs.ResultOf(source.index) : nullptr;
     if (made == nullptr || made->start_time != jobs.ResultOf(reporter.index)->start_time) {
       return std::nullopt;
     }
@@ -109,9 +108,9 @@ std::optional<JobId> Scheduler::ReporterOf(JobId id) const {
   return std::nullopt;
 }
 
-std::vector<WorkerView> Scheduler::ListWorkers() const {
+std::vector<WorkerView> SchedulerViews::ListWorkers() const {
   std::vector<WorkerView> views;
-  for (const auto& [name, worker] : workers_) {
+  for (const auto& [name, worker] : workers_.roster()) {
     WorkerView view;
     view.info = worker->info;
     view.draining = worker->draining();
@@ -135,36 +134,24 @@ std::vector<WorkerView> Scheduler::ListWorkers() const {
   return views;
 }
 
-std::vector<std::pair<JobId, Suspects::Deaths>> Scheduler::ListDeaths() const {
+std::vector<std::pair<JobId, Suspects::Deaths>> SchedulerViews::ListDeaths() const {
   std::vector<std::pair<JobId, Suspects::Deaths>> all;
-  suspects_.ForEach(
+  places_.suspects.ForEach(
       [&](JobId id, const Suspects::Deaths& deaths) { all.emplace_back(id, deaths); });
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return all;
 }
 
-std::vector<BlameRow> Scheduler::ListBlame() const {
-  std::vector<BlameRow> rows;
-  blame_.ForEach([&](const Blame::Kind& kind, const std::string& worker, const Blame::Cell& cell) {
-    rows.push_back(RowOf(kind, worker, cell));
-  });
-  std::sort(rows.begin(), rows.end(),
-            [](const BlameRow& a, const BlameRow& b) { return a.Key() < b.Key(); });
-  return rows;
-}
-
-Digest Scheduler::ContentKeyOf(JobId id) const { return SweepOf(id).keys.KeyOf(id.index); }
-
-Totals Scheduler::CountAll() const {
+Totals SchedulerViews::CountAll() const {
   Totals totals;
-  totals.refused_results = refused_results_;
-  for (const auto& [id, sweep] : sweeps_) {
+  totals.refused_results = refused_results();
+  for (const auto& [id, sweep] : book_.all()) {
     ++totals.sweeps[static_cast<size_t>(sweep->State())];
     for (size_t state = 0; state < totals.jobs.size(); ++state) {
       totals.jobs[state] += sweep->jobs.counts()[state];
     }
   }
-  for (const auto& [name, worker] : workers_) {
+  for (const auto& [name, worker] : workers_.roster()) {
     if (worker->lost) {
       totals.workers_lost += worker->left ? 0 : 1;
       continue;
@@ -180,6 +167,47 @@ Totals Scheduler::CountAll() const {
     add(worker->assignments.used(), &totals.used);
   }
   return totals;
+}
+
+std::vector<DemandClass> SchedulerViews::Demand() const {
+  std::map<std::tuple<int32_t, Resources, uint32_t, Durations::Rank>, DemandClass> classes;
+  const auto class_of = [&](const ReadyQueue::Lane& lane) -> DemandClass& {
+    DemandClass& demand =
+        classes[{lane.priority, lane.resources, lane.labels, places_.durations.RankOf(lane.group)}];
+    demand.priority = lane.priority;
+    demand.resources = lane.resources;
+    demand.labels = book_.label_sets().Get(lane.labels);
+    if (const auto expected = places_.durations.Expected(lane.group)) {
+      demand.run_time = demand.run_time == absl::InfiniteDuration()
+                            ? expected->mean
+                            : std::max(demand.run_time, expected->mean);
+    }
+    return demand;
+  };
+  places_.ready.ForEachLane(
+      [&](const ReadyQueue::Lane& lane, size_t jobs) { class_of(lane).ready += jobs; });
+  for (const JobId& id : places_.suspects.ready()) {
+    if (!book_.SweepOf(id).row.paused) {
+      ++class_of(book_.SweepOf(id).LaneOf(id.index)).ready;
+    }
+  }
+  for (const auto& [name, worker] : workers_.roster()) {
+    if (worker->draining()) {
+      continue;
+    }
+    for (const auto& [id, assignment] : worker->assignments.all()) {
+      if (!assignment.stopping) {
+        DemandClass& demand = class_of(book_.SweepOf(id.job).LaneOf(id.job.index));
+        ++(assignment.ahead ? demand.ready : demand.running);
+      }
+    }
+  }
+  std::vector<DemandClass> demand;
+  demand.reserve(classes.size());
+  for (auto& [key, one] : classes) {
+    demand.push_back(std::move(one));
+  }
+  return demand;
 }
 
 }  // namespace concur

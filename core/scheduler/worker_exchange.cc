@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchange with workers (core/sync.h): admitting them, applying what they report, answering.
+#include "core/scheduler/worker_exchange.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -11,11 +12,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
-#include "core/scheduler.h"
-#include "core/sweep_record.h"
+#include "core/state/sweep_record.h"
 
 namespace concur {
 namespace {
@@ -44,23 +46,47 @@ void RequireMetric(const std::string& metric, JobResult& result) {
 
 }  // namespace
 
+void WorkerExchange::EndDeadlines() {
+  while (Worker* worker = workers_.roster().FirstOverdue(turn_.now())) {
+    if (!worker->lost) {
+      LoseWorker(*worker, /*died=*/true,
+                 absl::StrCat("worker ", worker->info.name, " was not heard of for ",
+                              absl::FormatDuration(policy_.lease)));
+    } else if (worker->drain_asked) {
+      workers_.roster().DropDeadline(*worker);
+    } else {
+      workers_.Forget(*worker);
+    }
+  }
+  while (Worker* worker = workers_.roster().FirstQuarantineEnded(turn_.now())) {
+    workers_.EndQuarantine(*worker);
+  }
+}
+
+void WorkerExchange::ExtendLeases(absl::Duration paused) {
+  const absl::Time now = turn_.now();
+  for (const auto& [name, worker] : workers_.roster()) {
+    if (!worker->lost) {
+      workers_.roster().SetDeadline(
+          *worker, std::min(std::max(worker->lease_expire + paused, now + policy_.pause_min),
+                            now + policy_.lease));
+    }
+  }
+}
+
 // The worker of the call, which may be new or a new incarnation.
-absl::StatusOr<Worker*> Scheduler::Admit(const SyncRequest& request) {
+absl::StatusOr<Worker*> WorkerExchange::Admit(const SyncRequest& request) {
   const WorkerInfo& info = request.worker;
   if (info.name.empty() || info.incarnation.empty()) {
     return absl::InvalidArgumentError("worker: expected a name and an incarnation");
   }
-  Worker* worker = workers_.Find(info.name);
+  Worker* worker = workers_.roster().Find(info.name);
   if (worker == nullptr) {
-    if (workers_.size() >= policy_.workers_max) {
-      return absl::ResourceExhaustedError(absl::StrCat("this coordinator knows ", workers_.size(),
-                                                       " workers, its limits.workers_max"));
+    if (workers_.roster().size() >= policy_.workers_max) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "this coordinator knows ", workers_.roster().size(), " workers, its limits.workers_max"));
     }
-    worker = &workers_.Add(info);
-    worker->holder = leases_.AddHolder(info.name, info.incarnation);
-    worker->last_seen = now_;
-    SaveWorker(*worker);
-    return worker;
+    return &workers_.Add(info);
   }
   if (worker->info.incarnation == info.incarnation) {
     if (worker->sequence && request.sequence <= *worker->sequence) {
@@ -81,7 +107,7 @@ absl::StatusOr<Worker*> Scheduler::Admit(const SyncRequest& request) {
 
 // The worker was restarted: what the old process ran is lost, unless its result was saved and comes
 // now.
-void Scheduler::Reincarnate(Worker& worker, const SyncRequest& request) {
+void WorkerExchange::Reincarnate(Worker& worker, const SyncRequest& request) {
   absl::flat_hash_set<AttemptId> reported;
   for (const FinishedAttempt& finished : request.finished) {
     reported.insert(finished.id);
@@ -99,30 +125,25 @@ void Scheduler::Reincarnate(Worker& worker, const SyncRequest& request) {
     const Assignment& assignment = *worker.assignments.Find(id);
     const std::string message = absl::StrCat("worker ", worker.info.name, " was restarted");
     if (!assignment.stopping && assignment.MayHaveStarted()) {
-      LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
+      jobs_.LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
     } else if (!assignment.stopping) {
-      LoseAttempt(id.job, FailureClass::kLost, message);
+      jobs_.LoseAttempt(id.job, FailureClass::kLost, message);
     }
-    Unassign(worker, id);
+    workers_.Unassign(worker, id);
   }
-  worker.info = request.worker;
-  worker.holder = leases_.AddHolder(worker.info.name, worker.info.incarnation);
-  worker.sequence.reset();
-  worker.drain_sent = false;
-  worker.lost_attempts.clear();  // those processes are gone
-  SaveWorker(worker);
+  workers_.Reincarnate(worker, request.worker);
 }
 
-absl::Status Scheduler::Sync(const SyncRequest& request) {
+absl::Status WorkerExchange::Sync(const SyncRequest& request) {
   CONCUR_ASSIGN_OR_RETURN(Worker * worker, Admit(request));
   worker->info = request.worker;
   worker->sequence = request.sequence;
-  worker->last_seen = now_;
+  worker->last_seen = turn_.now();
   worker->lost = false;
   worker->left = false;
   worker->drain_self = request.draining;
-  workers_.SetDeadline(*worker, now_ + policy_.lease);
-  worker->end_time = now_ + request.time_left;
+  workers_.roster().SetDeadline(*worker, turn_.now() + policy_.lease);
+  worker->end_time = turn_.now() + request.time_left;
   worker->whole_time = std::max(worker->whole_time, request.time_left);
   worker->forget.clear();
 
@@ -130,13 +151,13 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
   for (const FinishedAttempt& finished : request.finished) {
     ApplyFinished(*worker, finished);
   }
-  worker->assignments.BeginSync(now_, policy_.lease);
+  worker->assignments.BeginSync(turn_.now(), policy_.lease);
   for (const AttemptId& id : request.running) {
     ApplyRunning(*worker, id);
   }
   worker->lost_attempts.clear();
   for (const AttemptId& id : worker->assignments.EndSync()) {
-    Unassign(*worker, id);
+    workers_.Unassign(*worker, id);
   }
   for (const AttemptId& id : worker->assignments.Overdue()) {
     TakeBack(*worker, id);
@@ -152,50 +173,97 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
   return absl::OkStatus();
 }
 
-// Whether the worker holds the attempt, or held it last and may hand in its result.
-bool Scheduler::MayReport(const Worker& worker, AttemptId id) const {
-  if (!HasJob(id.job)) {
+// True when the worker holds the attempt, or held it last and may hand in its result.
+bool WorkerExchange::MayReport(const Worker& worker, AttemptId id) const {
+  if (!book_.HasJob(id.job)) {
     return false;
   }
-  const JobTable::Job& record = JobOf(id.job);
+  const JobTable::Job& record = book_.JobOf(id.job);
   if (record.attempt != id.attempt.number || record.settled) {
     return false;
   }
-  const Leases::Lease* lease = leases_.Find(id.job);
-  const Leases::Lost* lost = leases_.FindLost(id.job);
-  return (lease != nullptr && leases_.WorkerOf(lease->holder) == worker.info.name) ||
-         (lost != nullptr && leases_.WorkerOf(lost->holder) == worker.info.name &&
+  const RunningJobs::Lease* lease = places_.running.Find(id.job);
+  const RunningJobs::Lost* lost = places_.running.FindLost(id.job);
+  return (lease != nullptr && places_.running.WorkerOf(lease->holder) == worker.info.name) ||
+         (lost != nullptr && places_.running.WorkerOf(lost->holder) == worker.info.name &&
           !IsTerminal(record.state()));
 }
 
-void Scheduler::ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps) {
+void WorkerExchange::ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps) {
   for (const AttemptStep& reported : steps) {
     const AttemptId id = reported.id;
     if (!MayReport(worker, id)) {
       continue;
     }
-    SweepRecord& sweep = SweepOf(id.job);
+    SweepRecord& sweep = book_.SweepOf(id.job);
     if (sweep.steps[id.job.index].Count(reported.step)) {
-      pending_.batch.put_steps.push_back({id.job, sweep.next_arrival++, id.attempt, reported.step});
+      turn_.batch().put_steps.push_back({id.job, sweep.next_arrival++, id.attempt, reported.step});
       if (sweep.early_stop) {
-        NoteReport(sweep, id.job.index, reported.step);
+        groups_.NoteReport(sweep, id.job.index, reported.step);
       }
     }
   }
 }
 
-// What an earlier run of the job reported does not count for the next one.
-void Scheduler::DropSteps(SweepRecord& sweep, uint32_t job) {
-  if (sweep.steps.erase(job) > 0) {
-    pending_.batch.delete_steps.emplace_back(sweep.IdOf(job), sweep.next_arrival);
+void WorkerExchange::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
+  const AttemptId id = finished.id;
+  ForgetOrder order{id, false, ""};
+  if (!book_.HasJob(id.job)) {
+    order.reason = "there is no such job";
+  } else {
+    SweepRecord& sweep = book_.SweepOf(id.job);
+    JobTable::Job& record = sweep.jobs[id.job.index];
+    const RunningJobs::Lease* lease = places_.running.Find(id.job);
+    const RunningJobs::Lost* lost = places_.running.FindLost(id.job);
+    const bool holds =
+        lease != nullptr && places_.running.WorkerOf(lease->holder) == worker.info.name;
+    const bool held_last =
+        lost != nullptr && places_.running.WorkerOf(lost->holder) == worker.info.name;
+    if (id.attempt.number != record.attempt) {
+      if (KeepStoppedAttempt(worker, finished)) {  // it was paused, and its job went on before
+        jobs_.AcquitPaused(sweep, id.job.index);
+      }
+      order.reason = absl::StrCat("attempt ", record.attempt, " is the latest one");
+    } else if (record.settled && record.reused()) {
+      order.reason = "the job took the result of an equal one";
+    } else if (record.settled && finished.result.succeeded &&
+               record.failure == FailureClass::kWorker && record.state() != JobState::kSucceeded) {
+      order.reason = "the result came after the attempt was taken back";
+    } else if (record.settled) {
+      order.accepted = true;
+    } else if (holds || (held_last && !IsTerminal(record.state()))) {
+      if (!holds) {
+        jobs_.ReturnAttempt(sweep, id.job.index);
+      }
+      order.reason = SettleOnEqual(sweep, id.job.index, worker, finished.result);
+      if (order.reason.empty()) {
+        results_.TakeCheckpoint(sweep, id.job.index, finished);
+        AcceptResult(sweep, id.job.index, worker, finished.result);
+        order.accepted = true;
+      }
+    } else {
+      if (WasPaused(worker, id)) {
+        FinishedAttempt paused = finished;                 // the job goes on from there
+        paused.result.failure = FailureClass::kPreempted;  // a failure does not count, either
+        results_.TakeCheckpoint(sweep, id.job.index, paused);
+        jobs_.AcquitPaused(sweep, id.job.index);
+      }
+      KeepStoppedAttempt(worker, finished);
+      order.reason = absl::StrCat("the job is ", JobStateName(record.state()));
+    }
   }
+  if (!order.accepted) {
+    ++refused_results_;
+  }
+  workers_.Unassign(worker, id);
+  worker.forget.push_back(std::move(order));
 }
 
-// Whether early_stop paused the attempt, whose end is refused. An attempt that was canceled leaves
+// True when early_stop paused the attempt, whose end is refused. One that was canceled leaves
 // nothing to a retry.
-bool Scheduler::WasPaused(const Worker& worker, AttemptId id) const {
-  const SweepRecord& sweep = SweepOf(id.job);
-  const JobState state = JobOf(id.job).state();
+bool WorkerExchange::WasPaused(const Worker& worker, AttemptId id) const {
+  const SweepRecord& sweep = book_.SweepOf(id.job);
+  const JobState state = book_.JobOf(id.job).state();
   if (!sweep.early_stop || IsTerminal(state) || state == JobState::kRunning) {
     return false;
   }
@@ -208,77 +276,47 @@ bool Scheduler::WasPaused(const Worker& worker, AttemptId id) const {
   return state == JobState::kBlocked && !sweep.AwaitsSource(id.job.index);
 }
 
-void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
-  const AttemptId id = finished.id;
-  ForgetOrder order{id, false, ""};
-  if (!HasJob(id.job)) {
-    order.reason = "there is no such job";
-  } else {
-    SweepRecord& sweep = SweepOf(id.job);
-    JobTable::Job& record = sweep.jobs[id.job.index];
-    const Leases::Lease* lease = leases_.Find(id.job);
-    const Leases::Lost* lost = leases_.FindLost(id.job);
-    const bool holds = lease != nullptr && leases_.WorkerOf(lease->holder) == worker.info.name;
-    const bool held_last = lost != nullptr && leases_.WorkerOf(lost->holder) == worker.info.name;
-    if (id.attempt.number != record.attempt) {
-      if (KeepStoppedAttempt(worker, finished)) {  // it was paused, and its job went on before
-        AcquitPaused(sweep, id.job.index);
-      }
-      order.reason = absl::StrCat("attempt ", record.attempt, " is the latest one");
-    } else if (record.settled && record.reused()) {
-      order.reason = "the job took the result of an equal one";
-    } else if (record.settled && finished.result.succeeded &&
-               record.failure == FailureClass::kWorker && record.state() != JobState::kSucceeded) {
-      order.reason = "the result came after the attempt was taken back";
-    } else if (record.settled) {
-      order.accepted = true;
-    } else if (holds || (held_last && !IsTerminal(record.state()))) {
-      if (!holds) {
-        ReturnAttempt(sweep, id.job.index);
-      }
-      order.reason = SettleOnEqual(sweep, id.job.index, worker, finished.result);
-      if (order.reason.empty()) {
-        TakeCheckpoint(sweep, id.job.index, finished);
-        AcceptResult(sweep, id.job.index, worker, finished.result);
-        order.accepted = true;
-      }
-    } else {
-      if (WasPaused(worker, id)) {
-        FinishedAttempt paused = finished;                 // the job goes on from there
-        paused.result.failure = FailureClass::kPreempted;  // a failure does not count, either
-        TakeCheckpoint(sweep, id.job.index, paused);
-        AcquitPaused(sweep, id.job.index);
-      }
-      KeepStoppedAttempt(worker, finished);
-      order.reason = absl::StrCat("the job is ", JobStateName(record.state()));
-    }
+// The log and the time of an attempt that early_stop ended stay, as those of any that did not
+// succeed. Of one whose end comes again nothing is held any more, and of one that ended beside a
+// restart nobody knows why it was to stop: these leave nothing.
+// Returns whether it was such an attempt.
+bool WorkerExchange::KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished) {
+  const Assignment* held = worker.assignments.Find(finished.id);
+  if (held == nullptr || !held->stopping || held->reason != StopReason::kEarlyStop) {
+    return false;
   }
-  if (!order.accepted) {
-    ++refused_results_;
-  }
-  Unassign(worker, id);
-  worker.forget.push_back(std::move(order));
+  AttemptRow row{.id = finished.id.job,
+                 .attempt = finished.id.attempt,
+                 .worker = worker.info.name,
+                 .end_time = turn_.now(),
+                 .result = finished.result};
+  row.result.succeeded = false;
+  row.result.failure = FailureClass::kPreempted;  // of no success or failure that counts
+  row.result.metrics.clear();
+  turn_.batch().put_attempts.push_back(std::move(row));
+  return true;
 }
 
 // Two jobs of equal content may both have run, when the lease of one was lost. The result that came
 // first counts for both, or a command that is not deterministic would give one cell two scores.
 // Returns why this success does not count, or "" when it may.
-std::string Scheduler::SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
-                                     const JobResult& result) {
+std::string WorkerExchange::SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
+                                          const JobResult& result) {
   const Digest key = sweep.keys.KeyOf(job);
-  const std::optional<JobId> first = result.succeeded ? reuse_.SourceOf(key) : std::nullopt;
-  if (!first || !TryReuse(sweep, job, key)) {
+  const std::optional<JobId> first = result.succeeded ? places_.reuse.SourceOf(key) : std::nullopt;
+  if (!first || !jobs_.TryReuse(sweep, job, key)) {
     return "";
   }
   ++worker.succeeded;
-  RecordSuccess(sweep, job, worker.info.name);
-  ReleaseFollowers(sweep.IdOf(job));
+  workers_.RecordSuccess(sweep, job, worker.info.name);
+  jobs_.ReleaseFollowers(sweep.IdOf(job));
   const bool differs = sweep.jobs.ResultOf(job)->metrics != result.metrics;
   return absl::StrCat("the equal job ", first->ToString(), " ended first, and its result counts",
                       differs ? "; their scores differ: the command is not deterministic" : "");
 }
 
-void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, JobResult result) {
+void WorkerExchange::AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker,
+                                  JobResult result) {
   const JobCoordinates at = sweep.expansion->Locate(job);
   const bool is_read =
       !sweep.expansion->blocks()[at.block].tests.empty() || sweep.expansion->IsSource(at.block);
@@ -294,10 +332,10 @@ void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, J
   if (result.succeeded) {
     result.failure = FailureClass::kNone;
     ++worker.succeeded;
-    RecordSuccess(sweep, job, worker.info.name);
-    Succeed(sweep, job, std::move(result), worker.holder);
+    workers_.RecordSuccess(sweep, job, worker.info.name);
+    jobs_.Succeed(sweep, job, std::move(result), worker.holder);
     if (at.is_train) {
-      AddLocalJobs(sweep, job, worker);
+      workers_.AddLocalJobs(sweep, job, worker);
     }
   } else {
     if (result.failure == FailureClass::kNone) {
@@ -307,45 +345,13 @@ void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, J
       result.failure = FailureClass::kWorker;
     }
     ++worker.failed;
-    RecordFailure(sweep, job, worker.info.name, result.failure);
-    Fail(sweep, job, std::move(result), worker.holder);
+    const FailureClass failure = result.failure;
+    jobs_.Fail(sweep, job, std::move(result), worker.holder);
+    workers_.RecordFailure(sweep, job, worker.info.name, failure);
   }
 }
 
-bool Scheduler::MayAdopt(const Worker& worker, AttemptId id) const {
-  if (!HasJob(id.job)) {
-    return false;
-  }
-  const JobTable::Job& record = JobOf(id.job);
-  const Leases::Lost* lost = leases_.FindLost(id.job);
-  return record.attempt == id.attempt.number && !record.settled &&
-         record.state() == JobState::kReady && lost != nullptr && lost->holder == worker.holder;
-}
-
-// An attempt was not lost after all: it does not count as such.
-void Scheduler::ReturnAttempt(SweepRecord& sweep, uint32_t job) {
-  JobTable::Job& record = sweep.jobs[job];
-  const bool was_charged = !suspects_.TakeBackDeath(sweep.IdOf(job));
-  if (was_charged && record.lost > 0) {
-    --record.lost;
-  }
-  record.failure = FailureClass::kNone;
-  Touch(sweep.IdOf(job));
-}
-
-// The GPUs that an attempt has which the worker lists but was not known to hold; 0 when unknown.
-uint64_t Scheduler::GpusOfReturned(const Worker& worker, AttemptId id,
-                                   const Resources& resources) const {
-  uint64_t mask = 0;
-  if (const auto it = worker.lost_attempts.find(id); it != worker.lost_attempts.end()) {
-    mask = it->second.gpu_mask;
-  } else if (MayAdopt(worker, id)) {
-    mask = leases_.FindLost(id.job)->gpu_mask;
-  }
-  return worker.assignments.GpusAreFree(mask, resources) ? mask : 0;
-}
-
-void Scheduler::ApplyRunning(Worker& worker, AttemptId id) {
+void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
   if (worker.assignments.SetListed(id)) {
     return;
   }
@@ -354,50 +360,117 @@ void Scheduler::ApplyRunning(Worker& worker, AttemptId id) {
   assignment.taken = true;
   assignment.time_left = policy_.overdue_grace;  // to stop it, unless it goes on
   assignment.resources = Resources{.cpu_millis = 0};
-  const bool has_job = HasJob(id.job);
+  const bool has_job = book_.HasJob(id.job);
   const auto lost = worker.lost_attempts.find(id);
   if (has_job) {
-    assignment.resources = SweepOf(id.job).LaneOf(id.job.index).resources;
+    assignment.resources = book_.SweepOf(id.job).LaneOf(id.job.index).resources;
   } else if (lost != worker.lost_attempts.end()) {
     assignment.resources.gpu_share = lost->second.gpu_share;
   }
   assignment.gpu_mask = GpusOfReturned(worker, id, assignment.resources);
   if (MayAdopt(worker, id)) {
     // It came back before its job was given to anybody else: the attempt goes on.
-    SweepRecord& sweep = SweepOf(id.job);
-    ReturnAttempt(sweep, id.job.index);
-    assignment.time_max = TimeMaxOf(sweep, id.job.index);
+    SweepRecord& sweep = book_.SweepOf(id.job);
+    jobs_.ReturnAttempt(sweep, id.job.index);
+    assignment.time_max = workers_.TimeMaxOf(sweep, id.job.index);
     assignment.time_left =
         lost == worker.lost_attempts.end() ? assignment.time_max : lost->second.time_left;
-    EnterRunning(sweep, id.job.index,
-                 {worker.holder, assignment.gpu_mask, sweep.keys.KeyOf(id.job.index)});
+    jobs_.EnterRunning(sweep, id.job.index,
+                       {worker.holder, assignment.gpu_mask, sweep.keys.KeyOf(id.job.index)});
     assignment.order_sent = true;
   } else {
     if (!has_job && assignment.resources.gpu_share == 0) {
-      // Of a deleted sweep, after a restart, nobody knows its GPUs: none is given until it stops.
+      // Its sweep was deleted before a restart, and nobody knows its GPUs: none is given until it
+      // stops.
       assignment.resources.gpus = lost != worker.lost_attempts.end()
                                       ? std::popcount(assignment.gpu_mask)
                                       : std::min(1, worker.info.capacity.gpus);
     }
     assignment.stopping = true;
-    assignment.reason = has_job && JobOf(id.job).state() == JobState::kCanceled
+    assignment.reason = has_job && book_.JobOf(id.job).state() == JobState::kCanceled
                             ? StopReason::kCanceled
                             : StopReason::kFenced;
   }
-  Assign(worker, id, assignment);
+  workers_.Assign(worker, id, assignment);
 }
 
-// --- orders
-// ---------------------------------------------------------------------------------------
+bool WorkerExchange::MayAdopt(const Worker& worker, AttemptId id) const {
+  if (!book_.HasJob(id.job)) {
+    return false;
+  }
+  const JobTable::Job& record = book_.JobOf(id.job);
+  const RunningJobs::Lost* lost = places_.running.FindLost(id.job);
+  return record.attempt == id.attempt.number && !record.settled &&
+         record.state() == JobState::kReady && lost != nullptr && lost->holder == worker.holder;
+}
 
-bool Scheduler::HasOrders(const std::string& name) const {
-  const Worker* worker = workers_.Find(name);
+// The GPUs that an attempt has which the worker lists but was not known to hold; 0 when unknown.
+uint64_t WorkerExchange::GpusOfReturned(const Worker& worker, AttemptId id,
+                                        const Resources& resources) const {
+  uint64_t mask = 0;
+  if (const auto it = worker.lost_attempts.find(id); it != worker.lost_attempts.end()) {
+    mask = it->second.gpu_mask;
+  } else if (MayAdopt(worker, id)) {
+    mask = places_.running.FindLost(id.job)->gpu_mask;
+  }
+  return worker.assignments.GpusAreFree(mask, resources) ? mask : 0;
+}
+
+// The worker calls, but an attempt is overdue there: its job returns to the queue, and the worker
+// is blamed, unless it had the attempt ahead. It keeps its room until the worker drops it. One that
+// was already to stop is no longer waited for.
+void WorkerExchange::TakeBack(Worker& worker, AttemptId id) {
+  const Assignment assignment = *worker.assignments.Find(id);
+  if (assignment.stopping) {
+    workers_.Abandon(worker, id);
+    return;
+  }
+  SweepRecord& sweep = book_.SweepOf(id.job);
+  workers_.Stop(worker, id, StopReason::kFenced, /*counted=*/false);
+  ++worker.failed;
+  jobs_.LoseAttempt(
+      id.job, FailureClass::kWorker,
+      assignment.taken
+          ? absl::StrCat("worker ", worker.info.name, " still calls, but reported no result ",
+                         "within the time-out and ", absl::FormatDuration(policy_.overdue_grace),
+                         " (overdue_grace)")
+          : absl::StrCat("worker ", worker.info.name, " still calls, but did not start it ",
+                         "within ", absl::FormatDuration(policy_.overdue_grace),
+                         " (overdue_grace)"));
+  if (!assignment.ahead) {
+    workers_.RecordFailure(sweep, id.job.index, worker.info.name, FailureClass::kWorker);
+  }
+}
+
+// Everything that the worker held returns to the queue.
+void WorkerExchange::LoseWorker(Worker& worker, bool died, const std::string& message) {
+  worker.lost_attempts.clear();
+  const size_t started = worker.assignments.started();
+  while (!worker.assignments.empty()) {
+    const auto [id, assignment] = *worker.assignments.all().begin();
+    worker.lost_attempts[id] = {assignment.gpu_mask, assignment.resources.gpu_share,
+                                assignment.time_left};
+    if (!assignment.stopping && died && assignment.MayHaveStarted()) {
+      jobs_.LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
+    } else if (!assignment.stopping) {
+      jobs_.LoseAttempt(id.job, FailureClass::kLost, message);
+    }
+    workers_.Unassign(worker, id);
+  }
+  worker.lost = true;
+  worker.parked = false;
+  worker.forget.clear();
+  workers_.roster().SetDeadline(worker, turn_.now() + policy_.lost_worker_kept);
+}
+
+bool WorkerExchange::HasOrders(const std::string& name) const {
+  const Worker* worker = workers_.roster().Find(name);
   return worker != nullptr && worker->HasOrders();
 }
 
-WorkerOrders Scheduler::TakeOrders(const std::string& name) {
+WorkerOrders WorkerExchange::TakeOrders(const std::string& name) {
   WorkerOrders orders;
-  Worker* worker = workers_.Find(name);
+  Worker* worker = workers_.roster().Find(name);
   if (worker == nullptr) {
     return orders;
   }
@@ -406,7 +479,7 @@ WorkerOrders Scheduler::TakeOrders(const std::string& name) {
         WorkerOrders::Start& start = orders.start.emplace_back();
         start.id = id;
         start.gpu_mask = gpu_mask;
-        const SweepRecord& sweep = SweepOf(id.job);
+        const SweepRecord& sweep = book_.SweepOf(id.job);
         const auto source = sweep.expansion->SourceOf(id.job.index);
         const JobResult* result = source ? sweep.jobs.ResultOf(*source) : nullptr;
         const ArtifactRef* system =
@@ -426,8 +499,8 @@ WorkerOrders Scheduler::TakeOrders(const std::string& name) {
   return orders;
 }
 
-void Scheduler::DropParkedCall(const std::string& name) {
-  if (Worker* worker = workers_.Find(name)) {
+void WorkerExchange::DropParkedCall(const std::string& name) {
+  if (Worker* worker = workers_.roster().Find(name)) {
     worker->parked = false;
   }
 }

@@ -11,8 +11,8 @@
 // pause of the worker nor one of the coordinator counts.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_ASSIGNMENTS_H_
-#define CONCUR_CORE_ASSIGNMENTS_H_
+#ifndef CONCUR_CORE_STATE_ASSIGNMENTS_H_
+#define CONCUR_CORE_STATE_ASSIGNMENTS_H_
 
 #include <array>
 #include <cstddef>
@@ -26,7 +26,7 @@
 #include "absl/time/time.h"
 #include "core/ids.h"
 #include "core/resources.h"
-#include "core/sync.h"
+#include "core/sync/sync.h"
 
 namespace concur {
 
@@ -136,4 +136,4 @@ class Assignments {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_ASSIGNMENTS_H_
+#endif  // CONCUR_CORE_STATE_ASSIGNMENTS_H_

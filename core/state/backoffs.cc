@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/backoffs.h"
+#include "core/state/backoffs.h"
 
 #include <algorithm>
 #include <optional>

@@ -2,8 +2,8 @@
 // The jobs that wait after a failure, and when each wait ends.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_BACKOFFS_H_
-#define CONCUR_CORE_BACKOFFS_H_
+#ifndef CONCUR_CORE_STATE_BACKOFFS_H_
+#define CONCUR_CORE_STATE_BACKOFFS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "core/ids.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -49,4 +49,4 @@ class Backoffs {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_BACKOFFS_H_
+#endif  // CONCUR_CORE_STATE_BACKOFFS_H_

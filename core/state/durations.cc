@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/durations.h"
+#include "core/state/durations.h"
 
 #include <algorithm>
 #include <bit>

@@ -6,8 +6,8 @@
 // removals: a history rebuilt from stored results equals the one that was lost.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_DURATIONS_H_
-#define CONCUR_CORE_DURATIONS_H_
+#ifndef CONCUR_CORE_STATE_DURATIONS_H_
+#define CONCUR_CORE_STATE_DURATIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -103,4 +103,4 @@ class Durations {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_DURATIONS_H_
+#endif  // CONCUR_CORE_STATE_DURATIONS_H_

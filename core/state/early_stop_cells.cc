@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/early_stop_cells.h"
+#include "core/state/early_stop_cells.h"
 
 #include <algorithm>
 

@@ -3,16 +3,16 @@
 // which compares the settings that have a train job there.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_EARLY_STOP_CELLS_H_
-#define CONCUR_CORE_EARLY_STOP_CELLS_H_
+#ifndef CONCUR_CORE_STATE_EARLY_STOP_CELLS_H_
+#define CONCUR_CORE_STATE_EARLY_STOP_CELLS_H_
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "core/early_stop.h"
-#include "core/early_stop_brackets.h"
-#include "core/expansion.h"
+#include "core/early_stop/early_stop.h"
+#include "core/early_stop/early_stop_brackets.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 
@@ -59,4 +59,4 @@ class EarlyStopCells {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_EARLY_STOP_CELLS_H_
+#endif  // CONCUR_CORE_STATE_EARLY_STOP_CELLS_H_

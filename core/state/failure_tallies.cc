@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/failure_tallies.h"
+#include "core/state/failure_tallies.h"
 
 #include <algorithm>
 #include <optional>

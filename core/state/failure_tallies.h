@@ -8,16 +8,16 @@
 // two approaches (of an approach: on two train sets) failed.
 //
 // Thread-compatible; pure, deterministic.
-#ifndef CONCUR_CORE_FAILURE_TALLIES_H_
-#define CONCUR_CORE_FAILURE_TALLIES_H_
+#ifndef CONCUR_CORE_STATE_FAILURE_TALLIES_H_
+#define CONCUR_CORE_STATE_FAILURE_TALLIES_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/expansion.h"
 #include "core/job.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 
@@ -83,4 +83,4 @@ class FailureTallies {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_FAILURE_TALLIES_H_
+#endif  // CONCUR_CORE_STATE_FAILURE_TALLIES_H_

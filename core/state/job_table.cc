@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/job_table.h"
+#include "core/state/job_table.h"
 
 #include <utility>
 

@@ -2,8 +2,8 @@
 // The jobs of one sweep: the state of each, in 16 bytes, and the results that count.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_JOB_TABLE_H_
-#define CONCUR_CORE_JOB_TABLE_H_
+#ifndef CONCUR_CORE_STATE_JOB_TABLE_H_
+#define CONCUR_CORE_STATE_JOB_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 #include "core/ids.h"
 #include "core/job.h"
-#include "core/leases.h"
 #include "core/result.h"
+#include "core/state/running_jobs.h"
 
 namespace concur {
 
@@ -48,7 +48,8 @@ class JobTable {
     JobState state_ = JobState::kReady;
 
    public:
-    uint8_t rung = 0;  // of early_stop: how far a train job may train (core/early_stop.h)
+    uint8_t rung =
+        0;  // of early_stop: how far a train job may train (core/early_stop/early_stop.h)
 
    private:
     uint32_t result_ = kNoResult;  // into results_
@@ -101,4 +102,4 @@ class JobTable {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_JOB_TABLE_H_
+#endif  // CONCUR_CORE_STATE_JOB_TABLE_H_

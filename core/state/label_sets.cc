@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/label_sets.h"
+#include "core/state/label_sets.h"
 
 #include "base/check.h"
 

@@ -4,8 +4,8 @@
 // sweeps go.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_LABEL_SETS_H_
-#define CONCUR_CORE_LABEL_SETS_H_
+#ifndef CONCUR_CORE_STATE_LABEL_SETS_H_
+#define CONCUR_CORE_STATE_LABEL_SETS_H_
 
 #include <cstdint>
 #include <map>
@@ -52,4 +52,4 @@ class LabelSets {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_LABEL_SETS_H_
+#endif  // CONCUR_CORE_STATE_LABEL_SETS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/owner_ledger.h"
+#include "core/state/owner_ledger.h"
 
 #include <algorithm>
 #include <optional>
@@ -69,33 +69,15 @@ void OwnerLedger::RemoveData(uint32_t owner, const SweepSpec& spec) {
   }
 }
 
-bool OwnerLedger::MayStart(uint32_t owner) const {
-  const Owner& record = owners_[owner];
-  const Quota& quota = record.quota;
-  return (quota.running_jobs_max == 0 || record.running < quota.running_jobs_max) &&
-         (quota.stored_bytes_max == 0 || record.stored_bytes < quota.stored_bytes_max);
-}
-
-std::string OwnerLedger::ExplainQuota(uint32_t owner) const {
+OwnerLedger::Limit OwnerLedger::LimitReached(uint32_t owner) const {
   const Owner& record = owners_[owner];
   const Quota& quota = record.quota;
   if (quota.running_jobs_max != 0 && record.running >= quota.running_jobs_max) {
-    return absl::StrCat("waits for its owner's quota: ", record.name, " runs ", record.running,
-                        " jobs, and running_jobs_max is ", quota.running_jobs_max);
+    return Limit::kRunningJobs;
   }
-  if (quota.stored_bytes_max != 0 && record.stored_bytes >= quota.stored_bytes_max) {
-    std::string text =
-        absl::StrCat("waits for its owner's quota: ", record.name, " stores ", record.stored_bytes,
-                     " bytes, and stored_bytes_max is ", quota.stored_bytes_max,
-                     "; `concur sweep delete` of what is no longer needed makes room");
-    if (record.checkpoint_bytes > 0) {
-      absl::StrAppend(&text, "; ", record.checkpoint_bytes,
-                      " of them are checkpoints of jobs that have not ended: `concur sweep cancel` "
-                      "and `concur job cancel` free them, a higher quota lets the jobs go on");
-    }
-    return text;
-  }
-  return "";
+  return quota.stored_bytes_max != 0 && record.stored_bytes >= quota.stored_bytes_max
+             ? Limit::kStoredBytes
+             : Limit::kNone;
 }
 
 std::optional<int64_t> OwnerLedger::FreeBytesOf(const std::string& name) const {
@@ -139,6 +121,7 @@ OwnerUse OwnerLedger::UseOf(const std::string& name) const {
   if (const Owner* owner = Find(name)) {
     use.running_jobs = owner->running;
     use.stored_bytes = owner->stored_bytes;
+    use.checkpoint_bytes = owner->checkpoint_bytes;
   }
   return use;
 }

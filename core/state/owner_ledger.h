@@ -6,8 +6,8 @@
 // Owners are numbered in the order in which they come, and stay when their sweeps go.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_OWNER_LEDGER_H_
-#define CONCUR_CORE_OWNER_LEDGER_H_
+#ifndef CONCUR_CORE_STATE_OWNER_LEDGER_H_
+#define CONCUR_CORE_STATE_OWNER_LEDGER_H_
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 #include "base/digest.h"
 #include "core/quota.h"
 #include "core/resources.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -50,9 +50,10 @@ class OwnerLedger {
   // as 16 CPUs, and each attempt as one more, so that attempts which ask for nothing count too.
   int64_t ShareOf(uint32_t owner) const { return owners_[owner].share; }
   // Whether the quota allows another attempt.
-  bool MayStart(uint32_t owner) const;
-  // Why it does not, for people; "" when it does.
-  std::string ExplainQuota(uint32_t owner) const;
+  bool MayStart(uint32_t owner) const { return LimitReached(owner) == Limit::kNone; }
+  // The limit of the quota that forbids it.
+  enum class Limit { kNone, kRunningJobs, kStoredBytes };
+  Limit LimitReached(uint32_t owner) const;
   // OK when the owner, who has also uploaded `unclaimed_bytes` that no sweep uses, may add a sweep
   // with this data; ResourceExhausted, with the numbers, when the quota on stored bytes forbids it.
   absl::Status CheckQuota(const std::string& name, const SweepSpec& spec,
@@ -89,4 +90,4 @@ class OwnerLedger {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_OWNER_LEDGER_H_
+#endif  // CONCUR_CORE_STATE_OWNER_LEDGER_H_

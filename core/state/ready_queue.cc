@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ready_queue.h"
+#include "core/state/ready_queue.h"
 
 #include <algorithm>
 #include <optional>
@@ -133,7 +133,8 @@ bool ReadyQueue::Contains(const Lane& lane, uint32_t job) const {
   return jobs != nullptr && jobs->contains(job);
 }
 
-std::optional<ReadyQueue::Choice> ReadyQueue::First(Accept accept, Share share) const {
+std::optional<ReadyQueue::Choice> ReadyQueue::First(Accept accept, Share share,
+                                                    AcceptJob accept_job) const {
   std::vector<std::pair<int64_t, const Lanes*>> turns;
   for (const auto& [priority, owners] : lanes_) {
     turns.clear();
@@ -145,8 +146,11 @@ std::optional<ReadyQueue::Choice> ReadyQueue::First(Accept accept, Share share) 
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [used, lanes] : turns) {
       for (const auto& [place, jobs] : *lanes) {
-        if (accept(place.lane)) {
-          return Choice{place.lane, *jobs.begin()};
+        int probes = accept(place.lane) ? kProbesMax : 0;
+        for (auto job = jobs.begin(); job != jobs.end() && probes > 0; ++job, --probes) {
+          if (accept_job(JobId{place.lane.sweep, *job})) {
+            return Choice{place.lane, *job};
+          }
         }
       }
     }
@@ -164,15 +168,23 @@ void ReadyQueue::ForEachLane(absl::FunctionRef<void(const Lane&, size_t)> look) 
   }
 }
 
-std::optional<JobId> ReadyQueue::Pop(const Resources& free) {
-  const std::optional<Choice> choice =
-      First([&](const Lane& lane) { return lane.resources.FitsIn(free); },
-            [](uint32_t) -> int64_t { return 0; });
-  if (!choice) {
-    return std::nullopt;
+ReadyQueue::Moved ReadyQueue::Detach(const absl::btree_set<Lane>& lanes) {
+  Moved moved;
+  for (const Lane& lane : lanes) {
+    moved.emplace_back(lane, Detach(lane));
   }
-  Erase(choice->lane, choice->job);
-  return JobId{choice->lane.sweep, choice->job};
+  return moved;
+}
+
+ReadyQueue::Moved ReadyQueue::DetachSweep(SweepId sweep) {
+  const auto it = by_sweep_.find(sweep);
+  return it == by_sweep_.end() ? Moved() : Detach(it->second);
+}
+
+void ReadyQueue::Attach(Moved moved) {
+  for (auto& [lane, jobs] : moved) {
+    Attach(lane, std::move(jobs));
+  }
 }
 
 void ReadyQueue::SetRank(Durations::Group group, Durations::Rank rank) {
@@ -180,48 +192,39 @@ void ReadyQueue::SetRank(Durations::Group group, Durations::Rank rank) {
     return;
   }
   const auto found = by_group_.find(group);
-  std::vector<std::pair<Lane, Jobs>> moved;
-  if (found != by_group_.end()) {
-    for (const Lane& lane : found->second) {
-      moved.emplace_back(lane, Detach(lane));
-    }
-  }
+  Moved moved = found == by_group_.end() ? Moved() : Detach(found->second);
   rank_of_[group] = rank;
-  for (auto& [lane, jobs] : moved) {
-    Attach(lane, std::move(jobs));
-  }
+  Attach(std::move(moved));
 }
 
 void ReadyQueue::Pause(SweepId sweep) {
-  if (paused_sweeps_.contains(sweep)) {
-    return;
-  }
-  std::vector<std::pair<Lane, Jobs>> moved;
-  if (const auto it = by_sweep_.find(sweep); it != by_sweep_.end()) {
-    for (const Lane& lane : it->second) {
-      moved.emplace_back(lane, Detach(lane));
-    }
-  }
-  paused_sweeps_.insert(sweep);
-  for (auto& [lane, jobs] : moved) {
-    Attach(lane, std::move(jobs));
+  if (!paused_sweeps_.contains(sweep)) {
+    Moved moved = DetachSweep(sweep);
+    paused_sweeps_.insert(sweep);
+    Attach(std::move(moved));
   }
 }
 
 void ReadyQueue::Resume(SweepId sweep) {
-  if (!paused_sweeps_.contains(sweep)) {
-    return;
+  if (paused_sweeps_.contains(sweep)) {
+    Moved moved = DetachSweep(sweep);
+    paused_sweeps_.erase(sweep);
+    Attach(std::move(moved));
   }
-  std::vector<std::pair<Lane, Jobs>> moved;
-  if (const auto it = by_sweep_.find(sweep); it != by_sweep_.end()) {
-    for (const Lane& lane : it->second) {
-      moved.emplace_back(lane, Detach(lane));
-    }
-  }
-  paused_sweeps_.erase(sweep);
+}
+
+void ReadyQueue::SetPriority(SweepId sweep, int32_t priority) {
+  Moved moved = DetachSweep(sweep);
   for (auto& [lane, jobs] : moved) {
-    Attach(lane, std::move(jobs));
+    absl::btree_set<Lane>& of_sweep = by_sweep_.at(sweep);
+    absl::btree_set<Lane>& of_group = by_group_.at(lane.group);
+    of_sweep.erase(lane);
+    of_group.erase(lane);
+    lane.priority = priority;
+    of_sweep.insert(lane);
+    of_group.insert(lane);
   }
+  Attach(std::move(moved));
 }
 
 void ReadyQueue::EraseSweep(SweepId sweep) {

@@ -9,8 +9,8 @@
 // not block the others.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_READY_QUEUE_H_
-#define CONCUR_CORE_READY_QUEUE_H_
+#ifndef CONCUR_CORE_STATE_READY_QUEUE_H_
+#define CONCUR_CORE_STATE_READY_QUEUE_H_
 
 #include <compare>
 #include <cstddef>
@@ -18,15 +18,16 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "core/durations.h"
 #include "core/ids.h"
 #include "core/resources.h"
+#include "core/state/durations.h"
 
 namespace concur {
 
@@ -49,6 +50,8 @@ class ReadyQueue {
   };
   // Whether a lane's jobs may be taken.
   using Accept = absl::FunctionRef<bool(const Lane&)>;
+  // The same of one job of such a lane.
+  using AcceptJob = absl::FunctionRef<bool(JobId)>;
   // How much an owner has of the machines now; less goes first.
   using Share = absl::FunctionRef<int64_t(uint32_t owner)>;
 
@@ -57,10 +60,11 @@ class ReadyQueue {
   // Removes a job. REQUIRES: it is in the queue under this lane.
   void Erase(const Lane& lane, uint32_t job);
   bool Contains(const Lane& lane, uint32_t job) const;
-  // The first job of the first lane that may be taken. It stays in the queue.
-  std::optional<Choice> First(Accept accept, Share share) const;
-  // Takes the first job that fits into `free`; shares and labels are ignored.
-  std::optional<JobId> Pop(const Resources& free);
+  // The first job of the first lane that may be taken. It stays in the queue. Of each lane
+  // `accept_job` is asked about the first kProbesMax jobs.
+  static constexpr int kProbesMax = 8;
+  std::optional<Choice> First(
+      Accept accept, Share share, AcceptJob accept_job = [](JobId) { return true; }) const;
 
   // The jobs of a group are now expected to take so long.
   void SetRank(Durations::Group group, Durations::Rank rank);
@@ -74,6 +78,8 @@ class ReadyQueue {
   // A paused sweep's jobs stay in the queue but are not taken.
   void Pause(SweepId sweep);
   void Resume(SweepId sweep);
+  // Moves a sweep's lanes to another priority.
+  void SetPriority(SweepId sweep, int32_t priority);
   // Removes all jobs of a sweep.
   void EraseSweep(SweepId sweep);
 
@@ -116,6 +122,10 @@ class ReadyQueue {
   // The lane's jobs, moved out of the queue and back in.
   Jobs Detach(const Lane& lane);
   void Attach(const Lane& lane, Jobs jobs);
+  using Moved = std::vector<std::pair<Lane, Jobs>>;
+  Moved Detach(const absl::btree_set<Lane>& lanes);
+  Moved DetachSweep(SweepId sweep);
+  void Attach(Moved moved);
 
   std::map<int32_t, Owners, std::greater<>> lanes_;  // by priority; none is empty
   Lanes paused_;
@@ -131,4 +141,4 @@ class ReadyQueue {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_READY_QUEUE_H_
+#endif  // CONCUR_CORE_STATE_READY_QUEUE_H_

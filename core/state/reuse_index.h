@@ -6,8 +6,8 @@
 // by name alone; which of two is better is asked of the caller.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_REUSE_INDEX_H_
-#define CONCUR_CORE_REUSE_INDEX_H_
+#ifndef CONCUR_CORE_STATE_REUSE_INDEX_H_
+#define CONCUR_CORE_STATE_REUSE_INDEX_H_
 
 #include <cstddef>
 #include <optional>
@@ -111,4 +111,4 @@ class ReuseIndex {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_REUSE_INDEX_H_
+#endif  // CONCUR_CORE_STATE_REUSE_INDEX_H_

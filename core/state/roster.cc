@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/roster.h"
+#include "core/state/roster.h"
 
 #include <algorithm>
 #include <memory>

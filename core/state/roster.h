@@ -6,8 +6,8 @@
 // a lost worker that a user drained may be without one: the wish must be remembered.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_ROSTER_H_
-#define CONCUR_CORE_ROSTER_H_
+#ifndef CONCUR_CORE_STATE_ROSTER_H_
+#define CONCUR_CORE_STATE_ROSTER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,11 +21,11 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "core/assignments.h"
 #include "core/ids.h"
-#include "core/leases.h"
 #include "core/rows.h"
-#include "core/sync.h"
+#include "core/state/assignments.h"
+#include "core/state/running_jobs.h"
+#include "core/sync/sync.h"
 
 namespace concur {
 
@@ -42,7 +42,7 @@ struct Worker {
   WorkerRow Row() const;
 
   WorkerInfo info;
-  uint32_t holder = kNoHolder;       // a number of Leases
+  uint32_t holder = kNoHolder;       // a number of RunningJobs
   std::optional<uint64_t> sequence;  // of the last Sync; nullopt before this incarnation's first
   absl::Time last_seen;
   absl::Time lease_expire;  // its deadline
@@ -125,4 +125,4 @@ class Roster {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_ROSTER_H_
+#endif  // CONCUR_CORE_STATE_ROSTER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/leases.h"
+#include "core/state/running_jobs.h"
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace concur {
 
-uint32_t Leases::AddHolder(const std::string& worker, const std::string& incarnation) {
+uint32_t RunningJobs::AddHolder(const std::string& worker, const std::string& incarnation) {
   const auto [it, is_new] =
       numbers_.try_emplace({worker, incarnation}, static_cast<uint32_t>(holders_.size()));
   if (is_new) {
@@ -16,12 +16,12 @@ uint32_t Leases::AddHolder(const std::string& worker, const std::string& incarna
   return it->second;
 }
 
-void Leases::Begin(JobId job, const Lease& lease) {
+void RunningJobs::Begin(JobId job, const Lease& lease) {
   CONCUR_CHECK(leases_.emplace(job, lease).second);
   lost_.erase(job);
 }
 
-Leases::Lease Leases::End(JobId job) {
+RunningJobs::Lease RunningJobs::End(JobId job) {
   const auto it = leases_.find(job);
   CONCUR_CHECK(it != leases_.end());
   const Lease lease = it->second;
@@ -29,19 +29,19 @@ Leases::Lease Leases::End(JobId job) {
   return lease;
 }
 
-const Leases::Lease* Leases::Find(JobId job) const {
+const RunningJobs::Lease* RunningJobs::Find(JobId job) const {
   const auto it = leases_.find(job);
   return it == leases_.end() ? nullptr : &it->second;
 }
 
-void Leases::AddLost(JobId job, Lost lost) { lost_[job] = lost; }
+void RunningJobs::AddLost(JobId job, Lost lost) { lost_[job] = lost; }
 
-const Leases::Lost* Leases::FindLost(JobId job) const {
+const RunningJobs::Lost* RunningJobs::FindLost(JobId job) const {
   const auto it = lost_.find(job);
   return it == lost_.end() ? nullptr : &it->second;
 }
 
-void Leases::CheckInvariants() const {
+void RunningJobs::CheckInvariants() const {
   CONCUR_CHECK(holders_.size() == numbers_.size());
   for (const auto& [name, number] : numbers_) {
     CONCUR_CHECK(holders_[number].worker == name.first &&

@@ -6,8 +6,8 @@
 // number is never given up: results name their holders.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_LEASES_H_
-#define CONCUR_CORE_LEASES_H_
+#ifndef CONCUR_CORE_STATE_RUNNING_JOBS_H_
+#define CONCUR_CORE_STATE_RUNNING_JOBS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace concur {
 
 inline constexpr uint32_t kNoHolder = UINT32_MAX;
 
-class Leases {
+class RunningJobs {
  public:
   struct Holder {
     std::string worker;
@@ -79,4 +79,4 @@ class Leases {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_LEASES_H_
+#endif  // CONCUR_CORE_STATE_RUNNING_JOBS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/suspects.h"
+#include "core/state/suspects.h"
 
 #include "base/check.h"
 

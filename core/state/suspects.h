@@ -8,8 +8,8 @@
 // charged to their budgets of lost attempts.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_SUSPECTS_H_
-#define CONCUR_CORE_SUSPECTS_H_
+#ifndef CONCUR_CORE_STATE_SUSPECTS_H_
+#define CONCUR_CORE_STATE_SUSPECTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -76,4 +76,4 @@ class Suspects {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_SUSPECTS_H_
+#endif  // CONCUR_CORE_STATE_SUSPECTS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sweep_record.h"
+#include "core/state/sweep_record.h"
 
 #include <memory>
 #include <optional>
@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "base/check.h"
-#include "core/retention.h"
+#include "core/sweep/retention.h"
 
 namespace concur {
 
 SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_expansion)
     : row(std::move(new_row)),
       expansion(std::move(new_expansion)),
+      first_expansion(expansion),
       keys(*expansion),
       jobs(expansion->job_count()),
       tallies(*expansion) {
@@ -22,12 +23,19 @@ SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_
   }
   for (const Block& block : expansion->blocks()) {
     if (!block.has_train) {
+      const uint32_t end = block.first_job + (expansion->spec().search ? block.JobCount() : 0);
+      for (uint32_t job = block.first_job; job < end; ++job) {
+        if (AwaitsSetting(job)) {
+          jobs.SetState(job, JobState::kBlocked);
+        }
+      }
       continue;
     }
     const uint32_t stride = block.JobsPerCell();
     for (uint32_t cell = 0; cell < block.cells; ++cell) {
       const uint32_t train = block.first_job + cell * stride;
-      for (uint32_t job = block.source ? train : train + 1; job < train + stride; ++job) {
+      const bool has_begun = !block.source && !AwaitsSetting(train);
+      for (uint32_t job = has_begun ? train + 1 : train; job < train + stride; ++job) {
         jobs.SetState(job, JobState::kBlocked);
       }
     }
@@ -66,12 +74,14 @@ void SweepRecord::SetState(uint32_t job, JobState state) {
   jobs.SetState(job, state);
 }
 
+int32_t SweepRecord::Priority() const { return row.priority.value_or(expansion->spec().priority); }
+
 ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
   const JobCoordinates at = expansion->Locate(job);
   const SweepSpec& spec = expansion->spec();
   const ApproachSpec& approach = spec.approaches[expansion->blocks()[at.block].approach];
   return ReadyQueue::Lane{
-      .priority = spec.priority,
+      .priority = Priority(),
       .owner = owner,
       .sweep = row.id,
       .is_train = at.is_train,
@@ -108,6 +118,19 @@ bool SweepRecord::AwaitsSource(uint32_t job) const {
   return source && jobs[*source].state() != JobState::kSucceeded;
 }
 
+bool SweepRecord::AwaitsSetting(uint32_t job) const {
+  if (!expansion->spec().search) {
+    return false;
+  }
+  const JobCoordinates at = expansion->Locate(job);
+  return !expansion->HasSetting(at.block, at.setting);
+}
+
+void SweepRecord::Choose(const std::vector<Proposal>& proposals) {
+  expansion = std::make_shared<const Expansion>(expansion->WithProposals(proposals));
+  keys = ContentKeys(*expansion);
+}
+
 absl::string_view SweepRecord::SourceText(uint32_t job) const {
   return expansion->Locate(job).is_train ? "the train job that it starts from" : "its train job";
 }
@@ -134,7 +157,7 @@ void SweepRecord::CheckInvariants() const {
     CONCUR_CHECK(counts.total() > 0 && counts.total() <= kStepsOfJobMax);
   }
   for (const auto& [job, checkpoint] : checkpoints) {
-    CONCUR_CHECK(expansion->Locate(job).is_train && !IsTerminal(jobs[job].state()));
+    CONCUR_CHECK(!IsTerminal(jobs[job].state()));
     CONCUR_CHECK(checkpoint.attempt > 0 && checkpoint.attempt <= jobs[job].attempt);
   }
   CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));

@@ -3,8 +3,8 @@
 // Whatever a job's state puts into other structures (queues, leases, indices) is the scheduler's.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_SWEEP_RECORD_H_
-#define CONCUR_CORE_SWEEP_RECORD_H_
+#ifndef CONCUR_CORE_STATE_SWEEP_RECORD_H_
+#define CONCUR_CORE_STATE_SWEEP_RECORD_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,17 +13,17 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
-#include "core/content_key.h"
-#include "core/durations.h"
-#include "core/early_stop_cells.h"
-#include "core/expansion.h"
-#include "core/failure_tallies.h"
 #include "core/ids.h"
 #include "core/job.h"
-#include "core/job_table.h"
-#include "core/ready_queue.h"
 #include "core/reported_step.h"
 #include "core/rows.h"
+#include "core/state/durations.h"
+#include "core/state/early_stop_cells.h"
+#include "core/state/failure_tallies.h"
+#include "core/state/job_table.h"
+#include "core/state/ready_queue.h"
+#include "core/sweep/content_key.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 
@@ -35,6 +35,7 @@ struct SweepRecord {
   SweepState State() const;
   // Changes the job's state and what is counted by state.
   void SetState(uint32_t job, JobState state);
+  int32_t Priority() const;
   ReadyQueue::Lane LaneOf(uint32_t job) const;
   Durations::Group GroupOf(uint32_t job) const { return groups[expansion->Locate(job).kind]; }
   const Digest& BlockKeyOf(uint32_t job) const {
@@ -56,8 +57,12 @@ struct SweepRecord {
   bool NeedsSystem(uint32_t train_job) const;
   // Whether the job reads a system that is still to be made.
   bool AwaitsSource(uint32_t job) const;
+  // True while a search has not chosen the job's setting.
+  bool AwaitsSetting(uint32_t job) const;
+  // REQUIRES: none of the settings is chosen.
+  void Choose(const std::vector<Proposal>& proposals);
   // "its train job", or "the train job that it starts from".
-  // REQUIRES: the job has a source (core/expansion.h).
+  // REQUIRES: the job has a source (core/sweep/expansion.h).
   absl::string_view SourceText(uint32_t job) const;
   // What the job's result keeps for its owner; one that was taken over counts where it was made.
   int64_t StoredBytesOf(uint32_t job) const;
@@ -66,8 +71,10 @@ struct SweepRecord {
   void CheckInvariants() const;
 
   SweepRow row;
-  const std::shared_ptr<const Expansion> expansion;  // shared with readers that outlive a turn
-  const ContentKeys keys;
+  std::shared_ptr<const Expansion> expansion;  // shared with readers that outlive a turn
+  // To which parts below refer: as the present one, but for settings that were chosen since.
+  const std::shared_ptr<const Expansion> first_expansion;
+  ContentKeys keys;
   JobTable jobs;
   FailureTallies tallies;
   absl::btree_map<uint32_t, StepCounts> steps;  // of the jobs that have reported
@@ -77,11 +84,11 @@ struct SweepRecord {
   uint32_t owner = 0;                                 // a number of the OwnerLedger
   uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
   uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet
-  // By kind (core/expansion.h):
+  // By kind (core/sweep/expansion.h):
   std::vector<Durations::Group> groups;
   std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels
 };
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_SWEEP_RECORD_H_
+#endif  // CONCUR_CORE_STATE_SWEEP_RECORD_H_

@@ -5,8 +5,8 @@
 // because nothing ran, does not count until something gets done again.
 //
 // Thread-compatible.
-#ifndef CONCUR_CORE_WORK_METER_H_
-#define CONCUR_CORE_WORK_METER_H_
+#ifndef CONCUR_CORE_STATE_WORK_METER_H_
+#define CONCUR_CORE_STATE_WORK_METER_H_
 
 #include <cstdint>
 #include <deque>
@@ -48,4 +48,4 @@ class WorkMeter {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_WORK_METER_H_
+#endif  // CONCUR_CORE_STATE_WORK_METER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/capacity.h"
+#include "core/sweep/capacity.h"
 
 #include <string>
 #include <vector>

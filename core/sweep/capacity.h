@@ -2,8 +2,8 @@
 // Whether any worker could run a sweep's jobs.
 //
 // Pure functions.
-#ifndef CONCUR_CORE_CAPACITY_H_
-#define CONCUR_CORE_CAPACITY_H_
+#ifndef CONCUR_CORE_SWEEP_CAPACITY_H_
+#define CONCUR_CORE_SWEEP_CAPACITY_H_
 
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "core/labels.h"
 #include "core/resources.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -39,4 +39,4 @@ std::vector<std::string> CapacityWarnings(const SweepSpec& spec,
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_CAPACITY_H_
+#endif  // CONCUR_CORE_SWEEP_CAPACITY_H_

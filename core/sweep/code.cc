@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/code.h"
+#include "core/sweep/code.h"
 
 #include <map>
 #include <set>
@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "core/result.h"
 
@@ -26,7 +27,7 @@ Digest KeyOfCode(const std::vector<CodeFile>& files) {
 }
 
 Code MakeCode(const Digest& digest, int64_t bytes, std::vector<CodeFile> files) {
-  Code code{digest, bytes, std::move(files), Digest()};
+  Code code{digest, bytes, std::move(files), Digest(), ""};
   code.key = KeyOfCode(code.files);
   return code;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code of an approach: the files that its commands need, packed as one artifact
-// (archive/directory_tar.h) and unpacked by workers.
+// (base/archive/directory_tar.h) and unpacked by workers.
 //
 // What counts is the files, and not how they were packed: the key of the code, which is part of
 // content keys, is made of their paths, contents and executable bits. A worker compares what it
 // unpacked with the key.
 //
 // Values.
-#ifndef CONCUR_CORE_CODE_H_
-#define CONCUR_CORE_CODE_H_
+#ifndef CONCUR_CORE_SWEEP_CODE_H_
+#define CONCUR_CORE_SWEEP_CODE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +40,7 @@ struct Code {
   int64_t bytes = 0;
   std::vector<CodeFile> files;  // by path
   Digest key;                   // KeyOfCode(files)
+  std::string root = {};        // where the submitting machine read them; for people
 };
 
 Digest KeyOfCode(const std::vector<CodeFile>& files);
@@ -57,4 +58,4 @@ std::vector<std::string> CodeDifferences(const std::vector<CodeFile>& here,
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_CODE_H_
+#endif  // CONCUR_CORE_SWEEP_CODE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/command_template.h"
+#include "core/sweep/command_template.h"
 
 #include <algorithm>
 #include <map>
@@ -8,15 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
 namespace concur {
 namespace {
+
+constexpr absl::string_view kBenchmarkPrefix = "benchmark.";
 
 // Calls `on_text` with literal text and `on_placeholder` with names, in order.
 template <typename OnText, typename OnPlaceholder>
@@ -38,9 +41,8 @@ absl::Status Scan(absl::string_view argument, OnText on_text, OnPlaceholder on_p
     if (argument[brace] == '}' || end == absl::string_view::npos || argument[end] == '{') {
       return absl::InvalidArgumentError(
           absl::StrCat("expected every \"", argument.substr(brace, 1),
-                       "\" to belong to a placeholder such as {train}, got \"",
-                       absl::Utf8SafeCEscape(argument.substr(0, 200)),
-                       "\"; write \"{{\" and \"}}\" for braces"));
+                       "\" to belong to a placeholder such as {train}, got ", Quoted(argument, 200),
+                       "; write \"{{\" and \"}}\" for braces"));
     }
     CONCUR_RETURN_IF_ERROR(on_placeholder(argument.substr(brace + 1, end - brace - 1)));
     i = end + 1;
@@ -56,7 +58,8 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
       names = {"train", "validation", "start", "model", "output", "seed"};
       break;
     case CommandKind::kPredict:
-      names = {"test", "model", "predictions", "metrics", "examples", "output", "seed"};
+      names = {"test",     "model",  "predictions", "metrics",
+               "examples", "output", "seed",        "benchmark.NAME"};
       break;
     case CommandKind::kServe:
       names = {"model"};
@@ -103,7 +106,7 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
   const std::vector<std::string> candidates = Candidates(kind, has_code, hyperparameters);
   std::set<std::string> found;
   for (const std::string& name : names) {
-    bool known = false;
+    bool known = kind == CommandKind::kPredict && absl::StartsWith(name, kBenchmarkPrefix);
     for (const std::string& candidate : candidates) {
       known = known || candidate == name;
     }
@@ -112,8 +115,7 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
       const std::string meant = DidYouMean(name, candidates);
       return absl::InvalidArgumentError(absl::StrCat(
           "expected a placeholder of the ", NameOf(kind), " command ({",
-          absl::StrJoin(candidates, "} {"), "}), got \"{",
-          absl::Utf8SafeCEscape(name.substr(0, 100)), "}\"", meant,
+          absl::StrJoin(candidates, "} {"), "}), got ", Quoted(absl::StrCat("{", name, "}")), meant,
           name == "code"    ? "; give the approach the field code, a list of its files"
           : missing_default ? "; a hyperparameter needs a value in hyperparameters.default"
           : meant.empty()   ? "; write {{ and }} for braces"
@@ -155,6 +157,46 @@ absl::StatusOr<std::vector<std::string>> ExpandCommand(
   for (const std::string& argument : command) {
     CONCUR_ASSIGN_OR_RETURN(std::string text, ExpandArgument(argument, values));
     expanded.push_back(std::move(text));
+  }
+  return expanded;
+}
+
+std::set<std::string> BenchmarkParametersOf(const std::vector<std::string>& command) {
+  std::set<std::string> found;
+  for (const std::string& argument : command) {
+    const absl::StatusOr<std::vector<std::string>> names = PlaceholdersOf(argument);
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+      if (absl::StartsWith(name, kBenchmarkPrefix)) {
+        found.insert(name.substr(kBenchmarkPrefix.size()));
+      }
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<std::string>> ExpandBenchmarkParameters(
+    const std::vector<std::string>& command, const std::map<std::string, std::string>& parameters) {
+  const auto escaped = [](absl::string_view text) {
+    return absl::StrReplaceAll(text, {{"{", "{{"}, {"}", "}}"}});
+  };
+  std::vector<std::string> expanded;
+  for (const std::string& argument : command) {
+    std::string& out = expanded.emplace_back();
+    CONCUR_RETURN_IF_ERROR(Scan(
+        argument, [&](absl::string_view text) { absl::StrAppend(&out, escaped(text)); },
+        [&](absl::string_view name) -> absl::Status {
+          if (!absl::StartsWith(name, kBenchmarkPrefix)) {
+            absl::StrAppend(&out, "{", name, "}");
+            return absl::OkStatus();
+          }
+          const auto value = parameters.find(std::string(name.substr(kBenchmarkPrefix.size())));
+          if (value == parameters.end()) {
+            return absl::InvalidArgumentError(
+                absl::StrCat("placeholder \"{", name, "}\" has no value in \"", argument, "\""));
+          }
+          absl::StrAppend(&out, escaped(value->second));
+          return absl::OkStatus();
+        }));
   }
   return expanded;
 }

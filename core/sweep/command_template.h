@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The placeholders of an approach's commands: {train} {validation} {start} {test} {model}
-// {predictions} {metrics} {examples} {output} {code} {seed} {hp.NAME}. "{{" and "}}" stand for "{"
-// and "}".
+// {predictions} {metrics} {examples} {output} {code} {seed} {hp.NAME} {benchmark.NAME}. "{{" and
+// "}}" stand for "{" and "}".
 //
 // A command is argv: each argument is expanded by itself and never meets a shell. Thread-safe
 // (stateless).
-#ifndef CONCUR_CORE_COMMAND_TEMPLATE_H_
-#define CONCUR_CORE_COMMAND_TEMPLATE_H_
+#ifndef CONCUR_CORE_SWEEP_COMMAND_TEMPLATE_H_
+#define CONCUR_CORE_SWEEP_COMMAND_TEMPLATE_H_
 
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/params.h"
+#include "core/sweep/params.h"
 
 namespace concur {
 
@@ -29,7 +29,8 @@ absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argume
 
 // The placeholders of all arguments. InvalidArgument when one is unknown, has no value in this kind
 // of command, is {code} without `has_code`, or names a hyperparameter without a default. The
-// message says what exists.
+// message says what exists. Every {benchmark.NAME} of a predict command is known: benchmarks give
+// the values.
 absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
                                                     bool has_code, const Setting& hyperparameters);
 
@@ -43,6 +44,12 @@ absl::StatusOr<std::string> ExpandArgument(absl::string_view argument,
 absl::StatusOr<std::vector<std::string>> ExpandCommand(
     const std::vector<std::string>& command, const std::map<std::string, std::string>& values);
 
+// The NAMEs of {benchmark.NAME}. REQUIRES: as UsesPlaceholder.
+std::set<std::string> BenchmarkParametersOf(const std::vector<std::string>& command);
+// Replaces {benchmark.NAME} alone, by these values; other placeholders and "{{" stay.
+absl::StatusOr<std::vector<std::string>> ExpandBenchmarkParameters(
+    const std::vector<std::string>& command, const std::map<std::string, std::string>& parameters);
+
 }  // namespace concur
 
-#endif  // CONCUR_CORE_COMMAND_TEMPLATE_H_
+#endif  // CONCUR_CORE_SWEEP_COMMAND_TEMPLATE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/content_key.h"
+#include "core/sweep/content_key.h"
 
 #include <algorithm>
 #include <array>
@@ -54,6 +54,30 @@ void AddList(Sha256& hasher, const std::vector<std::string>& list) {
   }
 }
 
+// A command sees the suffix of a data file's name. The usual one adds nothing to keys.
+constexpr char kUsualSuffix[] = ".jsonl";
+
+void AddSuffix(Sha256& hasher, const DataFile& file) {
+  if (file.suffix != kUsualSuffix) {
+    hasher.UpdateField("suffix");
+    hasher.UpdateField(file.suffix);
+  }
+}
+
+// As FieldsOf says it: "DIGEST", or "DIGEST, as test.tsv".
+std::string SeenFileText(const DataFile& file, absl::string_view name) {
+  return absl::StrCat(file.digest.ToHex(),
+                      file.suffix == kUsualSuffix ? "" : absl::StrCat(", as ", name, file.suffix));
+}
+
+// Nothing where there is none.
+void AddDigest(Sha256& hasher, absl::string_view name, const std::optional<Digest>& digest) {
+  if (digest) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(digest->ToBytes());
+  }
+}
+
 Digest KeyOfSetting(const Setting& setting) {
   Sha256 hasher;
   hasher.UpdateField(absl::StrCat(setting.size()));
@@ -87,6 +111,7 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block, const Digest* 
     hasher.UpdateField("code");
     hasher.UpdateField(approach.code->key.ToBytes());
   }
+  AddDigest(hasher, "program", approach.train_program);
   if (approach.environment) {
     hasher.UpdateField("environment");
     hasher.UpdateField(KeyOfEnvironment(*approach.environment).ToBytes());
@@ -100,6 +125,8 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block, const Digest* 
       // A mixture's sample of a part is drawn from a stream that bears the benchmark's name.
       if (train_set.IsMixture()) {
         hasher.UpdateField(spec.benchmarks[part.benchmark].name);
+      } else {
+        AddSuffix(hasher, *spec.benchmarks[part.benchmark].train);
       }
     }
     // The seed orders and samples a mixture; a plain train set is used as it is.
@@ -114,6 +141,8 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block, const Digest* 
       hasher.UpdateField(spec.benchmarks[benchmark].test->digest.ToBytes());
       if (validation.size() > 1) {
         hasher.UpdateField(spec.benchmarks[benchmark].name);
+      } else {
+        AddSuffix(hasher, *spec.benchmarks[benchmark].test);
       }
     }
   }
@@ -137,12 +166,22 @@ Digest KeyOfTest(const SweepSpec& spec, const BenchmarkSpec& benchmark) {
   hasher.UpdateField(benchmark.test ? benchmark.test->digest.ToBytes() : "");
   hasher.UpdateField(benchmark.metric);
   hasher.UpdateField(IsQa(benchmark.format) ? kScorerVersion : "");
+  if (benchmark.test) {
+    AddSuffix(hasher, *benchmark.test);
+  }
+  if (!benchmark.parameters.empty()) {
+    hasher.UpdateField("parameters");
+  }
+  for (const auto& [name, value] : benchmark.parameters) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(value);
+  }
   return hasher.Finish();
 }
 
 }  // namespace
 
-ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(expansion) {
+ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(&expansion) {
   const SweepSpec& spec = expansion.spec();
   const std::vector<Block>& blocks = expansion.blocks();
   std::vector<uint32_t> order(blocks.size());  // sources before what starts from them
@@ -162,22 +201,41 @@ ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(expansion) {
     }
     Sha256 hasher;
     AddList(hasher, spec.approaches[a].predict_command);
+    if (spec.approaches[a].predict_code) {
+      AddDigest(hasher, "code", spec.approaches[a].predict_code->key);
+    }
+    AddDigest(hasher, "program", spec.approaches[a].predict_program);
     predict_keys_.push_back(hasher.Finish());
+  }
+  searched_keys_.resize(spec.search ? blocks.size() : 0);
+  for (uint32_t index = 0; index < searched_keys_.size(); ++index) {
+    for (uint32_t i = 0; expansion.IsSearched(index) && i < blocks[index].settings; ++i) {
+      searched_keys_[index].push_back(
+          expansion.HasSetting(index, i)
+              ? KeyOfSetting(expansion.SettingOf(index, i))
+              : Sha256Of(absl::StrCat("not chosen yet: ", index, "/", i)));
+    }
   }
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
     test_keys_.push_back(KeyOfTest(spec, benchmark));
   }
 }
 
+const Digest& ContentKeys::KeyOfSettingOf(const JobCoordinates& at) const {
+  return searched_keys_.empty() || searched_keys_[at.block].empty()
+             ? setting_keys_[expansion_->blocks()[at.block].approach][at.setting]
+             : searched_keys_[at.block][at.setting];
+}
+
 Digest ContentKeys::KeyOf(uint32_t job) const {
-  const JobCoordinates at = expansion_.Locate(job);
-  const Block& block = expansion_.blocks()[at.block];
+  const JobCoordinates at = expansion_->Locate(job);
+  const Block& block = expansion_->blocks()[at.block];
   Sha256 hasher;
   ShortFields train_fields;
   train_fields.Add("train");
   train_fields.Add(block_keys_[at.block]);
-  train_fields.Add(setting_keys_[block.approach][at.setting]);
-  train_fields.Add(absl::AlphaNum(expansion_.spec().seeds[at.seed_index]).Piece());
+  train_fields.Add(KeyOfSettingOf(at));
+  train_fields.Add(absl::AlphaNum(expansion_->spec().seeds[at.seed_index]).Piece());
   const Digest train = train_fields.Hash(hasher);
   if (at.is_train) {
     return train;
@@ -191,22 +249,22 @@ Digest ContentKeys::KeyOf(uint32_t job) const {
 }
 
 Digest ContentKeys::KindKeyOf(uint32_t job) const {
-  const JobCoordinates at = expansion_.Locate(job);
+  const JobCoordinates at = expansion_->Locate(job);
   Sha256 hasher;
   ShortFields fields;
   fields.Add(at.is_train ? "train kind" : "eval kind");
   fields.Add(block_keys_[at.block]);
   if (!at.is_train) {
-    fields.Add(predict_keys_[expansion_.blocks()[at.block].approach]);
+    fields.Add(predict_keys_[expansion_->blocks()[at.block].approach]);
     fields.Add(test_keys_[at.test_benchmark]);
   }
   return fields.Hash(hasher);
 }
 
 std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
-  const SweepSpec& spec = expansion_.spec();
-  const JobCoordinates at = expansion_.Locate(job);
-  const Block& block = expansion_.blocks()[at.block];
+  const SweepSpec& spec = expansion_->spec();
+  const JobCoordinates at = expansion_->Locate(job);
+  const Block& block = expansion_->blocks()[at.block];
   const ApproachSpec& approach = spec.approaches[block.approach];
   std::vector<Field> fields;
   if (spec.imported) {
@@ -223,6 +281,9 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
   if (approach.code) {
     fields.emplace_back("code", approach.code->key.ToHex());
   }
+  if (approach.train_program) {
+    fields.emplace_back("train program", approach.train_program->ToHex());
+  }
   if (approach.environment) {
     fields.emplace_back("environment", EnvironmentText(*approach.environment));
   }
@@ -230,7 +291,8 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
     const TrainSet& train_set = spec.train_sets[block.train_set];
     for (size_t i = 0; i < train_set.parts.size(); ++i) {
       const TrainSet::Part& part = train_set.parts[i];
-      std::string text = spec.benchmarks[part.benchmark].train->digest.ToHex();
+      const DataFile& file = *spec.benchmarks[part.benchmark].train;
+      std::string text = train_set.IsMixture() ? file.digest.ToHex() : SeenFileText(file, "train");
       if (part.examples_max != 0) {
         absl::StrAppend(&text, ", at most ", part.examples_max, " examples");
       }
@@ -242,20 +304,21 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
     if (train_set.IsMixture()) {
       fields.emplace_back("mixture seed", absl::StrCat(train_set.seed));
     }
-    const absl::Span<const uint32_t> validation = expansion_.ValidationInputsOf(block);
+    const absl::Span<const uint32_t> validation = expansion_->ValidationInputsOf(block);
     for (size_t i = 0; i < validation.size(); ++i) {
       const BenchmarkSpec& set = spec.benchmarks[validation[i]];
-      fields.emplace_back(
-          absl::StrCat("validation data ", i + 1),
-          absl::StrCat(set.test->digest.ToHex(), validation.size() > 1 ? ", as " + set.name : ""));
+      fields.emplace_back(absl::StrCat("validation data ", i + 1),
+                          validation.size() > 1
+                              ? absl::StrCat(set.test->digest.ToHex(), ", as ", set.name)
+                              : SeenFileText(*set.test, "validation"));
     }
   }
-  for (const auto& [name, value] : expansion_.Settings(block.approach)[at.setting]) {
+  for (const auto& [name, value] : expansion_->SettingOf(at.block, at.setting)) {
     fields.emplace_back(absl::StrCat("setting ", name), ParamText(value));
   }
   fields.emplace_back("seed", absl::StrCat(spec.seeds[at.seed_index]));
   if (block.source) {
-    const Block& source = expansion_.blocks()[*block.source];
+    const Block& source = expansion_->blocks()[*block.source];
     for (auto& [name, value] : FieldsOf(source.JobOf(at.seed_index, source.first_kind))) {
       fields.emplace_back(absl::StrCat("train_from ", name), std::move(value));
     }
@@ -263,7 +326,16 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
   if (!at.is_train) {
     const BenchmarkSpec& benchmark = spec.benchmarks[at.test_benchmark];
     fields.emplace_back("predict command", absl::StrJoin(approach.predict_command, " "));
-    fields.emplace_back("test data", benchmark.test->digest.ToHex());
+    if (approach.predict_code) {
+      fields.emplace_back("predict code", approach.predict_code->key.ToHex());
+    }
+    if (approach.predict_program) {
+      fields.emplace_back("predict program", approach.predict_program->ToHex());
+    }
+    fields.emplace_back("test data", SeenFileText(*benchmark.test, "test"));
+    for (const auto& [name, value] : benchmark.parameters) {
+      fields.emplace_back(absl::StrCat("parameter ", name), value);
+    }
     fields.emplace_back("data format", std::string(DataFormatName(benchmark.format)));
     fields.emplace_back("metric", benchmark.metric);
     if (IsQa(benchmark.format)) {

@@ -2,10 +2,12 @@
 // Content keys: what makes two jobs the same work (docs/design/002-content-keys.md).
 //
 //   train = H("train", block, setting, seed)
-//   eval  = H("eval", train key or approach, predict template, test digest, metric, scorer version)
-//   block = H(approach version, train template, env, code, environment, train-set digests with caps
-//             and seed, digests of validation sets where the train template reads {validation},
-//             with train_from the source's block and default setting)
+//   eval  = H("eval", train key or approach, predict template, its code and program, test digest
+//   and
+//             suffix, metric, scorer version)
+//   block = H(approach version, train template, env, code, program, environment, train-set digests
+//             with suffixes, caps and seed, digests of validation sets where the train template
+//             reads {validation}, with train_from the source's block and default setting)
 //
 // Of imported results, block = H("imported", their digest, approach) and the test is its name.
 //
@@ -14,8 +16,8 @@
 // untrained approach has the block of its version, env and settings alone.
 //
 // ContentKeys is immutable after construction; thread-safe.
-#ifndef CONCUR_CORE_CONTENT_KEY_H_
-#define CONCUR_CORE_CONTENT_KEY_H_
+#ifndef CONCUR_CORE_SWEEP_CONTENT_KEY_H_
+#define CONCUR_CORE_SWEEP_CONTENT_KEY_H_
 
 #include <cstdint>
 #include <string>
@@ -23,7 +25,7 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "core/expansion.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 
@@ -35,7 +37,8 @@ class ContentKeys {
   // `expansion` outlives this.
   explicit ContentKeys(const Expansion& expansion);
 
-  // The key of a job; about a microsecond. REQUIRES: job < expansion.job_count().
+  // The key of a job; about a microsecond. While a search has not chosen the job's setting, it is
+  // that of no job that has run. REQUIRES: job < expansion.job_count().
   Digest KeyOf(uint32_t job) const;
   // What jobs have in common that differ in setting and seed alone: of train jobs their block's
   // key, of eval jobs also the predict command and the test.
@@ -49,13 +52,16 @@ class ContentKeys {
   std::vector<std::pair<std::string, std::string>> FieldsOf(uint32_t job) const;
 
  private:
-  const Expansion& expansion_;
-  std::vector<Digest> block_keys_;                 // [block]
-  std::vector<std::vector<Digest>> setting_keys_;  // [approach][setting]
-  std::vector<Digest> predict_keys_;               // [approach]
-  std::vector<Digest> test_keys_;                  // [benchmark]
+  const Digest& KeyOfSettingOf(const JobCoordinates& at) const;
+
+  const Expansion* expansion_;
+  std::vector<Digest> block_keys_;                  // [block]
+  std::vector<std::vector<Digest>> setting_keys_;   // [approach][setting]
+  std::vector<std::vector<Digest>> searched_keys_;  // [block][setting], of those searched
+  std::vector<Digest> predict_keys_;                // [approach]
+  std::vector<Digest> test_keys_;                   // [benchmark]
 };
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_CONTENT_KEY_H_
+#endif  // CONCUR_CORE_SWEEP_CONTENT_KEY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/environment.h"
+#include "core/sweep/environment.h"
 
 #include <array>
 #include <string>
@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "core/names.h"
@@ -35,9 +36,6 @@ bool IsImageAsItIs(const Environment& environment) {
 
 absl::string_view EnvironmentKindName(EnvironmentKind kind) {
   return NameIn(kEnvironmentKindNames, kind);
-}
-absl::StatusOr<EnvironmentKind> EnvironmentKindFromName(absl::string_view name) {
-  return FromNameIn<EnvironmentKind>(kEnvironmentKindNames, "kind of environment", name);
 }
 
 Digest KeyOfEnvironment(const Environment& environment) {

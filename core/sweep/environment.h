@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment of an approach: what its commands find instead of the worker's own programs. A
-// worker builds it once (worker/environment_cache.h) and runs the commands in it.
+// worker builds it once (worker/environments/environment_cache.h) and runs the commands in it.
 //
 // Values; pure functions.
-#ifndef CONCUR_CORE_ENVIRONMENT_H_
-#define CONCUR_CORE_ENVIRONMENT_H_
+#ifndef CONCUR_CORE_SWEEP_ENVIRONMENT_H_
+#define CONCUR_CORE_SWEEP_ENVIRONMENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "core/fields.h"
@@ -32,7 +31,6 @@ enum class EnvironmentKind {
 };
 
 absl::string_view EnvironmentKindName(EnvironmentKind kind);
-absl::StatusOr<EnvironmentKind> EnvironmentKindFromName(absl::string_view name);
 
 struct Environment {
   EnvironmentKind kind = EnvironmentKind::kRoot;
@@ -69,4 +67,4 @@ Labels LabelsOfEnvironment(const Environment& environment);
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_ENVIRONMENT_H_
+#endif  // CONCUR_CORE_SWEEP_ENVIRONMENT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/expansion.h"
+#include "core/sweep/expansion.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,14 +9,15 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "core/command_template.h"
-#include "core/train_from.h"
+#include "core/sweep/command_template.h"
+#include "core/sweep/train_from.h"
 
 namespace concur {
 namespace {
@@ -162,7 +163,11 @@ std::vector<uint32_t> BenchmarksOf(const TrainSet& train_set) {
 }
 
 uint32_t SettingsOf(const SweepSpec& spec, uint32_t approach) {
-  return spec.approaches[approach].hyperparameters.space.empty() ? 1 : 1 + spec.random_settings;
+  const Hyperparameters& hyperparameters = spec.approaches[approach].hyperparameters;
+  if (spec.search) {
+    return hyperparameters.space.empty() ? 1 : 1 + spec.random_settings;
+  }
+  return CountSettings(hyperparameters, spec.random_settings);
 }
 
 uint64_t JobsOf(const SweepSpec& spec, const Block& block) {
@@ -290,6 +295,21 @@ absl::Status AddLabels(const SweepSpec& spec, uint32_t benchmark, const std::str
   return absl::OkStatus();
 }
 
+// True for a space with more than one setting.
+bool CanDiffer(const Hyperparameters& hyperparameters) {
+  return std::any_of(
+      hyperparameters.space.begin(), hyperparameters.space.end(), [](const auto& parameter) {
+        const auto* choice = std::get_if<Choice>(&parameter.second);
+        const auto* range = std::get_if<IntegerRange>(&parameter.second);
+        // Unsigned, as high - low may not fit in an int64_t.
+        return choice != nullptr ? choice->values.size() > 1
+               : range != nullptr
+                   ? static_cast<uint64_t>(range->high) - static_cast<uint64_t>(range->low) >=
+                         static_cast<uint64_t>(range->step)
+                   : true;
+      });
+}
+
 // Whether every job of the block can have a worker.
 absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
   const ApproachSpec& approach = spec.approaches[block.approach];
@@ -329,8 +349,13 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   expansion.spec_ = std::move(spec);
   CONCUR_RETURN_IF_ERROR(expansion.AddBlocks());
   CONCUR_RETURN_IF_ERROR(expansion.NumberJobs());
+  CONCUR_RETURN_IF_ERROR(expansion.CheckBenchmarkParameters());
   expansion.LinkSources();
   expansion.SampleSettings();
+  if (expansion.spec_.search) {
+    CONCUR_RETURN_IF_ERROR(expansion.CheckSearches());
+    CONCUR_RETURN_IF_ERROR(expansion.PutProposals());
+  }
   expansion.has_labels_ = AnyLabels(expansion.spec_);
   if (expansion.has_labels_) {
     for (const Block& block : expansion.blocks_) {
@@ -414,6 +439,26 @@ void Expansion::LinkSources() {
   }
 }
 
+// InvalidArgument where a predict command names a parameter that a benchmark of its jobs lacks.
+absl::Status Expansion::CheckBenchmarkParameters() const {
+  for (const Block& block : blocks_) {
+    const ApproachSpec& approach = spec_.approaches[block.approach];
+    for (const std::string& name : BenchmarkParametersOf(approach.predict_command)) {
+      for (const uint32_t test : block.tests) {
+        const BenchmarkSpec& benchmark = spec_.benchmarks[test];
+        if (!benchmark.parameters.contains(name)) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "approaches[", block.approach, "].predict.command: expected every benchmark to have ",
+              "the parameter \"", name, "\" of {benchmark.", name, "}, got none of \"",
+              benchmark.name, "\"; give it parameters: {", name, ": …}, or exclude it for \"",
+              approach.name, "\""));
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // An approach that is excluded everywhere has its default alone.
 void Expansion::SampleSettings() {
   std::vector<bool> has_blocks(spec_.approaches.size());
@@ -422,12 +467,109 @@ void Expansion::SampleSettings() {
   }
   for (uint32_t a = 0; a < spec_.approaches.size(); ++a) {
     const ApproachSpec& approach = spec_.approaches[a];
-    settings_.emplace_back();
-    for (uint32_t s = 0; s < (has_blocks[a] ? SettingsOf(spec_, a) : 1); ++s) {
-      settings_.back().push_back(
-          SampleSetting(approach.hyperparameters, spec_.settings_seed, approach.name, s));
+    settings_.push_back(has_blocks[a] && !spec_.search
+                            ? AllSettings(approach.hyperparameters, spec_.settings_seed,
+                                          approach.name, spec_.random_settings)
+                            : std::vector<Setting>{approach.hyperparameters.defaults});
+  }
+}
+
+std::vector<uint32_t> Expansion::ComparedOn(const Block& block) const {
+  const std::vector<uint32_t> trained_on =
+      block.has_train ? BenchmarksOf(spec_.train_sets[block.train_set]) : block.tests;
+  std::vector<uint32_t> validation;
+  std::vector<uint32_t> own;
+  std::vector<uint32_t> others;
+  for (const uint32_t test : block.tests) {
+    const bool is_own = std::find(trained_on.begin(), trained_on.end(), test) != trained_on.end();
+    (spec_.benchmarks[test].validation_of ? validation : is_own ? own : others).push_back(test);
+  }
+  if (!spec_.search->on_test) {
+    return validation;
+  }
+  others.resize(std::min<size_t>(others.size(), 1));
+  return own.empty() ? others : own;
+}
+
+// InvalidArgument unless the block's search has several settings, and scores of one goal.
+absl::Status Expansion::CheckSearched(const Block& block) const {
+  const ApproachSpec& approach = spec_.approaches[block.approach];
+  const std::string whose = absl::StrCat(
+      "\"", approach.name, "\"",
+      block.has_train ? absl::StrCat(" on \"", spec_.train_sets[block.train_set].name, "\"") : "");
+  if (!CanDiffer(approach.hyperparameters)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings.search: expected a space with more than one setting, got one of ",
+                     whose, "; give it a range, or leave its space out"));
+  }
+  const std::vector<uint32_t> compared = ComparedOn(block);
+  if (compared.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "settings.by: expected a ", spec_.search->on_test ? "test" : "validation",
+        " set on which trials of ", whose, " are compared, got none; give its benchmarks ",
+        spec_.search->on_test ? "a test file" : "the field validation, or write by: test"));
+  }
+  const auto goal_of = [&](uint32_t test) {
+    const BenchmarkSpec& benchmark = spec_.benchmarks[test];
+    return MeaningOf(spec_, benchmark, benchmark.metric).goal;
+  };
+  for (const uint32_t test : compared) {
+    if (goal_of(test) != goal_of(compared[0])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("settings.search: expected one goal of all scores that compare trials of ",
+                       whose, ", got another of \"", spec_.benchmarks[test].name, "\" than of \"",
+                       spec_.benchmarks[compared[0]].name, "\"; split the sweep"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status Expansion::CheckSearches() const {
+  uint64_t proposals = 0;
+  for (uint32_t index = 0; index < blocks_.size(); ++index) {
+    if (IsSearched(index)) {
+      CONCUR_RETURN_IF_ERROR(CheckSearched(blocks_[index]));
+      proposals += blocks_[index].settings - 1;
+    }
+  }
+  if (proposals == 0) {
+    return absl::InvalidArgumentError(
+        "settings.search: expected an approach with a space to search, got none; give one "
+        "hyperparameters.space");
+  }
+  return proposals <= kProposalsMax
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(
+                   absl::StrCat("settings.trials: expected at most ", kProposalsMax,
+                                " settings to choose (approaches × train sets × trials), got ",
+                                proposals, "; write fewer trials, or split the sweep"));
+}
+
+absl::Status Expansion::PutProposals() {
+  for (uint32_t index = 0; index < blocks_.size(); ++index) {
+    proposed_.emplace_back(IsSearched(index) ? blocks_[index].settings : 0);
+  }
+  for (const Proposal& proposal : spec_.search->proposals) {
+    if (proposal.block >= blocks_.size() || !IsSearched(proposal.block) || proposal.setting == 0 ||
+        proposal.setting >= blocks_[proposal.block].settings || proposal.values.empty() ||
+        HasSetting(proposal.block, proposal.setting)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "settings.proposals: expected one setting each of blocks that are searched, got setting ",
+          proposal.setting, " of block ", proposal.block));
+    }
+    proposed_[proposal.block][proposal.setting] = proposal.values;
+  }
+  return absl::OkStatus();
+}
+
+Expansion Expansion::WithProposals(const std::vector<Proposal>& proposals) const {
+  Expansion more = *this;
+  for (const Proposal& proposal : proposals) {
+    CONCUR_CHECK(!HasSetting(proposal.block, proposal.setting));
+    more.spec_.search->proposals.push_back(proposal);
+    more.proposed_[proposal.block][proposal.setting] = proposal.values;
+  }
+  return more;
 }
 
 JobCoordinates Expansion::Locate(uint32_t job) const {

@@ -16,8 +16,8 @@
 // cell.
 //
 // Immutable; thread-safe. Same spec, same numbers, on every machine.
-#ifndef CONCUR_CORE_EXPANSION_H_
-#define CONCUR_CORE_EXPANSION_H_
+#ifndef CONCUR_CORE_SWEEP_EXPANSION_H_
+#define CONCUR_CORE_SWEEP_EXPANSION_H_
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -72,8 +72,11 @@ class Expansion {
  public:
   // InvalidArgument when the spec breaks a limit, an index is out of range, a hyperparameter space
   // is invalid, some job asks for two values of one label or for a {validation} that its train set
-  // lacks, a source is excluded, or the product is empty. The message names the field.
+  // lacks, a source is excluded, a search has nothing to search or to compare, or the product is
+  // empty. The message names the field.
   static absl::StatusOr<Expansion> Make(SweepSpec spec);
+  // The same with more proposals. REQUIRES: they are of settings that are not proposed.
+  Expansion WithProposals(const std::vector<Proposal>& proposals) const;
 
   const SweepSpec& spec() const { return spec_; }
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -116,8 +119,22 @@ class Expansion {
   // does not.
   absl::Span<const uint32_t> ValidationInputsOf(const Block& block) const;
 
-  // All settings of an approach, sampled once. REQUIRES: approach < spec().approaches.size().
+  // All settings of an approach, sampled once; of a search the default alone.
+  // REQUIRES: approach < spec().approaches.size().
   const std::vector<Setting>& Settings(uint32_t approach) const { return settings_[approach]; }
+  // True where a search chooses the block's settings.
+  bool IsSearched(uint32_t block) const { return spec_.search && blocks_[block].settings > 1; }
+  // A setting of a block; empty while a search has not chosen it.
+  // REQUIRES: block < blocks().size(), setting < blocks()[block].settings.
+  const Setting& SettingOf(uint32_t block, uint32_t setting) const {
+    return setting > 0 && IsSearched(block) ? proposed_[block][setting] : Sampled(block, setting);
+  }
+  bool HasSetting(uint32_t block, uint32_t setting) const {
+    return setting == 0 || !IsSearched(block) || !proposed_[block][setting].empty();
+  }
+  // The benchmarks by whose scores the block's search compares trials: the validation sets of what
+  // it was trained on; or the test sets of that, or else its first one.
+  std::vector<uint32_t> ComparedOn(const Block& block) const;
 
   // What a job of the block asks of its worker's labels: its approach's, and those of the
   // benchmarks whose data it reads. `test_benchmark` is absent for train jobs.
@@ -134,12 +151,20 @@ class Expansion {
   absl::Status AddBlocks();
   absl::Status NumberJobs();
   void LinkSources();
+  absl::Status CheckBenchmarkParameters() const;
   void SampleSettings();
+  absl::Status CheckSearched(const Block& block) const;
+  absl::Status CheckSearches() const;
+  absl::Status PutProposals();
+  const Setting& Sampled(uint32_t block, uint32_t setting) const {
+    return settings_[blocks_[block].approach][setting];
+  }
 
   SweepSpec spec_;
   std::vector<Block> blocks_;
   std::vector<std::vector<uint32_t>> stages_;           // [block]: those that start from it
   std::vector<std::vector<Setting>> settings_;          // [approach][setting]
+  std::vector<std::vector<Setting>> proposed_;          // [block][setting], of those searched
   std::vector<std::vector<uint32_t>> validation_sets_;  // [train set]
   std::vector<bool> reads_validation_;                  // [approach]: its train command
   uint32_t job_count_ = 0;
@@ -150,4 +175,4 @@ class Expansion {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_EXPANSION_H_
+#endif  // CONCUR_CORE_SWEEP_EXPANSION_H_

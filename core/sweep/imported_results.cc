@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/imported_results.h"
+#include "core/sweep/imported_results.h"
 
 #include <bit>
 #include <cstddef>

@@ -3,17 +3,17 @@
 // (SweepSpec::imported).
 //
 // Values and pure functions.
-#ifndef CONCUR_CORE_IMPORTED_RESULTS_H_
-#define CONCUR_CORE_IMPORTED_RESULTS_H_
+#ifndef CONCUR_CORE_SWEEP_IMPORTED_RESULTS_H_
+#define CONCUR_CORE_SWEEP_IMPORTED_RESULTS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/digest.h"
-#include "core/expansion.h"
 #include "core/fields.h"
 #include "core/result.h"
+#include "core/sweep/expansion.h"
 
 namespace concur {
 
@@ -35,4 +35,4 @@ absl::Status ValidateImportedResults(const Expansion& expansion,
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_IMPORTED_RESULTS_H_
+#endif  // CONCUR_CORE_SWEEP_IMPORTED_RESULTS_H_

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/params.h"
+#include "core/sweep/params.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,19 +32,6 @@ std::string DoubleText(double value) {
     text += ".0";
   }
   return text;
-}
-
-// Six significant digits hide the last bits, in which math libraries differ. A draw that rounding
-// would move out of [low, high) stays as it is.
-double RoundedWithin(double drawn, double low, double high) {
-  double rounded = drawn;
-  if (!absl::SimpleAtod(absl::StrFormat("%.5e", drawn), &rounded)) {
-    return drawn;
-  }
-  if (rounded < low || rounded >= high) {
-    return drawn < low || drawn >= high ? low : drawn;
-  }
-  return rounded;
 }
 
 ParamValue Draw(const Distribution& distribution, Random& random) {
@@ -69,15 +62,31 @@ bool IsFinite(const ParamValue& value) {
   return number == nullptr || std::isfinite(*number);
 }
 
+// Null unless it is a grid.
+const Choice* GridOf(const Distribution& distribution) {
+  const auto* choice = std::get_if<Choice>(&distribution);
+  return choice != nullptr && choice->is_grid ? choice : nullptr;
+}
+
+// 3 and "3" are the same to a command.
+bool IsDefault(const Hyperparameters& hyperparameters, const Setting& setting) {
+  return SettingText(setting) == SettingText(hyperparameters.defaults);
+}
+
 // "" when valid.
 std::string Complaint(const Distribution& distribution) {
   if (const auto* choice = std::get_if<Choice>(&distribution)) {
     if (choice->values.empty()) {
       return "expected at least one value to choose from, got none";
     }
+    std::set<std::string> seen;
     for (const ParamValue& value : choice->values) {
       if (!IsFinite(value)) {
         return "expected finite values to choose from";
+      }
+      if (choice->is_grid && !seen.insert(ParamText(value)).second) {
+        return absl::StrCat("expected different values in a grid, got ", ParamText(value),
+                            " twice");
       }
     }
     return "";
@@ -109,6 +118,17 @@ std::string Complaint(const Distribution& distribution) {
 
 }  // namespace
 
+double RoundedWithin(double drawn, double low, double high) {
+  double rounded = drawn;
+  if (!absl::SimpleAtod(absl::StrFormat("%.5e", drawn), &rounded)) {
+    return drawn;
+  }
+  if (rounded < low || rounded >= high) {
+    return drawn < low || drawn >= high ? low : drawn;
+  }
+  return rounded;
+}
+
 std::string ParamText(const ParamValue& value) {
   return std::visit(
       [](const auto& v) -> std::string {
@@ -119,11 +139,38 @@ std::string ParamText(const ParamValue& value) {
           return absl::StrCat(v);
         } else if constexpr (std::is_same_v<T, double>) {
           return DoubleText(v);
+        } else if constexpr (std::is_same_v<T, WrittenNumber>) {
+          return v.text;
         } else {
           return v;
         }
       },
       value);
+}
+
+ParamValue NumberWrittenAs(ParamValue number, const std::string& text) {
+  return ParamText(number) == text ? std::move(number) : ParamValue(WrittenNumber{text});
+}
+
+std::string HyperparameterVariable(absl::string_view name) {
+  std::string variable = absl::StrCat("CONCUR_HP_", absl::AsciiStrToUpper(name));
+  for (char& c : variable) {
+    c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  }
+  return variable;
+}
+
+absl::Status CheckHyperparameterVariables(const Setting& setting) {
+  std::map<std::string, std::string> names;  // by variable
+  for (const auto& [name, value] : setting) {
+    const auto [it, is_new] = names.emplace(HyperparameterVariable(name), name);
+    if (!is_new) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected names that differ as variables, got \"", it->second, "\" and \"",
+                       name, "\", which are both $", it->first, "; rename one of them"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::string SettingText(const Setting& setting) {
@@ -169,6 +216,56 @@ Setting SampleSetting(const Hyperparameters& hyperparameters, uint64_t seed,
     setting[name] = Draw(distribution, random);
   }
   return setting;
+}
+
+std::vector<Setting> AllSettings(const Hyperparameters& hyperparameters, uint64_t seed,
+                                 absl::string_view approach_name, uint32_t random) {
+  const bool draws = random > 0 && IsDrawn(hyperparameters);
+  const uint64_t count = CountSettings(hyperparameters, random);
+  std::vector<Setting> settings = {hyperparameters.defaults};
+  for (uint64_t place = 0; settings.size() < count; ++place) {
+    Setting setting = draws ? SampleSetting(hyperparameters, seed, approach_name,
+                                            static_cast<uint32_t>(settings.size()))
+                            : hyperparameters.defaults;
+    uint64_t rest = place;
+    for (const auto& [name, distribution] : hyperparameters.space) {
+      if (const Choice* grid = GridOf(distribution)) {
+        setting[name] = grid->values[rest % grid->values.size()];
+        rest /= grid->values.size();
+      }
+    }
+    if (draws || !IsDefault(hyperparameters, setting)) {
+      settings.push_back(std::move(setting));
+    }
+  }
+  return settings;
+}
+
+uint32_t CountSettings(const Hyperparameters& hyperparameters, uint32_t random) {
+  uint64_t count = 1;
+  bool has_grid = false;
+  bool has_default = true;  // among the combinations
+  for (const auto& [name, distribution] : hyperparameters.space) {
+    if (const Choice* grid = GridOf(distribution)) {
+      has_grid = true;
+      count = std::min<uint64_t>(count * grid->values.size(), UINT32_MAX);
+      const std::string text = ParamText(hyperparameters.defaults.at(name));
+      has_default = has_default &&
+                    std::any_of(grid->values.begin(), grid->values.end(),
+                                [&](const ParamValue& value) { return ParamText(value) == text; });
+    }
+  }
+  if (random > 0 && IsDrawn(hyperparameters)) {
+    count *= random;
+  } else if (!has_grid || has_default) {
+    --count;
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(1 + count, UINT32_MAX));
+}
+
+bool IsDrawn(const Hyperparameters& hyperparameters) {
+  return std::any_of(hyperparameters.space.begin(), hyperparameters.space.end(),
+                     [](const auto& entry) { return GridOf(entry.second) == nullptr; });
 }
 
 }  // namespace concur

@@ -2,8 +2,8 @@
 // Hyperparameters: typed values, settings, and the spaces that settings are drawn from.
 //
 // Values; pure.
-#ifndef CONCUR_CORE_PARAMS_H_
-#define CONCUR_CORE_PARAMS_H_
+#ifndef CONCUR_CORE_SWEEP_PARAMS_H_
+#define CONCUR_CORE_SWEEP_PARAMS_H_
 
 #include <cstdint>
 #include <map>
@@ -16,21 +16,39 @@
 
 namespace concur {
 
+// A number in a notation other than ParamText's: 3.10, 1e-3, +3.
+struct WrittenNumber {
+  std::string text;
+  bool operator==(const WrittenNumber&) const = default;
+};
+
 // A value as the user wrote it. 3 and 3.0 are different values: one prints "3", the other "3.0".
-using ParamValue = std::variant<bool, int64_t, double, std::string>;
+using ParamValue = std::variant<bool, int64_t, double, std::string, WrittenNumber>;
 
 // One assignment of an approach's hyperparameters, by name.
 using Setting = std::map<std::string, ParamValue>;
 
 // How a value reaches a command line, a table and a content key: "true", "3", the shortest decimal
-// that reads back as the same double (always with "." or an exponent), or the string itself.
+// that reads back as the same double (always with "." or an exponent), or the text as it was
+// written.
 std::string ParamText(const ParamValue& value);
+
+// `number`, which was written as `text`, so that ParamText gives the text back.
+ParamValue NumberWrittenAs(ParamValue number, const std::string& text);
+
+// CONCUR_HP_LR of "lr": the variable in which a command finds the hyperparameter.
+std::string HyperparameterVariable(absl::string_view name);
+// InvalidArgument, naming both, when two names have the same variable. Sweeps that are stored
+// already may have such names.
+absl::Status CheckHyperparameterVariables(const Setting& setting);
 
 // {a=1, b=0.5}: names in order, values as ParamText.
 std::string SettingText(const Setting& setting);
 
 struct Choice {
   std::vector<ParamValue> values;
+  // Each value with each combination of the other grids, instead of draws.
+  bool is_grid = false;
 };
 // Uniform over [low, high).
 struct UniformRange {
@@ -55,6 +73,10 @@ struct Hyperparameters {
   std::map<std::string, Distribution> space;  // names are a subset of the defaults'
 };
 
+// `drawn` with six significant digits, which hides the last bits, in which math libraries differ.
+// A number that rounding would move out of [low, high) stays as it is.
+double RoundedWithin(double drawn, double low, double high);
+
 // InvalidArgument when a range is empty or not finite, a choice has no value, or a name of the
 // space has no default. The message names the parameter.
 absl::Status ValidateHyperparameters(const Hyperparameters& hyperparameters);
@@ -66,6 +88,16 @@ absl::Status ValidateHyperparameters(const Hyperparameters& hyperparameters);
 Setting SampleSetting(const Hyperparameters& hyperparameters, uint64_t seed,
                       absl::string_view approach_name, uint32_t index);
 
+// An approach's settings: the default, then for each combination of its grids `random` draws of the
+// rest of its space, or the rest's defaults when nothing is drawn. Without draws no setting comes
+// twice.
+std::vector<Setting> AllSettings(const Hyperparameters& hyperparameters, uint64_t seed,
+                                 absl::string_view approach_name, uint32_t random);
+// Their number; UINT32_MAX or more counts as UINT32_MAX.
+uint32_t CountSettings(const Hyperparameters& hyperparameters, uint32_t random);
+// True when the space has a parameter that is drawn.
+bool IsDrawn(const Hyperparameters& hyperparameters);
+
 }  // namespace concur
 
-#endif  // CONCUR_CORE_PARAMS_H_
+#endif  // CONCUR_CORE_SWEEP_PARAMS_H_

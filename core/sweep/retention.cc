@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/retention.h"
+#include "core/sweep/retention.h"
 
 #include <algorithm>
 #include <utility>
@@ -32,7 +32,8 @@ bool NeedsArtifact(const RetainedSweep& sweep, const RetainedJob& job, ArtifactK
   if (!IsTerminal(job.state)) {
     return true;
   }
-  return kind == ArtifactKind::kSystem
+  // A failed job's is what a worker could keep of a finished training.
+  return kind == ArtifactKind::kSystem && job.state != JobState::kFailed
              ? NeedsSystem(sweep, job)
              : PolicyKeeps(sweep.keep, kind, job.state == JobState::kSucceeded);
 }

@@ -17,8 +17,8 @@
 //      worker may still hand in results.
 //
 // RetentionPlanner is thread-compatible; pure, deterministic but for the order within a hash set.
-#ifndef CONCUR_CORE_RETENTION_H_
-#define CONCUR_CORE_RETENTION_H_
+#ifndef CONCUR_CORE_SWEEP_RETENTION_H_
+#define CONCUR_CORE_SWEEP_RETENTION_H_
 
 #include <cstdint>
 #include <utility>
@@ -29,7 +29,7 @@
 #include "core/ids.h"
 #include "core/job.h"
 #include "core/result.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -84,4 +84,4 @@ class RetentionPlanner {
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_RETENTION_H_
+#endif  // CONCUR_CORE_SWEEP_RETENTION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 #include <algorithm>
 #include <array>
@@ -13,21 +13,20 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "core/command_template.h"
 #include "core/names.h"
 #include "core/reported_step.h"
 #include "core/result.h"
+#include "core/sweep/command_template.h"
 
 namespace concur {
 namespace {
 
 constexpr std::array<absl::string_view, 3> kDataFormatNames = {"qa", "file", "qa-variants"};
-constexpr std::array<absl::string_view, 3> kEvaluateOnNames = {"same", "all", "listed"};
 constexpr std::array<absl::string_view, 5> kSelectionNames = {"best", "default", "mean", "each",
                                                               "best-on-test"};
 // Names of models and tasks, with the version and the number of shots that an import adds.
@@ -57,10 +56,11 @@ absl::Status CheckTemplate(const FieldPath& path, absl::string_view name,
                            const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckCommand(path, name, command));
   for (size_t i = 0; i < command.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(
-        AtField(path.Field(name, i), CheckArgument(command[i], kind, approach.code.has_value(),
-                                                   approach.hyperparameters.defaults)
-                                         .status()));
+    CONCUR_RETURN_IF_ERROR(AtField(
+        path.Field(name, i),
+        CheckArgument(command[i], kind, approach.CodeOf(kind == CommandKind::kTrain).has_value(),
+                      approach.hyperparameters.defaults)
+            .status()));
   }
   return absl::OkStatus();
 }
@@ -85,6 +85,15 @@ absl::Status CheckHyperparameters(const FieldPath& path, const Hyperparameters& 
   return absl::OkStatus();
 }
 
+absl::Status CheckSettingCount(const FieldPath& path, const Hyperparameters& hyperparameters,
+                               uint32_t random) {
+  return CountSettings(hyperparameters, random) <= kSettingsMax
+             ? absl::OkStatus()
+             : FieldError(path, absl::StrCat("expected at most ", kSettingsMax,
+                                             " settings, got more; shorten its grids or give a "
+                                             "smaller settings.random"));
+}
+
 absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(approach.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), approach.tags));
@@ -100,6 +109,9 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   }
   if (approach.code) {
     CONCUR_RETURN_IF_ERROR(CheckCode(path.Field("code"), *approach.code));
+  }
+  if (approach.predict_code) {
+    CONCUR_RETURN_IF_ERROR(CheckCode(path.Field("predict_code"), *approach.predict_code));
   }
   if (approach.environment) {
     CONCUR_RETURN_IF_ERROR(CheckEnvironmentSpec(path.Field("environment"), *approach.environment));
@@ -134,6 +146,13 @@ absl::Status CheckBenchmark(const FieldPath& path, const BenchmarkSpec& benchmar
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(benchmark.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), benchmark.tags));
   CONCUR_RETURN_IF_ERROR(CheckWants(path.Field("resources.labels"), benchmark.labels));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("parameters"), benchmark.parameters.size(), kHyperparametersMax));
+  for (const auto& [name, value] : benchmark.parameters) {
+    const FieldPath here = path.Field("parameters").Field(name);
+    CONCUR_RETURN_IF_ERROR(AtField(path.Field("parameters"), ValidateHyperparameterName(name)));
+    CONCUR_RETURN_IF_ERROR(CheckText(here, value, kTextBytesMax));
+  }
   CONCUR_RETURN_IF_ERROR(CheckDataFile(path.Field("train"), benchmark.train));
   CONCUR_RETURN_IF_ERROR(CheckDataFile(path.Field("test"), benchmark.test));
   if (!benchmark.train && !benchmark.test) {
@@ -361,10 +380,14 @@ absl::Status CheckEarlyStop(const FieldPath& path, const SweepSpec& spec) {
   if (Halves(rule.method)) {
     CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("eta"), rule.eta, 2, kEarlyStopEtaMax));
   }
-  if (spec.random_settings == 0) {
+  const auto has_grid = [](const ApproachSpec& approach) {
+    return CountSettings(approach.hyperparameters, 0) > 1;
+  };
+  if (spec.random_settings == 0 &&
+      std::none_of(spec.approaches.begin(), spec.approaches.end(), has_grid)) {
     return FieldError(path,
                       "expected settings to choose from, got settings.random 0; give "
-                      "settings.random at least 1, or leave early_stop out");
+                      "settings.random at least 1 or a grid, or leave early_stop out");
   }
   const bool any_trains =
       std::any_of(spec.approaches.begin(), spec.approaches.end(),
@@ -373,12 +396,31 @@ absl::Status CheckEarlyStop(const FieldPath& path, const SweepSpec& spec) {
                     : FieldError(path, "expected an approach that trains, got none");
 }
 
+absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
+  if (!spec.search) {
+    return absl::OkStatus();
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("trials"), int64_t{spec.random_settings} + 1, 2, kTrialsMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("parallel"), spec.search->parallel, 1, kTrialsMax));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("proposals"), spec.search->proposals.size(), kProposalsMax));
+  if (spec.early_stop) {
+    return FieldError(path.Field("search"),
+                      "expected no early_stop beside it: a trial that stops early has no score; "
+                      "leave out one of them");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
   const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
-                    approach.code.has_value() || approach.environment.has_value() ||
-                    !approach.env.empty() || !approach.hyperparameters.defaults.empty() ||
+                    approach.code.has_value() || approach.predict_code.has_value() ||
+                    approach.train_program || approach.predict_program ||
+                    approach.environment.has_value() || !approach.env.empty() ||
+                    !approach.hyperparameters.defaults.empty() ||
                     !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
                     !approach.predict_labels.empty() || !approach.version.empty();
   return runs || approach.name.empty()
@@ -407,7 +449,7 @@ absl::Status CheckImported(const FieldPath& path, const SweepSpec& spec) {
   CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckImportedBenchmark));
   if (!spec.train_sets.empty() || !spec.exclude.empty() || spec.random_settings != 0 ||
       spec.evaluate_on != EvaluateOn::kAll || !spec.evaluate_benchmarks.empty() ||
-      spec.early_stop) {
+      spec.early_stop || spec.search) {
     return FieldError(path,
                       "expected approaches, benchmarks and seeds, all met with all, in a "
                       "sweep of imported results");
@@ -417,6 +459,8 @@ absl::Status CheckImported(const FieldPath& path, const SweepSpec& spec) {
 }
 
 }  // namespace
+
+uint32_t ParallelTrials(uint32_t trials) { return std::clamp(trials / 4, 1U, 8U); }
 
 MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
                         absl::string_view metric) {
@@ -441,13 +485,6 @@ absl::string_view DataFormatName(DataFormat format) { return NameIn(kDataFormatN
 absl::StatusOr<DataFormat> DataFormatFromName(absl::string_view name) {
   return FromNameIn<DataFormat>(kDataFormatNames, "data format", name);
 }
-absl::string_view EvaluateOnName(EvaluateOn evaluate_on) {
-  return NameIn(kEvaluateOnNames, evaluate_on);
-}
-absl::StatusOr<EvaluateOn> EvaluateOnFromName(absl::string_view name) {
-  return FromNameIn<EvaluateOn>(kEvaluateOnNames, "choice of test sets", name);
-}
-absl::string_view SelectionName(Selection selection) { return NameIn(kSelectionNames, selection); }
 absl::StatusOr<Selection> SelectionFromName(absl::string_view name) {
   return FromNameIn<Selection>(kSelectionNames, "selection", name);
 }
@@ -463,10 +500,12 @@ std::vector<SweepFile> FilesOf(const SweepSpec& spec) {
     }
   }
   for (const ApproachSpec& approach : spec.approaches) {
-    if (approach.code) {
-      files.try_emplace(approach.code->digest,
-                        SweepFile{approach.code->digest, approach.code->bytes,
-                                  absl::StrCat("code of approach ", approach.name), true});
+    for (const std::optional<Code>* code : {&approach.code, &approach.predict_code}) {
+      if (code->has_value()) {
+        files.try_emplace((*code)->digest,
+                          SweepFile{(*code)->digest, (*code)->bytes,
+                                    absl::StrCat("code of approach ", approach.name), true});
+      }
     }
     if (approach.environment && approach.environment->HasFile()) {
       const Environment& environment = *approach.environment;
@@ -491,8 +530,8 @@ absl::Status ValidateName(absl::string_view name) {
   if (!valid) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a name of letters, digits and \"._+-@=\" that starts with a letter or digit, "
-        "got \"",
-        absl::Utf8SafeCEscape(name.substr(0, 100)), "\""));
+        "got ",
+        Quoted(name)));
   }
   return name.size() <= kNameBytesMax
              ? absl::OkStatus()
@@ -517,9 +556,9 @@ absl::Status ValidateHyperparameterName(absl::string_view name) {
   }
   return valid ? absl::OkStatus()
                : absl::InvalidArgumentError(absl::StrCat(
-                     "expected the name of a hyperparameter (letters, digits, \"_\", \"-\", "
-                     "\".\", starting with a letter or \"_\"), got \"",
-                     absl::Utf8SafeCEscape(name.substr(0, 100)), "\""));
+                     "expected the name of a parameter (letters, digits, \"_\", \"-\", "
+                     "\".\", starting with a letter or \"_\"), got ",
+                     Quoted(name)));
 }
 
 absl::Status CheckCommand(const FieldPath& path, absl::string_view name,
@@ -581,6 +620,11 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
     return CheckImported(path, spec);
   }
   CONCUR_RETURN_IF_ERROR(CheckList(path, "approaches", spec.approaches, CheckApproach));
+  for (size_t i = 0; i < spec.approaches.size() && !spec.search; ++i) {
+    CONCUR_RETURN_IF_ERROR(
+        CheckSettingCount(path.Field("approaches", i).Field("hyperparameters.space"),
+                          spec.approaches[i].hyperparameters, spec.random_settings));
+  }
   CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckBenchmark));
   CONCUR_RETURN_IF_ERROR(CheckValidationSets(path, spec));
   CONCUR_RETURN_IF_ERROR(CheckList(path, "train_sets", spec.train_sets,
@@ -593,6 +637,7 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckEvaluateBenchmarks(path.Field("evaluate_on"), spec));
   CONCUR_RETURN_IF_ERROR(CheckRetry(path.Field("retry"), spec.retry));
   CONCUR_RETURN_IF_ERROR(CheckEarlyStop(path.Field("early_stop"), spec));
+  CONCUR_RETURN_IF_ERROR(CheckSearch(path.Field("settings"), spec));
   return CheckSeedsDiffer(path.Field("seeds"), spec.seeds);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep as the coordinator gets it: every name resolved, every data file known by its digest.
-// spec/ makes one from YAML, rpc/ from protobuf; core/expansion.h counts and numbers its jobs.
+// yaml/ makes one from YAML, proto/rpc/ from protobuf; core/sweep/expansion.h counts and numbers
+// its jobs.
 //
 // Values; immutable once submitted.
-#ifndef CONCUR_CORE_SWEEP_H_
-#define CONCUR_CORE_SWEEP_H_
+#ifndef CONCUR_CORE_SWEEP_SWEEP_H_
+#define CONCUR_CORE_SWEEP_SWEEP_H_
 
 #include <cstdint>
 #include <map>
@@ -18,14 +19,14 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "base/metric_meaning.h"
-#include "core/code.h"
-#include "core/early_stop.h"
-#include "core/environment.h"
+#include "core/early_stop/early_stop.h"
 #include "core/fields.h"
 #include "core/ids.h"
 #include "core/labels.h"
-#include "core/params.h"
 #include "core/resources.h"
+#include "core/sweep/code.h"
+#include "core/sweep/environment.h"
+#include "core/sweep/params.h"
 
 namespace concur {
 
@@ -37,7 +38,9 @@ inline constexpr size_t kSeedsMax = 10'000'000;
 inline constexpr size_t kTrainSetsMax = 10'000;
 inline constexpr size_t kExcludeRulesMax = 10'000;
 inline constexpr uint64_t kSettingsTotalMax = 1'000'000;  // over all approaches
-inline constexpr size_t kHyperparametersMax = 100;        // of one approach
+inline constexpr uint32_t kTrialsMax = 1'000;             // of a search; SearchSpec
+inline constexpr uint32_t kProposalsMax = 10'000;         // of a sweep
+inline constexpr size_t kHyperparametersMax = 100;        // of an approach; also parameters
 inline constexpr size_t kArgumentsMax = 1'000;            // of one command; variables of its env
 inline constexpr size_t kTextBytesMax = 65'536;     // an argument, environment value, description
 inline constexpr size_t kPathBytesMax = 4'096;      // of a data file
@@ -59,7 +62,8 @@ struct TrainFrom {
 };
 
 // Commands are argv templates with placeholders {train} {validation} {start} {test} {model}
-// {predictions} {metrics} {output} {code} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
+// {predictions} {metrics} {output} {code} {seed} {hp.NAME} {benchmark.NAME}; "{{" and "}}" are
+// braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;
@@ -72,7 +76,13 @@ struct ApproachSpec {
   std::vector<std::string> train_command;
   // Empty: it is never evaluated, and trained only where another approach starts from it.
   std::vector<std::string> predict_command;
-  // What its train command reads as {start}; part of the key (core/train_from.h).
+  // The files behind {code} in predict_command; part of eval jobs' keys alone. Absent: `code`.
+  std::optional<Code> predict_code;
+  // Digests of the scripts that the commands' first words were on the submitting machine, where
+  // these lie in no code; part of the key.
+  std::optional<Digest> train_program;
+  std::optional<Digest> predict_program;
+  // What its train command reads as {start}; part of the key (core/sweep/train_from.h).
   std::optional<TrainFrom> train_from;
   Hyperparameters hyperparameters;
   Resources train_resources;
@@ -85,6 +95,10 @@ struct ApproachSpec {
   std::map<std::string, std::string> env;  // added to the job's environment; part of the key
   bool rerun = false;  // its jobs take no result that another job has; not part of the key
 
+  // The code of its jobs of this kind.
+  const std::optional<Code>& CodeOf(bool is_train) const {
+    return is_train || !predict_code ? code : predict_code;
+  }
   absl::Duration TimeoutOf(bool is_train) const {
     return is_train ? train_timeout : predict_timeout;
   }
@@ -128,6 +142,8 @@ struct BenchmarkSpec {
   // What that metric's values mean, as far as it is stated. Not part of the key: a result is the
   // same, whoever reads it how.
   MetricMeaning meaning;
+  // By name, what predict commands have as {benchmark.NAME}; part of eval jobs' keys.
+  std::map<std::string, std::string> parameters;
   // Of the workers that may read its data: jobs that train or are evaluated on it ask for these
   // beside their approach's. Not part of the key.
   Labels labels;
@@ -191,11 +207,32 @@ struct RetryPolicy {
 };
 
 // Settings that train no further because others of their cell's approach, train set and seed do
-// better (core/early_stop.h).
+// better (core/early_stop/early_stop.h).
 struct EarlyStopSpec {
   EarlyStopRule rule;
   std::string metric;  // a name that train jobs report (core/reported_step.h)
 };
+
+// A setting that a search has chosen. It stands in the sweep's spec before any job has it, and
+// never changes.
+struct Proposal {
+  uint32_t block = 0;  // of the sweep's expansion
+  uint32_t setting = 0;
+  Setting values = {};
+
+  friend bool operator==(const Proposal&, const Proposal&) = default;
+};
+
+// Settings are chosen one after the other by the scores of those before (core/search/tpe.h), in
+// place of sampling. Every block (an approach on a train set) has its own search; a trial is a
+// setting with all seeds. The default is the first of them.
+struct SearchSpec {
+  bool on_test = false;   // trials are compared on test sets, else on validation sets
+  uint32_t parallel = 1;  // trials of a block that may be without a result
+  std::vector<Proposal> proposals = {};
+};
+// The parallel trials of a search where nothing else is asked for.
+uint32_t ParallelTrials(uint32_t trials);
 
 struct SweepSpec {
   std::string name;
@@ -206,8 +243,9 @@ struct SweepSpec {
   EvaluateOn evaluate_on = EvaluateOn::kSame;
   std::vector<uint32_t> evaluate_benchmarks;  // for kListed
   std::vector<ExcludeRule> exclude;
-  uint32_t random_settings = 0;  // beside setting 0
+  uint32_t random_settings = 0;  // beside setting 0; with `search` chosen, not sampled
   uint64_t settings_seed = 0;
+  std::optional<SearchSpec> search;
   std::vector<int64_t> seeds = {1};
   Selection select = Selection::kBest;
   int32_t priority = 0;  // higher goes first
@@ -215,13 +253,14 @@ struct SweepSpec {
   RetryPolicy retry;
   // A part of the sweep is given up once so many of its jobs failed for good and none succeeded: an
   // approach on a train set, the same on a test, an approach, a train set, a test benchmark
-  // (core/failure_tallies.h). 0: never.
+  // (core/state/failure_tallies.h). 0: never.
   uint32_t failures_max_per_block = 10;
   std::optional<EarlyStopSpec> early_stop;
-  // SHA-256 of results that were computed elsewhere and imported (core/imported_results.h). Such a
-  // sweep has approaches and benchmarks by name, no commands and no data; its jobs have ended when
-  // it is added, never run, and share their content keys with no job that ran.
+  // SHA-256 of results that were computed elsewhere and imported (core/sweep/imported_results.h).
+  // Such a sweep has approaches and benchmarks by name, no commands and no data; its jobs have
+  // ended when it is added, never run, and share their content keys with no job that ran.
   std::optional<Digest> imported;
+  std::string path;  // of the file that the submitting machine read; for people
 };
 
 // Whether the approach is more than a source that others start from. One of imported results has no
@@ -238,9 +277,6 @@ MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
 
 absl::string_view DataFormatName(DataFormat format);
 absl::StatusOr<DataFormat> DataFormatFromName(absl::string_view name);
-absl::string_view EvaluateOnName(EvaluateOn evaluate_on);
-absl::StatusOr<EvaluateOn> EvaluateOnFromName(absl::string_view name);
-absl::string_view SelectionName(Selection selection);
 absl::StatusOr<Selection> SelectionFromName(absl::string_view name);
 
 // An artifact that a sweep reads.
@@ -283,4 +319,4 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path = Fi
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_SWEEP_H_
+#endif  // CONCUR_CORE_SWEEP_SWEEP_H_

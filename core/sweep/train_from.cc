@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/train_from.h"
+#include "core/sweep/train_from.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "core/command_template.h"
+#include "core/sweep/command_template.h"
 
 namespace concur {
 namespace {

@@ -3,14 +3,14 @@
 // (ApproachSpec::train_from; docs/design/017-training-from-a-trained-system.md).
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_CORE_TRAIN_FROM_H_
-#define CONCUR_CORE_TRAIN_FROM_H_
+#ifndef CONCUR_CORE_SWEEP_TRAIN_FROM_H_
+#define CONCUR_CORE_SWEEP_TRAIN_FROM_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "core/fields.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -26,4 +26,4 @@ absl::Status CheckTrainFrom(const SweepSpec& spec, const FieldPath& path = Field
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_TRAIN_FROM_H_
+#endif  // CONCUR_CORE_SWEEP_TRAIN_FROM_H_

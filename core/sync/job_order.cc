@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/job_order.h"
+#include "core/sync/job_order.h"
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/result.h"
+#include "core/sweep/command_template.h"
 
 namespace concur {
 namespace {
@@ -94,6 +96,21 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   return CheckInput(path.Field("test"), order.test);
 }
 
+namespace {
+
+std::vector<std::string> CommandOf(const ApproachSpec& approach, const SweepSpec& spec,
+                                   const JobCoordinates& at) {
+  if (at.is_train) {
+    return approach.train_command;
+  }
+  const auto& parameters = spec.benchmarks[at.test_benchmark].parameters;
+  // The expansion has checked that each has its value.
+  return parameters.empty() ? approach.predict_command
+                            : *ExpandBenchmarkParameters(approach.predict_command, parameters);
+}
+
+}  // namespace
+
 JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::string& owner,
                       uint64_t gpu_mask, const Digest& system, int64_t system_bytes) {
   const SweepSpec& spec = expansion.spec();
@@ -107,13 +124,14 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.owner = owner;
   order.sweep_name = spec.name;
   order.approach = approach.name;
-  order.command = at.is_train ? approach.train_command : approach.predict_command;
+  order.command = CommandOf(approach, spec, at);
+  order.program = at.is_train ? approach.train_program : approach.predict_program;
   order.env = approach.env;
-  if (approach.code) {
-    order.code = {approach.code->digest, approach.code->bytes, approach.code->key};
+  if (const auto& code = approach.CodeOf(at.is_train)) {
+    order.code = {code->digest, code->bytes, code->key};
   }
   order.environment = approach.environment;
-  order.setting = expansion.Settings(block.approach)[at.setting];
+  order.setting = expansion.SettingOf(at.block, at.setting);
   order.setting_index = at.setting;
   order.seed = spec.seeds[at.seed_index];
   order.resources = at.is_train ? approach.train_resources : approach.predict_resources;

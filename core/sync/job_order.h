@@ -2,8 +2,8 @@
 // Everything a worker needs to carry out one attempt: pure data, made from a sweep's expansion.
 //
 // Values.
-#ifndef CONCUR_CORE_JOB_ORDER_H_
-#define CONCUR_CORE_JOB_ORDER_H_
+#ifndef CONCUR_CORE_SYNC_JOB_ORDER_H_
+#define CONCUR_CORE_SYNC_JOB_ORDER_H_
 
 #include <cstdint>
 #include <map>
@@ -13,12 +13,12 @@
 
 #include "absl/time/time.h"
 #include "base/digest.h"
-#include "core/expansion.h"
 #include "core/ids.h"
-#include "core/params.h"
 #include "core/resources.h"
 #include "core/result.h"
-#include "core/sweep.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/params.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 
@@ -46,6 +46,9 @@ struct JobOrder {
   std::string approach;
   std::string benchmark;  // the train set of a train job, the test benchmark of an eval job
   std::vector<std::string> command;  // argv with placeholders
+  // The script that the command's first word was on the submitting machine, where it lies in no
+  // code. Another one there is an error: the result's key has this one.
+  std::optional<Digest> program;
   std::map<std::string, std::string> env;
   std::optional<CodeInput> code;
   std::optional<Environment> environment;
@@ -64,8 +67,8 @@ struct JobOrder {
   std::vector<Input> validation;
   std::optional<Checkpoint> checkpoint;  // that it goes on from
 
-  // Of its source (core/expansion.h): what an eval job evaluates, what a train job starts from.
-  // Zero without one.
+  // Of its source (core/sweep/expansion.h): what an eval job evaluates, what a train job starts
+  // from. Zero without one.
   Digest system;
   int64_t system_bytes = 0;
 
@@ -88,4 +91,4 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_JOB_ORDER_H_
+#endif  // CONCUR_CORE_SYNC_JOB_ORDER_H_

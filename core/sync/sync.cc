@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sync.h"
+#include "core/sync/sync.h"
 
 #include <cstddef>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur {
 namespace {

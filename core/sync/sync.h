@@ -12,8 +12,8 @@
 //  - The coordinator repeats every order until a Sync shows its effect.
 //
 // Values.
-#ifndef CONCUR_CORE_SYNC_H_
-#define CONCUR_CORE_SYNC_H_
+#ifndef CONCUR_CORE_SYNC_SYNC_H_
+#define CONCUR_CORE_SYNC_SYNC_H_
 
 #include <cstdint>
 #include <map>
@@ -25,10 +25,10 @@
 #include "absl/time/time.h"
 #include "core/fields.h"
 #include "core/ids.h"
-#include "core/job_order.h"
 #include "core/reported_step.h"
 #include "core/resources.h"
 #include "core/result.h"
+#include "core/sync/job_order.h"
 
 namespace concur {
 
@@ -148,4 +148,4 @@ absl::Status ValidateSyncResponse(const SyncResponse& response, const FieldPath&
 
 }  // namespace concur
 
-#endif  // CONCUR_CORE_SYNC_H_
+#endif  // CONCUR_CORE_SYNC_SYNC_H_

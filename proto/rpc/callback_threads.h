@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps gRPC's threads for callbacks running.
-#ifndef CONCUR_RPC_CALLBACK_THREADS_H_
-#define CONCUR_RPC_CALLBACK_THREADS_H_
+#ifndef CONCUR_PROTO_RPC_CALLBACK_THREADS_H_
+#define CONCUR_PROTO_RPC_CALLBACK_THREADS_H_
 
 #include <cstdint>
 #include <thread>
@@ -46,4 +46,4 @@ class CallbackThreads {
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CALLBACK_THREADS_H_
+#endif  // CONCUR_PROTO_RPC_CALLBACK_THREADS_H_

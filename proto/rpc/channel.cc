@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/channel.h"
+#include "proto/rpc/channel.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -30,7 +30,7 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "rpc/status.h"
+#include "proto/rpc/status.h"
 
 namespace concur::rpc {
 namespace {

@@ -3,8 +3,8 @@
 // while nobody answers.
 //
 // A channel is thread-safe; CallWithRetry blocks the calling thread.
-#ifndef CONCUR_RPC_CHANNEL_H_
-#define CONCUR_RPC_CHANNEL_H_
+#ifndef CONCUR_PROTO_RPC_CHANNEL_H_
+#define CONCUR_PROTO_RPC_CHANNEL_H_
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "rpc/credentials.h"
+#include "proto/rpc/credentials.h"
 
 namespace grpc {
 class Channel;
@@ -75,4 +75,4 @@ absl::Duration BackoffBefore(const CallOptions& options, int attempt, double uni
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CHANNEL_H_
+#endif  // CONCUR_PROTO_RPC_CHANNEL_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_environment.h"
+#include "proto/rpc/convert_environment.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::rpc {
 namespace {

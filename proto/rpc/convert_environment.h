@@ -2,13 +2,13 @@
 // protobuf ↔ core: the environment of an approach.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_CONVERT_ENVIRONMENT_H_
-#define CONCUR_RPC_CONVERT_ENVIRONMENT_H_
+#ifndef CONCUR_PROTO_RPC_CONVERT_ENVIRONMENT_H_
+#define CONCUR_PROTO_RPC_CONVERT_ENVIRONMENT_H_
 
 #include "absl/status/statusor.h"
 #include "concur/v1/resources.pb.h"
-#include "core/environment.h"
 #include "core/fields.h"
+#include "core/sweep/environment.h"
 
 namespace concur::rpc {
 
@@ -18,4 +18,4 @@ absl::StatusOr<Environment> FromProto(const v1::Environment& proto, const FieldP
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CONVERT_ENVIRONMENT_H_
+#endif  // CONCUR_PROTO_RPC_CONVERT_ENVIRONMENT_H_

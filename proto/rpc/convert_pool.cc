@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_pool.h"
+#include "proto/rpc/convert_pool.h"
 
 #include <string>
 #include <vector>
 
 #include "base/status_macros.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::rpc {
 namespace {

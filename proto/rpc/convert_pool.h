@@ -2,8 +2,8 @@
 // protobuf ↔ core: pools.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_CONVERT_POOL_H_
-#define CONCUR_RPC_CONVERT_POOL_H_
+#ifndef CONCUR_PROTO_RPC_CONVERT_POOL_H_
+#define CONCUR_PROTO_RPC_CONVERT_POOL_H_
 
 #include <string>
 
@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "concur/v1/pool.pb.h"
 #include "core/fields.h"
-#include "core/pool.h"
+#include "core/pools/pool.h"
 
 namespace concur::rpc {
 
@@ -27,4 +27,4 @@ absl::StatusOr<PoolSpec> DecodePool(absl::string_view bytes);
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CONVERT_POOL_H_
+#endif  // CONCUR_PROTO_RPC_CONVERT_POOL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_score.h"
+#include "proto/rpc/convert_score.h"
 
 #include <string>
 
@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "core/ids.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::rpc {
 

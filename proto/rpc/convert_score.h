@@ -2,8 +2,8 @@
 // protobuf ↔ core: the scores of eval jobs.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_CONVERT_SCORE_H_
-#define CONCUR_RPC_CONVERT_SCORE_H_
+#ifndef CONCUR_PROTO_RPC_CONVERT_SCORE_H_
+#define CONCUR_PROTO_RPC_CONVERT_SCORE_H_
 
 #include <string>
 
@@ -23,4 +23,4 @@ absl::StatusOr<JobScore> ScoreFromJob(const v1::Job& proto, const std::string& m
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CONVERT_SCORE_H_
+#endif  // CONCUR_PROTO_RPC_CONVERT_SCORE_H_

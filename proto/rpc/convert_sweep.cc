@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // protobuf → core and the encoding; core → protobuf is in convert_sweep_to.cc.
-#include "rpc/convert_sweep.h"
+#include "proto/rpc/convert_sweep.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -17,25 +17,29 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "rpc/convert_environment.h"
+#include "proto/rpc/convert_environment.h"
 
 namespace concur::rpc {
 namespace {
 
+absl::StatusOr<Distribution> ChoiceFrom(const v1::Distribution::Choice& proto,
+                                        const FieldPath& path, bool is_grid) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("values"), proto.values_size(), kSettingsMax));
+  Choice result{.values = {}, .is_grid = is_grid};
+  for (int i = 0; i < proto.values_size(); ++i) {
+    CONCUR_ASSIGN_OR_RETURN(ParamValue value,
+                            rpc::FromProto(proto.values(i), path.Field("values", i)));
+    result.values.push_back(std::move(value));
+  }
+  return Distribution(std::move(result));
+}
+
 absl::StatusOr<Distribution> FromProto(const v1::Distribution& proto, const FieldPath& path) {
   switch (proto.kind_case()) {
-    case v1::Distribution::kChoice: {
-      const FieldPath choice = path.Field("choice");
-      const int count = proto.choice().values_size();
-      CONCUR_RETURN_IF_ERROR(CheckCount(choice.Field("values"), count, kSettingsMax));
-      Choice result;
-      for (int i = 0; i < count; ++i) {
-        CONCUR_ASSIGN_OR_RETURN(
-            ParamValue value, rpc::FromProto(proto.choice().values(i), choice.Field("values", i)));
-        result.values.push_back(std::move(value));
-      }
-      return Distribution(std::move(result));
-    }
+    case v1::Distribution::kChoice:
+      return ChoiceFrom(proto.choice(), path.Field("choice"), /*is_grid=*/false);
+    case v1::Distribution::kGrid:
+      return ChoiceFrom(proto.grid(), path.Field("grid"), /*is_grid=*/true);
     case v1::Distribution::kUniform:
       return Distribution(UniformRange{proto.uniform().low(), proto.uniform().high()});
     case v1::Distribution::kLogUniform:
@@ -46,12 +50,12 @@ absl::StatusOr<Distribution> FromProto(const v1::Distribution& proto, const Fiel
     case v1::Distribution::KIND_NOT_SET:
       break;
   }
-  return FieldError(path, "expected choice, uniform, log_uniform or integers");
+  return FieldError(path, "expected choice, grid, uniform, log_uniform or integers");
 }
 
 absl::Status ReadCommand(const v1::Command& proto, const FieldPath& path,
                          std::vector<std::string>* command, Resources* resources,
-                         absl::Duration* timeout, Labels* labels) {
+                         absl::Duration* timeout, Labels* labels, std::optional<Digest>* program) {
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("argv"), proto.argv_size(), kArgumentsMax));
   command->assign(proto.argv().begin(), proto.argv().end());
   if (proto.has_resources()) {
@@ -61,6 +65,10 @@ absl::Status ReadCommand(const v1::Command& proto, const FieldPath& path,
     CONCUR_ASSIGN_OR_RETURN(*timeout, rpc::FromProto(proto.timeout(), path.Field("timeout")));
   }
   CONCUR_ASSIGN_OR_RETURN(*labels, rpc::FromProto(proto.labels(), path.Field("labels"), kTagsMax));
+  if (!proto.program_digest().empty()) {
+    CONCUR_ASSIGN_OR_RETURN(*program,
+                            DigestFromBytes(proto.program_digest(), path.Field("program_digest")));
+  }
   return absl::OkStatus();
 }
 
@@ -76,7 +84,10 @@ absl::StatusOr<Code> FromProto(const v1::Code& proto, const FieldPath& path) {
                             DigestFromBytes(file.digest(), here.Field("digest")));
     files.push_back({file.path(), contents, file.size_bytes(), file.executable()});
   }
-  return MakeCode(digest, proto.size_bytes(), std::move(files));
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("root"), proto.root(), kPathBytesMax));
+  Code code = MakeCode(digest, proto.size_bytes(), std::move(files));
+  code.root = proto.root();
+  return code;
 }
 
 absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPath& path) {
@@ -86,10 +97,10 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
   result.version = proto.version();
   CONCUR_RETURN_IF_ERROR(ReadCommand(proto.train(), path.Field("train"), &result.train_command,
                                      &result.train_resources, &result.train_timeout,
-                                     &result.train_labels));
-  CONCUR_RETURN_IF_ERROR(ReadCommand(proto.predict(), path.Field("predict"),
-                                     &result.predict_command, &result.predict_resources,
-                                     &result.predict_timeout, &result.predict_labels));
+                                     &result.train_labels, &result.train_program));
+  CONCUR_RETURN_IF_ERROR(ReadCommand(
+      proto.predict(), path.Field("predict"), &result.predict_command, &result.predict_resources,
+      &result.predict_timeout, &result.predict_labels, &result.predict_program));
   CONCUR_ASSIGN_OR_RETURN(result.hyperparameters.defaults,
                           rpc::FromProto(proto.defaults(), path, "defaults"));
   CONCUR_RETURN_IF_ERROR(
@@ -102,6 +113,10 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
                           rpc::FromProto(proto.env(), path.Field("env"), kArgumentsMax));
   if (proto.has_code()) {
     CONCUR_ASSIGN_OR_RETURN(result.code, FromProto(proto.code(), path.Field("code")));
+  }
+  if (proto.has_predict_code()) {
+    CONCUR_ASSIGN_OR_RETURN(result.predict_code,
+                            FromProto(proto.predict_code(), path.Field("predict_code")));
   }
   if (proto.has_environment()) {
     CONCUR_ASSIGN_OR_RETURN(result.environment,
@@ -171,6 +186,8 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
   if (proto.has_validation_of()) {
     result.validation_of = proto.validation_of();
   }
+  CONCUR_ASSIGN_OR_RETURN(result.parameters,
+                          rpc::FromProto(proto.parameters(), path.Field("parameters"), kTagsMax));
   result.metric = proto.metric();
   CONCUR_ASSIGN_OR_RETURN(result.meaning.goal, FromProto(proto.goal(), path.Field("goal")));
   if (proto.has_scale()) {
@@ -247,6 +264,12 @@ absl::StatusOr<EarlyStopSpec> FromProto(const v1::EarlyStop& proto, const FieldP
   return result;
 }
 
+absl::StatusOr<Proposal> FromProto(const v1::Search::Proposal& proto, const FieldPath& path) {
+  Proposal proposal{.block = proto.block(), .setting = proto.setting_index()};
+  CONCUR_ASSIGN_OR_RETURN(proposal.values, rpc::FromProto(proto.setting(), path, "setting"));
+  return proposal;
+}
+
 // Reads a list of messages.
 template <typename Core, typename List>
 absl::Status ReadList(const List& list, const FieldPath& path, absl::string_view name,
@@ -258,6 +281,17 @@ absl::Status ReadList(const List& list, const FieldPath& path, absl::string_view
     out->push_back(std::move(thing));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<SearchSpec> FromProto(const v1::Search& proto, const FieldPath& path) {
+  if (proto.method() != v1::Search::METHOD_TPE) {
+    return FieldError(path.Field("method"), absl::StrCat("expected a known value, got number ",
+                                                         static_cast<int>(proto.method())));
+  }
+  SearchSpec search{.on_test = proto.on_test(), .parallel = proto.parallel()};
+  CONCUR_RETURN_IF_ERROR(
+      ReadList(proto.proposals(), path, "proposals", kProposalsMax, &search.proposals));
+  return search;
 }
 
 absl::StatusOr<EvaluateOn> FromProto(v1::SweepSpec::EvaluateOn evaluate_on, const FieldPath& path) {
@@ -305,6 +339,8 @@ absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& proto, const FieldPath&
     CONCUR_ASSIGN_OR_RETURN(spec.select, rpc::FromProto(proto.select(), path.Field("select")));
   }
   spec.priority = proto.priority();
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("path"), proto.path(), kPathBytesMax));
+  spec.path = proto.path();
   if (proto.has_keep()) {
     spec.keep = rpc::FromProto(proto.keep());
   }
@@ -315,6 +351,9 @@ absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& proto, const FieldPath&
   if (proto.has_early_stop()) {
     CONCUR_ASSIGN_OR_RETURN(spec.early_stop,
                             FromProto(proto.early_stop(), path.Field("early_stop")));
+  }
+  if (proto.has_search()) {
+    CONCUR_ASSIGN_OR_RETURN(spec.search, FromProto(proto.search(), path.Field("search")));
   }
   if (!proto.imported().empty()) {
     CONCUR_ASSIGN_OR_RETURN(spec.imported,

@@ -2,16 +2,16 @@
 // protobuf ↔ core: a sweep's specification, and its form in the database.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_CONVERT_SWEEP_H_
-#define CONCUR_RPC_CONVERT_SWEEP_H_
+#ifndef CONCUR_PROTO_RPC_CONVERT_SWEEP_H_
+#define CONCUR_PROTO_RPC_CONVERT_SWEEP_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "concur/v1/resources.pb.h"
-#include "core/sweep.h"
-#include "rpc/convert_value.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::rpc {
 
@@ -34,4 +34,4 @@ absl::StatusOr<SweepSpec> DecodeSpec(absl::string_view bytes);
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CONVERT_SWEEP_H_
+#endif  // CONCUR_PROTO_RPC_CONVERT_SWEEP_H_

@@ -6,8 +6,8 @@
 
 #include "absl/time/time.h"
 #include "base/utf8.h"
-#include "rpc/convert_environment.h"
-#include "rpc/convert_sweep.h"
+#include "proto/rpc/convert_environment.h"
+#include "proto/rpc/convert_sweep.h"
 
 namespace concur::rpc {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 v1::Distribution ToProto(const Distribution& distribution) {
   v1::Distribution proto;
   if (const auto* choice = std::get_if<Choice>(&distribution)) {
-    proto.mutable_choice();
+    auto* values = choice->is_grid ? proto.mutable_grid() : proto.mutable_choice();
     for (const ParamValue& value : choice->values) {
-      *proto.mutable_choice()->add_values() = rpc::ToProto(value);
+      *values->add_values() = rpc::ToProto(value);
     }
   } else if (const auto* uniform = std::get_if<UniformRange>(&distribution)) {
     proto.mutable_uniform()->set_low(uniform->low);
@@ -35,7 +35,7 @@ v1::Distribution ToProto(const Distribution& distribution) {
 }
 
 v1::Command CommandToProto(const std::vector<std::string>& argv, const Resources& resources,
-                           absl::Duration timeout) {
+                           absl::Duration timeout, const std::optional<Digest>& program) {
   v1::Command proto;
   for (const std::string& argument : argv) {
     proto.add_argv(argument);
@@ -44,6 +44,9 @@ v1::Command CommandToProto(const std::vector<std::string>& argv, const Resources
   if (timeout != absl::InfiniteDuration()) {
     *proto.mutable_timeout() = rpc::ToProto(timeout);
   }
+  if (program) {
+    proto.set_program_digest(program->ToBytes());
+  }
   return proto;
 }
 
@@ -51,6 +54,7 @@ v1::Code ToProto(const Code& code) {
   v1::Code proto;
   proto.set_digest(code.digest.ToBytes());
   proto.set_size_bytes(code.bytes);
+  proto.set_root(CleanUtf8(code.root));
   for (const CodeFile& file : code.files) {
     v1::Code::File& added = *proto.add_files();
     added.set_path(file.path);
@@ -66,10 +70,10 @@ v1::Approach ToProto(const ApproachSpec& approach) {
   proto.set_name(approach.name);
   proto.mutable_tags()->insert(approach.tags.begin(), approach.tags.end());
   proto.set_version(approach.version);
-  *proto.mutable_train() =
-      CommandToProto(approach.train_command, approach.train_resources, approach.train_timeout);
+  *proto.mutable_train() = CommandToProto(approach.train_command, approach.train_resources,
+                                          approach.train_timeout, approach.train_program);
   *proto.mutable_predict() = CommandToProto(approach.predict_command, approach.predict_resources,
-                                            approach.predict_timeout);
+                                            approach.predict_timeout, approach.predict_program);
   proto.mutable_train()->mutable_labels()->insert(approach.train_labels.begin(),
                                                   approach.train_labels.end());
   proto.mutable_predict()->mutable_labels()->insert(approach.predict_labels.begin(),
@@ -81,6 +85,9 @@ v1::Approach ToProto(const ApproachSpec& approach) {
   proto.mutable_env()->insert(approach.env.begin(), approach.env.end());
   if (approach.code) {
     *proto.mutable_code() = ToProto(*approach.code);
+  }
+  if (approach.predict_code) {
+    *proto.mutable_predict_code() = ToProto(*approach.predict_code);
   }
   if (approach.environment) {
     *proto.mutable_environment() = rpc::ToProto(*approach.environment);
@@ -134,6 +141,7 @@ v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
   if (benchmark.validation_of) {
     proto.set_validation_of(*benchmark.validation_of);
   }
+  proto.mutable_parameters()->insert(benchmark.parameters.begin(), benchmark.parameters.end());
   proto.set_metric(benchmark.metric);
   // Maximizing is what sweeps of programs before goals say: not at all.
   if (benchmark.meaning.goal == Goal::kMinimize) {
@@ -191,6 +199,20 @@ v1::EarlyStop ToProto(const EarlyStopSpec& early_stop) {
   proto.set_min(early_stop.rule.min);
   proto.set_max(early_stop.rule.max);
   proto.set_eta(early_stop.rule.eta);
+  return proto;
+}
+
+v1::Search ToProto(const SearchSpec& search) {
+  v1::Search proto;
+  proto.set_method(v1::Search::METHOD_TPE);
+  proto.set_on_test(search.on_test);
+  proto.set_parallel(search.parallel);
+  for (const Proposal& proposal : search.proposals) {
+    v1::Search::Proposal* out = proto.add_proposals();
+    out->set_block(proposal.block);
+    out->set_setting_index(proposal.setting);
+    *out->mutable_setting() = rpc::ToProto(proposal.values);
+  }
   return proto;
 }
 
@@ -257,11 +279,15 @@ v1::SweepSpec ToProto(const SweepSpec& spec) {
   proto.mutable_seeds()->Assign(spec.seeds.begin(), spec.seeds.end());
   proto.set_select(ToProto(spec.select));
   proto.set_priority(spec.priority);
+  proto.set_path(CleanUtf8(spec.path));
   *proto.mutable_keep() = rpc::ToProto(spec.keep);
   *proto.mutable_retry() = ToProto(spec.retry);
   proto.set_failures_max_per_block(spec.failures_max_per_block);
   if (spec.early_stop) {
     *proto.mutable_early_stop() = ToProto(*spec.early_stop);
+  }
+  if (spec.search) {
+    *proto.mutable_search() = ToProto(*spec.search);
   }
   if (spec.imported) {
     proto.set_imported(spec.imported->ToBytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_sync.h"
+#include "proto/rpc/convert_sync.h"
 
 #include <algorithm>
 #include <string>
@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "core/sweep.h"
-#include "rpc/convert_environment.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_environment.h"
 
 namespace concur::rpc {
 namespace {
@@ -79,6 +79,10 @@ absl::Status InputsFromProto(const v1::JobOrder& proto, const FieldPath& path, J
                             DigestFromBytes(proto.code().digest(), code.Field("digest")));
     CONCUR_ASSIGN_OR_RETURN(input.key, DigestFromBytes(proto.code().key(), code.Field("key")));
     input.bytes = proto.code().size_bytes();
+  }
+  if (!proto.program().empty()) {
+    CONCUR_ASSIGN_OR_RETURN(order->program,
+                            DigestFromBytes(proto.program(), path.Field("program")));
   }
   if (proto.has_environment()) {
     CONCUR_ASSIGN_OR_RETURN(order->environment,
@@ -159,6 +163,9 @@ v1::JobOrder ToProto(const JobOrder& order) {
   }
   if (order.checkpoint) {
     *proto.mutable_checkpoint() = ToProto(*order.checkpoint);
+  }
+  if (order.program) {
+    proto.set_program(order.program->ToBytes());
   }
   if (order.environment) {
     *proto.mutable_environment() = ToProto(*order.environment);

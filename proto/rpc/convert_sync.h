@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// protobuf ↔ core: the messages between workers and the coordinator (core/sync.h).
+// protobuf ↔ core: the messages between workers and the coordinator (core/sync/sync.h).
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_CONVERT_SYNC_H_
-#define CONCUR_RPC_CONVERT_SYNC_H_
+#ifndef CONCUR_PROTO_RPC_CONVERT_SYNC_H_
+#define CONCUR_PROTO_RPC_CONVERT_SYNC_H_
 
 #include "absl/status/statusor.h"
 #include "concur/v1/worker.pb.h"
 #include "core/fields.h"
 #include "core/ids.h"
-#include "core/job_order.h"
-#include "core/sync.h"
-#include "rpc/convert_value.h"
+#include "core/sync/job_order.h"
+#include "core/sync/sync.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::rpc {
 
@@ -33,4 +33,4 @@ absl::StatusOr<SyncResponse> FromProto(const v1::SyncResponse& response,
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CONVERT_SYNC_H_
+#endif  // CONCUR_PROTO_RPC_CONVERT_SYNC_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -104,6 +104,9 @@ v1::ParamValue ToProto(const ParamValue& value) {
     proto.set_int_value(*number);
   } else if (const double* real = std::get_if<double>(&value)) {
     proto.set_double_value(*real);
+  } else if (const auto* written = std::get_if<WrittenNumber>(&value)) {
+    proto.set_string_value(written->text);
+    proto.set_is_number(true);
   } else {
     proto.set_string_value(std::get<std::string>(value));
   }
@@ -119,7 +122,8 @@ absl::StatusOr<ParamValue> FromProto(const v1::ParamValue& value, const FieldPat
     case v1::ParamValue::kDoubleValue:
       return ParamValue(value.double_value());
     case v1::ParamValue::kStringValue:
-      return ParamValue(value.string_value());
+      return value.is_number() ? ParamValue(WrittenNumber{value.string_value()})
+                               : ParamValue(value.string_value());
     case v1::ParamValue::KIND_NOT_SET:
       break;
   }
@@ -285,12 +289,6 @@ v1::StateCounts ToProto(const StateCounts& counts) {
   proto.set_skipped(of(JobState::kSkipped));
   proto.set_stopped(of(JobState::kStopped));
   return proto;
-}
-
-StateCounts FromProto(const v1::StateCounts& counts) {
-  return {counts.blocked(),  counts.ready(),     counts.backoff(),
-          counts.running(),  counts.succeeded(), counts.failed(),
-          counts.canceled(), counts.skipped(),   counts.stopped()};
 }
 
 v1::JobResult ToProto(const JobResult& result) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // protobuf ↔ core: times, digests, hyperparameters, resources, states and results.
 //
-// Everywhere in rpc/: ToProto never fails. FromProto converts shapes: it refuses, as
+// Everywhere in proto/rpc/: ToProto never fails. FromProto converts shapes: it refuses, as
 // InvalidArgument with the field's path, what core's types cannot hold (unknown enum values, absent
 // messages, digests of another length) and lists and maps beyond core's limits before it copies
 // them. What the values must be is for core's Validate functions to say; FromProto of a whole
@@ -9,8 +9,8 @@
 // valid.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_CONVERT_VALUE_H_
-#define CONCUR_RPC_CONVERT_VALUE_H_
+#ifndef CONCUR_PROTO_RPC_CONVERT_VALUE_H_
+#define CONCUR_PROTO_RPC_CONVERT_VALUE_H_
 
 #include <cstddef>
 #include <map>
@@ -26,10 +26,10 @@
 #include "core/fields.h"
 #include "core/ids.h"
 #include "core/job.h"
-#include "core/params.h"
 #include "core/resources.h"
 #include "core/result.h"
-#include "core/sweep.h"
+#include "core/sweep/params.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::rpc {
 
@@ -86,7 +86,6 @@ std::optional<MetricInterval> IntervalOf(const Proto& proto) {
 }
 
 v1::StateCounts ToProto(const StateCounts& counts);
-StateCounts FromProto(const v1::StateCounts& counts);
 
 // Messages are made UTF-8 and cut to kMessageBytesMax.
 v1::JobResult ToProto(const JobResult& result);
@@ -97,4 +96,4 @@ absl::StatusOr<Checkpoint> FromProto(const v1::Checkpoint& proto, const FieldPat
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CONVERT_VALUE_H_
+#endif  // CONCUR_PROTO_RPC_CONVERT_VALUE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/credentials.h"
+#include "proto/rpc/credentials.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

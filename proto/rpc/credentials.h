@@ -6,8 +6,8 @@
 // clients find them there.
 //
 // Thread-safe (stateless functions; Credentials is a value).
-#ifndef CONCUR_RPC_CREDENTIALS_H_
-#define CONCUR_RPC_CREDENTIALS_H_
+#ifndef CONCUR_PROTO_RPC_CREDENTIALS_H_
+#define CONCUR_PROTO_RPC_CREDENTIALS_H_
 
 #include <string>
 
@@ -57,4 +57,4 @@ void ForgetServer(absl::string_view address);
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_CREDENTIALS_H_
+#endif  // CONCUR_PROTO_RPC_CREDENTIALS_H_

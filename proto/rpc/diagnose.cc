@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/diagnose.h"
+#include "proto/rpc/diagnose.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -3,12 +3,12 @@
 // not run.
 //
 // Thread-safe (stateless); blocks for a few seconds at most.
-#ifndef CONCUR_RPC_DIAGNOSE_H_
-#define CONCUR_RPC_DIAGNOSE_H_
+#ifndef CONCUR_PROTO_RPC_DIAGNOSE_H_
+#define CONCUR_PROTO_RPC_DIAGNOSE_H_
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "rpc/credentials.h"
+#include "proto/rpc/credentials.h"
 
 namespace concur::rpc {
 
@@ -19,4 +19,4 @@ absl::Status DiagnoseHandshake(absl::string_view address, const Credentials& cre
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_DIAGNOSE_H_
+#endif  // CONCUR_PROTO_RPC_DIAGNOSE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/status.h"
+#include "proto/rpc/status.h"
 
 #include <cstddef>
 

@@ -3,8 +3,8 @@
 // what fits into gRPC's trailers and made UTF-8.
 //
 // Stateless; thread-safe.
-#ifndef CONCUR_RPC_STATUS_H_
-#define CONCUR_RPC_STATUS_H_
+#ifndef CONCUR_PROTO_RPC_STATUS_H_
+#define CONCUR_PROTO_RPC_STATUS_H_
 
 #include <grpcpp/support/status.h>
 
@@ -17,4 +17,4 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_STATUS_H_
+#endif  // CONCUR_PROTO_RPC_STATUS_H_

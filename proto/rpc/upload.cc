@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/upload.h"
+#include "proto/rpc/upload.h"
 
 #include <fcntl.h>
 #include <grpcpp/client_context.h>
@@ -17,8 +17,8 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "rpc/channel.h"
-#include "rpc/status.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/status.h"
 
 namespace concur::rpc {
 namespace {

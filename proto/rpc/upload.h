@@ -2,8 +2,8 @@
 // How a client sends a file to the coordinator's artifact store.
 //
 // Thread-safe (stateless); calls block.
-#ifndef CONCUR_RPC_UPLOAD_H_
-#define CONCUR_RPC_UPLOAD_H_
+#ifndef CONCUR_PROTO_RPC_UPLOAD_H_
+#define CONCUR_PROTO_RPC_UPLOAD_H_
 
 #include <cstdint>
 #include <functional>
@@ -63,4 +63,4 @@ absl::Status UploadFile(const UploadMethods& methods, const Digest& digest, cons
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_RPC_UPLOAD_H_
+#endif  // CONCUR_PROTO_RPC_UPLOAD_H_

@@ -12,7 +12,7 @@ The package drives the `concur` program, which checks, expands, stores and compu
 prints as JSON is what a method returns.
 """
 
-from concur.client import Client, Job, SubmittedSweep, connect
+from concur.client import Client, connect
 from concur.errors import (
     ConcurError,
     InvalidInput,
@@ -24,6 +24,7 @@ from concur.errors import (
     Timeout,
     Unavailable,
 )
+from concur.handles import Job, SubmittedSweep
 from concur.inside import checkpoint_dir, report_metric
 from concur.mapped import Future, Mapped
 from concur.matrix import Matrix

@@ -16,7 +16,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, AsyncIterator, Callable, Iterator, List, Optional
 
-from concur.client import Client, Job, SubmittedSweep
+from concur.client import Client
+from concur.handles import Job, SubmittedSweep
 from concur.mapped import Future, Mapped
 
 _END = object()

@@ -19,11 +19,16 @@ METRIC_MARK = "concur-metric "
 
 
 def report_metric(step: Optional[int] = None, value: float = 0.0, name: str = "value") -> None:
-    """Reports a value while the job runs, for Job.metrics(). It is a line of the job's log."""
-    line = METRIC_MARK + json.dumps({"step": step, "name": str(name), "value": float(value)})
-    # One write: lines of several processes do not mix.
+    """Reports a value while the job runs, for Job.metrics(). It is a line of the job's log, and of
+    the file CONCUR_METRICS_LINES, for output may be redirected. A step of a name counts once."""
+    report = json.dumps({"step": step, "name": str(name), "value": float(value)})
+    # One write each: lines of several processes do not mix.
     sys.stdout.flush()
-    os.write(1, (line + "\n").encode("utf-8"))
+    os.write(1, (METRIC_MARK + report + "\n").encode("utf-8"))
+    path = os.environ.get("CONCUR_METRICS_LINES")
+    if path:
+        with open(path, "ab", buffering=0) as lines:
+            lines.write((report + "\n").encode("utf-8"))
 
 
 def _code_digest(folder: str) -> str:
@@ -37,7 +42,7 @@ def _code_digest(folder: str) -> str:
 def checkpoint_dir() -> pathlib.Path:
     """A folder that later attempts of this job find as this one leaves it.
 
-    In a train job it is CONCUR_CHECKPOINT, which the coordinator keeps until the job has ended. With
+    It is CONCUR_CHECKPOINT, which the coordinator keeps until the job has ended. With
     CHECKPOINT_ROOT (the argument `checkpoints` of Client.map, or `env` of an approach) it lies below
     that folder, which must be one that all workers share; another job, another setting or other code
     has another, and nobody removes it. Write a file under another name first, then rename it: an
@@ -48,13 +53,10 @@ def checkpoint_dir() -> pathlib.Path:
     if not job:
         raise RuntimeError("checkpoint_dir() is for jobs: CONCUR_JOB is not set here")
     own = os.environ.get("CONCUR_CHECKPOINT")
-    if own and not root:
-        return pathlib.Path(own)
     if not root:
-        raise RuntimeError(
-            "no folder for checkpoints: pass checkpoints=… to map(), or set CHECKPOINT_ROOT in "
-            "the approach's env, to a folder that all workers share"
-        )
+        if not own:
+            raise RuntimeError("CONCUR_CHECKPOINT is not set: upgrade the worker")
+        return pathlib.Path(own)
     parts: List[str] = [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())

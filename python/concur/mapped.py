@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
-import json
 import os
 import pathlib
 import re
@@ -33,7 +31,7 @@ from concur.function import pack
 from concur.spec import Approach, Benchmark, Path, Sweep
 
 if TYPE_CHECKING:
-    from concur.client import Job, SubmittedSweep
+    from concur.handles import Job, SubmittedSweep
     from concur.program import Program
 
 Grid = Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]
@@ -98,15 +96,6 @@ class Plan:
             else:
                 shutil.copy(path, target)
         (pathlib.Path(folder) / _TASK).write_text(self.task, encoding="utf-8")
-
-    def digest(self) -> str:
-        """Of what the sweep file does not say: the code."""
-        parts = [self.task]
-        for name, path in sorted(self.files.items()):
-            files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            for file in filter(pathlib.Path.is_file, files):
-                parts += [name, str(file), hashlib.sha256(file.read_bytes()).hexdigest()]
-        return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def plan(

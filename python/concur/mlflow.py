@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 from concur.errors import ConcurError, InvalidInput, NotFound, PermissionDenied, Unavailable
 
 if TYPE_CHECKING:
-    from concur.client import SubmittedSweep
+    from concur.handles import SubmittedSweep
 
 _SECONDS_MAX = 60
 _ANSWER_BYTES_MAX = 64 << 20

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, Optional, Sequence
+import warnings
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
 
 from concur.columns import read_frame
 from concur.errors import BY_EXIT_CODE, ConcurError
@@ -45,7 +46,7 @@ def _widen(pipe: IO[bytes]) -> None:
 _TEXT_MARKS = ("concur: error: ", "concur: warning: ", "concur: ")  # of commands without JSON
 
 
-def _error_of(exit_code: int, stderr: str) -> ConcurError:
+def _messages(stderr: str) -> List[str]:
     messages = []
     for line in stderr.splitlines():
         try:
@@ -54,6 +55,11 @@ def _error_of(exit_code: int, stderr: str) -> ConcurError:
         except (ValueError, KeyError, TypeError, AttributeError):
             mark = next((mark for mark in _TEXT_MARKS if line.startswith(mark)), "")
             messages.append(line[len(mark) :])
+    return messages
+
+
+def _error_of(exit_code: int, stderr: str) -> ConcurError:
+    messages = _messages(stderr)
     return BY_EXIT_CODE.get(exit_code, ConcurError)("\n".join(messages) or f"exit code {exit_code}")
 
 
@@ -99,13 +105,17 @@ class Program:
             process.terminate()
 
     def run(
-        self, arguments: Sequence[str], mode: str = "json", stdin: Optional[str] = None
+        self,
+        arguments: Sequence[str],
+        mode: str = "json",
+        stdin: Optional[str] = None,
+        warn: bool = False,
     ) -> str:
         """What the command prints. Raises a ConcurError when it fails."""
         with tempfile.TemporaryFile() as given:
             given.write((stdin or "").encode("utf-8"))
             given.seek(0)
-            with self._output(["-o", mode, *arguments], given) as output:
+            with self._output(["-o", mode, *arguments], given, warn) as output:
                 return output.read().decode("utf-8")
 
     def frame(self, arguments: Sequence[str]) -> "pandas.DataFrame":
@@ -127,8 +137,13 @@ class Program:
             return read_frame(output)
 
     @contextlib.contextmanager
-    def _output(self, arguments: Sequence[str], stdin: Any = subprocess.DEVNULL) -> Iterator[IO[bytes]]:
-        """Where the command prints; after it a ConcurError when the command failed."""
+    def _output(
+        self, arguments: Sequence[str], stdin: Any = subprocess.DEVNULL, warn: bool = False
+    ) -> Iterator[IO[bytes]]:
+        """Where the command prints; after it a ConcurError when the command failed.
+
+        `warn`: what it says beside its output becomes warnings.
+        """
         # Into a file: a pipe that nobody reads would hold the command up.
         with tempfile.TemporaryFile() as messages:
             broken: Optional[ConcurError] = None
@@ -138,9 +153,12 @@ class Program:
                     yield process.stdout
                 except ConcurError as error:  # in what was read: why it is so, the command says
                     broken = error
+            messages.seek(0)
+            said = messages.read().decode("utf-8", "replace")
             if process.returncode != 0:
-                messages.seek(0)
-                raise _error_of(process.returncode, messages.read().decode("utf-8", "replace"))
+                raise _error_of(process.returncode, said)
+            for message in _messages(said) if warn else []:
+                warnings.warn(message, stacklevel=2)
             if broken is not None:
                 raise broken
 
@@ -148,9 +166,11 @@ class Program:
         """Runs a command whose output the user sees, on stderr; its exit code is not looked at."""
         subprocess.run([*self.argv, *arguments], stdout=sys.stderr, check=False)
 
-    def json(self, arguments: Sequence[str], stdin: Optional[str] = None) -> Any:
+    def json(
+        self, arguments: Sequence[str], stdin: Optional[str] = None, warn: bool = False
+    ) -> Any:
         """The JSON value that the command prints."""
-        return json.loads(self.run(arguments, stdin=stdin))
+        return json.loads(self.run(arguments, stdin=stdin, warn=warn))
 
     def lines(self, arguments: Sequence[str]) -> Iterator[Any]:
         """The JSON values of a command that prints one a line, as they come."""

@@ -97,7 +97,7 @@ class Sweep:
     approaches: Sequence[Union[Approach, Path, Mapping[str, Any]]] = ()
     benchmarks: Sequence[Union[Benchmark, Path, Mapping[str, Any]]] = ()
     seeds: Optional[Seeds] = None
-    settings: Optional[Mapping[str, int]] = None
+    settings: Optional[Mapping[str, Any]] = None
     train_on: Optional[Sequence[str]] = None
     evaluate_on: Optional[Union[str, Sequence[str]]] = None
     mixtures: Optional[Sequence[Mapping[str, Any]]] = None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 from concur.spec import Path
 
 if TYPE_CHECKING:
-    from concur.client import SubmittedSweep
+    from concur.handles import SubmittedSweep
 
 _BLOCK_BYTES = 32768
 _PIECE_HEAD = struct.Struct("<IHB")  # CRC-32 of kind and data, length, kind

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/derive.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,6 +24,7 @@
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 #include "qa/normalize.h"
+#include "qa/passage_groups.h"
 
 namespace concur::qa {
 namespace {
@@ -57,25 +59,33 @@ struct Groups {
 
 absl::StatusOr<Groups> FindGroups(const std::string& in, SplitBy by) {
   Groups result;
-  absl::flat_hash_map<Digest, uint32_t> numbers;
-  const absl::Status status = ForEachPassage(in, [&](const Passage& passage) {
-    if (by == SplitBy::kTitle && passage.title.empty()) {
+  PassageGroups contexts;
+  absl::flat_hash_map<std::string, uint32_t> titles;
+  std::vector<int64_t> questions;  // of each passage
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(in, [&](const Passage& passage) {
+    questions.push_back(static_cast<int64_t>(passage.questions.size()));
+    if (by == SplitBy::kContext) {
+      contexts.Add(passage.context);
+      return absl::OkStatus();
+    }
+    if (passage.title.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(in, ": passage ", result.group_of_passage.size() + 1,
+          absl::StrCat(in, ": passage ", questions.size(),
                        " has no title, which splitting by title needs; split by context instead"));
     }
-    const Digest key = Sha256Of(by == SplitBy::kTitle ? passage.title : passage.context);
-    const auto [it, inserted] = numbers.emplace(key, static_cast<uint32_t>(result.groups.size()));
-    if (inserted) {
-      result.groups.emplace_back();
-    }
-    const auto questions = static_cast<int64_t>(passage.questions.size());
-    result.groups[it->second].questions += questions;
-    result.questions += questions;
-    result.group_of_passage.push_back(it->second);
+    const auto number = static_cast<uint32_t>(titles.size());
+    result.group_of_passage.push_back(titles.try_emplace(passage.title, number).first->second);
     return absl::OkStatus();
-  });
-  CONCUR_RETURN_IF_ERROR(status);
+  }));
+  if (by == SplitBy::kContext) {
+    result.group_of_passage = contexts.Numbers();
+  }
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const uint32_t group = result.group_of_passage[i];
+    result.groups.resize(std::max<size_t>(result.groups.size(), group + 1));
+    result.groups[group].questions += questions[i];
+    result.questions += questions[i];
+  }
   return result;
 }
 

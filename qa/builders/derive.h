@@ -41,11 +41,11 @@ struct SplitResult {
   DerivedFile test;
 };
 
-// Assigns whole documents (passages of equal title) or whole contexts to DIRECTORY/train.jsonl
-// or test.jsonl, so that no context is in both: at random, until the test set has at least
-// `test_share` of the questions. Order within each is the input's. InvalidArgument when a passage
-// has no title (by title), when `test_share` is not inside (0, 1), or when one of the two would be
-// empty.
+// Assigns whole documents (passages of equal title) or whole contexts (with their stories:
+// qa/passage_groups.h) to DIRECTORY/train.jsonl or test.jsonl, so that no context is in both: at
+// random, until the test set has at least `test_share` of the questions. Order within each is the
+// input's. InvalidArgument when a passage has no title (by title), when `test_share` is not inside
+// (0, 1), or when one of the two would be empty.
 absl::StatusOr<SplitResult> SplitDataset(const std::string& in, SplitBy by, double test_share,
                                          uint64_t seed, const std::string& directory);
 

@@ -143,6 +143,23 @@ void AppendSentence(absl::string_view text, Document& document) {
   }
 }
 
+// Where the next sentence begins if one ends with the mark in [begin, behind) and the quotes and
+// brackets that close after it; npos if none ends there. In tokenized text, where a space stands
+// before the mark, spaces stand around closing quotes, too, and sentences begin in lower case.
+size_t NextSentence(absl::string_view text, size_t begin, size_t behind) {
+  const bool token = begin > 0 && text[begin - 1] == ' ';
+  size_t end = SkipClosers(text, behind);
+  while (token && end + 1 < text.size() && text[end] == ' ' &&
+         SkipClosers(text, end + 1) > end + 1) {
+    end = SkipClosers(text, end + 1);
+  }
+  const size_t next = text.find_first_not_of(" \t\r\n", end);
+  const bool ends = next != text.npos && next > end &&
+                    (token || (!u_islower(At(text, next).value) &&
+                               !(text[begin] == '.' && IsAbbreviation(text, begin))));
+  return ends ? next : text.npos;
+}
+
 // `paragraph` is one line with single spaces.
 void AppendParagraph(absl::string_view paragraph, Document& document) {
   size_t begin = 0;
@@ -151,16 +168,11 @@ void AppendParagraph(absl::string_view paragraph, Document& document) {
     if (c != '.' && c != '?' && c != '!') {
       continue;
     }
-    const size_t end = SkipClosers(paragraph, i + 1);
-    if (end >= paragraph.size()) {
-      break;
+    const size_t next = NextSentence(paragraph, i, i + 1);
+    if (next != paragraph.npos) {
+      AppendSentence(paragraph.substr(begin, next - begin), document);
+      begin = next;
     }
-    if (paragraph[end] != ' ' || end + 1 >= paragraph.size() ||
-        u_islower(At(paragraph, end + 1).value) || (c == '.' && IsAbbreviation(paragraph, i))) {
-      continue;
-    }
-    AppendSentence(paragraph.substr(begin, end - begin), document);
-    begin = end + 1;
   }
   AppendSentence(paragraph.substr(begin), document);
 }
@@ -229,19 +241,8 @@ size_t LastSentenceBegin(absl::string_view text) {
       }
     }
     if (c.value == '.' || c.value == '?' || c.value == '!' || c.value == 0x2026) {
-      const bool token = i > 0 && text[i - 1] == ' ';
-      size_t end = SkipClosers(text, behind);
-      // In tokenized text there are spaces around closing quotes, too.
-      while (token && end + 1 < text.size() && text[end] == ' ' &&
-             SkipClosers(text, end + 1) > end + 1) {
-        end = SkipClosers(text, end + 1);
-      }
-      const size_t next = text.find_first_not_of(kSpace, end);
-      if (next != text.npos && next > end &&
-          (token ||
-           (!u_islower(At(text, next).value) && !(c.value == '.' && IsAbbreviation(text, i))))) {
-        begin = next;
-      }
+      const size_t next = NextSentence(text, i, behind);
+      begin = next == text.npos ? begin : next;
     }
     i = behind;
   }

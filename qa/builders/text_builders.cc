@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
@@ -71,13 +72,19 @@ class WindowGenerator : public Generator {
     int64_t questions = 0;
   };
 
+  // The form of a question on a window's last sentence.
+  struct Form {
+    bool with_final_sentence = false;  // the context goes on to the word before the masked one
+    bool cut = false;                  // the question ends before the word, without a mask
+  };
+
   WindowGenerator(std::string name, std::vector<Document> documents, Found train, Found test,
-                  bool with_final_sentence, uint64_t seed)
+                  Form form, uint64_t seed)
       : name_(std::move(name)),
         documents_(std::move(documents)),
         train_(std::move(train)),
         test_(std::move(test)),
-        with_final_sentence_(with_final_sentence),
+        form_(form),
         seed_(seed) {}
 
   absl::Status Generate(Split split, const PassageSink& sink) override;
@@ -89,7 +96,7 @@ class WindowGenerator : public Generator {
   std::vector<Document> documents_;
   Found train_;
   Found test_;
-  bool with_final_sentence_;  // the context goes on to the word before the masked one
+  Form form_;
   uint64_t seed_;
   absl::flat_hash_set<Digest> contexts_;
 };
@@ -101,15 +108,14 @@ Passage WindowGenerator::MakePassage(const TextWindow& window) const {
   passage.title = document.title;
   passage.context = Join(document, window.begin, window.last);
   Question question;
-  question.text = Masked(last, window.word);
+  const absl::string_view before = absl::StripTrailingAsciiWhitespace(
+      absl::string_view(last.text).substr(0, last.words[window.word].begin));
+  question.text = form_.cut ? std::string(before) : Masked(last, window.word);
   question.answers.emplace_back(last[window.word]);
   question.spans.push_back(
       FirstOccurrence(document, window.begin, window.last, question.answers[0]));
-  if (with_final_sentence_) {
-    absl::StrAppend(&passage.context, " ", last.text.substr(0, last.words[window.word].begin));
-    while (!passage.context.empty() && passage.context.back() == ' ') {
-      passage.context.pop_back();
-    }
+  if (form_.with_final_sentence) {
+    absl::StrAppend(&passage.context, " ", before);
   }
   passage.questions.push_back(std::move(question));
   return passage;
@@ -145,7 +151,7 @@ using Choose = std::function<bool(const Document&, uint32_t, uint32_t, TextWindo
 
 std::unique_ptr<Generator> MakeGenerator(const BuilderInput& input, const std::string& name,
                                          std::vector<Document> documents, uint32_t window_sentences,
-                                         bool with_final_sentence, const Choose& choose) {
+                                         WindowGenerator::Form form, const Choose& choose) {
   const Parameters& p = input.parameters;
   WindowGenerator::Found train{{}, p.Count("train-questions")};
   WindowGenerator::Found test{{}, p.Count("test-questions")};
@@ -159,7 +165,7 @@ std::unique_ptr<Generator> MakeGenerator(const BuilderInput& input, const std::s
       absl::StrCat("disjoint regions of the text: pieces of ", window_sentences * kWindowsPerRegion,
                    " sentences, dealt out at random");
   return std::make_unique<WindowGenerator>(name, std::move(documents), std::move(train),
-                                           std::move(test), with_final_sentence, input.seed);
+                                           std::move(test), form, input.seed);
 }
 
 std::vector<ParameterInfo> SharedParameters(int64_t train_questions, int64_t test_questions) {
@@ -271,7 +277,7 @@ absl::StatusOr<std::unique_ptr<Generator>> MakeCloze(const BuilderInput& input) 
   const auto chooser =
       std::make_shared<ClozeChooser>(kind, sentences, classes, documents, input.seed);
   return MakeGenerator(
-      input, "cloze", std::move(documents), sentences + 1, false,
+      input, "cloze", std::move(documents), sentences + 1, {},
       [chooser](const Document& document, uint32_t begin, uint32_t end, TextWindow& window) {
         return (*chooser)(document, begin, end, window);
       });
@@ -311,7 +317,7 @@ absl::StatusOr<std::unique_ptr<Generator>> MakeLastWord(const BuilderInput& inpu
   options.context_words_min = p.Count("context-words");
   return MakeGenerator(
       input, "lastword", std::move(documents), options.context_sentences_min + 1,
-      p.Text("context") == "with-final-sentence",
+      {p.Text("context") == "with-final-sentence", p.Text("question") == "cut"},
       [options](const Document& document, uint32_t begin, uint32_t end, TextWindow& window) {
         return ChooseLastWord(options, document, begin, end, window);
       });
@@ -346,6 +352,9 @@ BuilderInfo LastWordBuilder() {
   info.parameters.push_back(
       ChoiceParameter("context", {"before-final-sentence", "with-final-sentence"},
                       "whether the context goes on to the word before the removed one"));
+  info.parameters.push_back(RecordedWhereGiven(
+      ChoiceParameter("question", {"masked", "cut"},
+                      "the last sentence with XXXXX for the word, or as far as the word")));
   info.make = MakeLastWord;
   return info;
 }

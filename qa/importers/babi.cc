@@ -164,22 +164,29 @@ absl::Status BabiFile::TakeQuestion(absl::string_view text, const LineReader& li
   return sink_.Keep(std::move(passage), lines.place(), split);
 }
 
-bool Splits(const Parameters& parameters) { return parameters.Rate("test-share") > 0; }
+bool Splits(const Parameters& parameters) {
+  return parameters.IsGiven("valid") || parameters.Rate("test-share") > 0;
+}
+
+// The last `test_share` of the file's questions are the test set.
+absl::Status ReadBabi(const std::string& path, double test_share, const ImporterInput& input) {
+  int64_t questions = 0;
+  CONCUR_RETURN_IF_ERROR(ForEachTextLine(path, [&](const LineReader& lines) {
+    questions += absl::StrContains(lines.line(), "\t") ? 1 : 0;
+    return absl::OkStatus();
+  }));
+  BabiFile file(path, questions, std::llround(static_cast<double>(questions) * test_share),
+                input.parameters.Text("repeats") == "drop", input.sink);
+  return ForEachTextLine(path, [&](const LineReader& lines) { return file.TakeLine(lines); });
+}
 
 absl::Status RunBabi(const ImporterInput& input) {
+  const std::string& valid = input.parameters.Text("valid");
   for (const std::string& path : input.files) {
-    int64_t questions = 0;
-    CONCUR_RETURN_IF_ERROR(ForEachTextLine(path, [&](const LineReader& lines) {
-      questions += absl::StrContains(lines.line(), "\t") ? 1 : 0;
-      return absl::OkStatus();
-    }));
-    const double share = input.parameters.Rate("test-share");
-    BabiFile file(path, questions, std::llround(static_cast<double>(questions) * share),
-                  input.parameters.Text("repeats") == "drop", input.sink);
     CONCUR_RETURN_IF_ERROR(
-        ForEachTextLine(path, [&](const LineReader& lines) { return file.TakeLine(lines); }));
+        ReadBabi(path, valid.empty() ? input.parameters.Rate("test-share") : 0, input));
   }
-  return absl::OkStatus();
+  return valid.empty() ? absl::OkStatus() : ReadBabi(valid, 1, input);
 }
 
 }  // namespace
@@ -191,6 +198,8 @@ ImporterInfo BabiImporter() {
   info.parameters = {
       RateParameter("test-share", "0.1",
                     "the last questions of each file that are the test set; 0: one file"),
+      RecordedWhereGiven(FileParameter(
+          "valid", "", "the test set, and each FILE whole the train set, as in en-valid/")),
       RecordedWhereGiven(ChoiceParameter("repeats", {"keep", "drop"},
                                          "questions that a set has already of the same passage"))};
   info.run = RunBabi;

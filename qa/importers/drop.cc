@@ -63,7 +63,7 @@ absl::Status TakeDropQuestion(const element& value, const JsonFields& json, Pass
                                        {"answer", &answer_value},
                                        {"validated_answers", &validated}}));
   Question question;
-  CONCUR_ASSIGN_OR_RETURN(question.id, json.Text(id, "query_id"));
+  CONCUR_ASSIGN_OR_RETURN(question.id, json.Id(id, "query_id"));
   CONCUR_ASSIGN_OR_RETURN(question.text, json.Text(text, "question"));
   CONCUR_ASSIGN_OR_RETURN(const DropAnswer answer, ReadAnswer(answer_value, json));
   if (!answer.reason.empty()) {

@@ -53,7 +53,7 @@ absl::Status TakeRecordQuestion(const element& value, const JsonFields& json,
   CONCUR_RETURN_IF_ERROR(
       json.Collect(value, "question", {{"id", &id}, {"query", &text}, {"answers", &answers}}));
   Question question;
-  CONCUR_ASSIGN_OR_RETURN(question.id, json.Text(id, "id"));
+  CONCUR_ASSIGN_OR_RETURN(question.id, json.Id(id, "id"));
   CONCUR_ASSIGN_OR_RETURN(question.text, json.Text(text, "query"));
   if (!answers.has_value()) {
     return sink.Drop("no answer is given", json.place);
@@ -85,7 +85,7 @@ absl::Status TakeRecordPassage(const element& item, const std::string& place, Im
   CONCUR_RETURN_IF_ERROR(json.Collect(*passage_value, "passage", {{"text", &text}}));
   Passage passage;
   if (id.has_value()) {
-    CONCUR_ASSIGN_OR_RETURN(passage.title, json.Text(id, "id"));
+    CONCUR_ASSIGN_OR_RETURN(passage.title, json.Id(id, "id"));
   }
   CONCUR_ASSIGN_OR_RETURN(passage.context, json.Text(text, "passage.text"));
   CONCUR_ASSIGN_OR_RETURN(const array list, json.List(questions, "qas"));

@@ -40,8 +40,8 @@ std::vector<ImporterInfo> SquadImporters() {
       SquadForm("squad", "SQuAD v1.1 JSON"),
       SquadForm("squadshifts", "SquadShifts: New Wikipedia, New York Times, Reddit, Amazon"),
       SquadForm("adversarialqa", "AdversarialQA: D_BiDAF, D_BERT, D_RoBERTa"),
-      SquadForm("addsent", "AddSent; score with concur score --worst-of-variants"),
-      SquadForm("addonesent", "AddOneSent; score with concur score --worst-of-variants"),
+      SquadForm("addsent", "AddSent; score with concur data score --worst-of-variants"),
+      SquadForm("addonesent", "AddOneSent; score with concur data score --worst-of-variants"),
   };
 }
 

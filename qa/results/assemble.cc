@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/assemble.h"
+#include "qa/results/assemble.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
 #include "base/utf8.h"
-#include "imports/imported.h"
-#include "imports/results.h"
+#include "qa/results/data_choice.h"
+#include "qa/results/imported.h"
+#include "qa/results/leaderboard_columns.h"
+#include "qa/results/results.h"
+#include "qa/results/settings.h"
+#include "qa/results/stored_run.h"
+#include "qa/results/variants.h"
 #include "qa/score.h"
 
 namespace concur::imports {
@@ -53,6 +58,13 @@ std::string Trimmed(absl::string_view name) {
   return std::string(absl::StripAsciiWhitespace(name));
 }
 
+// The entry that is counted most often, the first of several. REQUIRES: there is one.
+template <typename Key>
+auto MostOf(const std::map<Key, int64_t>& counts) {
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
 Digest DigestOfIds(const std::vector<qa::ExampleScore>& examples) {
   std::vector<absl::string_view> ids;
   ids.reserve(examples.size());
@@ -67,41 +79,30 @@ Digest DigestOfIds(const std::vector<qa::ExampleScore>& examples) {
   return hash.Finish();
 }
 
-// InvalidArgument when a metric that was asked for is in no task; `names` by task.
-absl::Status CheckWanted(const std::vector<std::string>& wanted,
-                         const std::map<std::string, std::set<std::string>>& names) {
-  for (const std::string& metric : wanted) {
-    const bool is_known = std::any_of(names.begin(), names.end(), [&](const auto& task) {
-      return task.second.count(metric) > 0;
-    });
-    if (!is_known) {
-      std::set<std::string> all;
-      for (const auto& [task, metrics] : names) {
-        all.insert(metrics.begin(), metrics.end());
-      }
-      const std::vector<std::string> known(all.begin(), all.end());
-      return absl::InvalidArgumentError(absl::StrCat("--metric: no score has the metric \"", metric,
-                                                     "\"", DidYouMean(metric, known),
-                                                     "; there are ", FirstNames(known)));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-void Assembly::Skip(const std::string& reason, const std::string& place) {
-  SkippedCount& count = results_.skipped[reason];
-  if (count.count++ == 0) {
-    count.first_place = place;
+Assembly::Assembly(const ImportRequest& request)
+    : request_(request),
+      leave_out_(
+          [this](const std::string& reason, const StoredRun& stored, const std::string& detail) {
+            Skip(reason, absl::StrCat(results_.files[stored.file].path, ": ", stored.run.task,
+                                      detail.empty() ? "" : ": ", detail));
+          }) {}
+
+void Assembly::Skip(const std::string& reason, const std::string& place, int64_t count) {
+  SkippedCount& skipped = results_.skipped[reason];
+  if (skipped.count == 0) {
+    skipped.first_place = place;
   }
+  skipped.count += count;
 }
 
 void Assembly::Add(FileResults file) {
   ++results_.files_read;
   for (const Skipped& skipped : file.skipped) {
-    Skip(skipped.reason, skipped.place);
+    Skip(skipped.reason, skipped.place, skipped.count);
   }
+  results_.columns.insert(results_.columns.end(), file.columns.begin(), file.columns.end());
   if (file.runs.empty()) {
     return;
   }
@@ -141,76 +142,70 @@ void Assembly::Add(FileResults file) {
       Skip(fault.empty() ? "no score" : fault, file.path);
     }
     if (!run.metrics.empty() && FaultOfName(run.model).empty() && FaultOfName(run.task).empty()) {
-      runs_.push_back({std::move(run), results_.files.size() - 1, runs_.size()});
-    }
-  }
-}
-
-void Assembly::NameVariants() {
-  struct Variants {
-    std::set<std::string> versions;
-    std::set<int64_t> shots;
-  };
-  std::map<std::string, Variants> tasks;
-  for (const Stored& stored : runs_) {
-    Variants& variants = tasks[stored.run.task];
-    variants.versions.insert(stored.run.version);
-    variants.shots.insert(stored.run.shots.value_or(-1));
-  }
-  for (Stored& stored : runs_) {
-    const Variants& variants = tasks[stored.run.task];
-    if (variants.shots.size() > 1 && stored.run.shots.has_value()) {
-      absl::StrAppend(&stored.run.task, " (", *stored.run.shots, "-shot)");
-    }
-    if (variants.versions.size() > 1 && !stored.run.version.empty()) {
-      absl::StrAppend(&stored.run.task, " (version ", stored.run.version, ")");
-    }
-  }
-}
-
-void Assembly::ChooseRevisions() {
-  if (request_.each_revision) {
-    for (Stored& stored : runs_) {
-      if (!stored.run.revision.empty()) {
-        absl::StrAppend(&stored.run.model, "@", stored.run.revision);
+      if (run.shots.has_value()) {
+        AddSetting(run.data_settings, "", "shots", absl::StrCat(*run.shots));
       }
+      AddSetting(run.data_settings, "", "version", run.version);
+      StoredRun stored;
+      stored.file = results_.files.size() - 1;
+      stored.order = runs_.size();
+      stored.data_settings = Shared(run.data_settings);
+      stored.model_settings = Shared(run.model_settings);
+      stored.task_settings = Shared(run.task_settings);
+      stored.run = std::move(run);
+      runs_.push_back(std::move(stored));
     }
-    return;
   }
-  // By model and task: whether it lacks a test score, then the revision's name.
+}
+
+const Settings* Assembly::Shared(Settings& settings) {
+  const Settings* const shared = &*settings_.insert(std::move(settings)).first;
+  settings.clear();
+  return shared;
+}
+
+absl::Status Assembly::ChooseSplitsAndRevisions() {
+  CONCUR_ASSIGN_OR_RETURN(auto splits, ChooseSplits(request_.splits, runs_));
+  const auto has_split = [&](const Run& run) { return run.split == splits[run.task]; };
+  // By model and task: whether it lacks a score on the split, then the revision's name.
   using Rank = std::pair<bool, std::string>;
-  const auto rank = [](const Run& run) { return Rank(run.split != "test", run.revision); };
   std::map<std::pair<std::string, std::string>, Rank> chosen;
-  for (const Stored& stored : runs_) {
-    const auto [at, is_new] =
-        chosen.emplace(std::make_pair(stored.run.model, stored.run.task), rank(stored.run));
-    if (!is_new) {
-      at->second = std::min(at->second, rank(stored.run));
+  for (StoredRun& stored : runs_) {
+    if (request_.each_revision && !stored.run.revision.empty()) {
+      absl::StrAppend(&stored.run.model, "@", stored.run.revision);
     }
+    const Rank rank(!has_split(stored.run), stored.run.revision);
+    const auto [at, is_new] =
+        chosen.emplace(std::make_pair(stored.run.model, stored.run.task), rank);
+    at->second = std::min(at->second, rank);
   }
-  std::vector<Stored> kept;
-  kept.reserve(runs_.size());
-  for (Stored& stored : runs_) {
-    if (chosen[{stored.run.model, stored.run.task}] == rank(stored.run)) {
-      kept.push_back(std::move(stored));
+  std::vector<StoredRun> kept;
+  for (StoredRun& stored : runs_) {
+    if (chosen[{stored.run.model, stored.run.task}].second != stored.run.revision) {
+      leave_out_("another revision of a model, which has the score already", stored, "");
+    } else if (!has_split(stored.run)) {
+      leave_out_("a score on another split than the one on which its task is compared", stored,
+                 stored.run.split);
     } else {
-      Skip("another revision of a model, which has the score already",
-           results_.files[stored.file].path);
+      kept.push_back(std::move(stored));
     }
   }
   runs_ = std::move(kept);
+  return absl::OkStatus();
 }
 
 absl::Status Assembly::ChooseMetrics() {
   std::map<std::string, std::map<std::string, int64_t>> firsts;  // by task and metric
   std::map<std::string, std::set<std::string>> names;
-  for (const Stored& stored : runs_) {
+  std::set<std::string> all_names;
+  for (const StoredRun& stored : runs_) {
     ++firsts[stored.run.task][stored.run.metrics[0].name];
     for (const Metric& metric : stored.run.metrics) {
       names[stored.run.task].insert(metric.name);
+      all_names.insert(metric.name);
     }
   }
-  CONCUR_RETURN_IF_ERROR(CheckWanted(request_.metrics, names));
+  CONCUR_RETURN_IF_ERROR(CheckAskedFor("--metric", "metric", request_.metrics, all_names));
   for (const auto& [task, counts] : firsts) {
     std::string& chosen = task_metrics_[task].name;
     for (const std::string& wanted : request_.metrics) {
@@ -219,13 +214,11 @@ absl::Status Assembly::ChooseMetrics() {
       }
     }
     if (chosen.empty()) {
-      chosen = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first;
+      chosen = MostOf(counts)->first;
     }
   }
   std::set<std::string> with_meaning;  // tasks
-  for (Stored& stored : runs_) {
+  for (StoredRun& stored : runs_) {
     TaskMetric& chosen = task_metrics_[stored.run.task];
     std::vector<Metric>& metrics = stored.run.metrics;
     const auto main = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& metric) {
@@ -263,13 +256,29 @@ void Assembly::AlignExamples() {
       continue;
     }
     const auto& counts = sets[run.task];
-    const auto most =
-        std::max_element(counts.begin(), counts.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (digests[i] != most->first) {
+    if (digests[i] != MostOf(counts)->first) {
       Skip("per-example scores on other examples than most runs of the task have",
            absl::StrCat(results_.files[runs_[i].file].path, ": ", run.task));
       run.examples.clear();
+    }
+  }
+}
+
+void Assembly::CountOtherData() {
+  std::map<std::string, std::map<std::string, int64_t>> revisions;  // by task
+  for (const StoredRun& stored : runs_) {
+    if (!stored.run.data_revision.empty()) {
+      ++revisions[stored.run.task][stored.run.data_revision];
+    }
+  }
+  for (const StoredRun& stored : runs_) {
+    const auto& counts = revisions[stored.run.task];
+    if (stored.run.data_revision.empty() || stored.run.data_revision == MostOf(counts)->first) {
+      continue;
+    }
+    if (results_.other_data.count++ == 0) {
+      results_.other_data.first_place = absl::StrCat(
+          results_.files[stored.file].path, ": ", stored.run.task, ": ", stored.run.data_revision);
     }
   }
 }
@@ -293,7 +302,7 @@ absl::Status Assembly::NumberCells() {
   if (request_.format != "leaderboard") {
     std::set<std::string> model_names;
     std::set<std::string> task_names;
-    for (const Stored& stored : runs_) {
+    for (const StoredRun& stored : runs_) {
       model_names.insert(stored.run.model);
       task_names.insert(stored.run.task);
     }
@@ -304,12 +313,23 @@ absl::Status Assembly::NumberCells() {
       AxisOf(results_.tasks, tasks, name, {});
     }
   }
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> seeds;
-  for (Stored& stored : runs_) {
+  struct Repetitions {
+    const StoredRun* first = nullptr;
+    uint32_t count = 0;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Repetitions> seeds;
+  for (StoredRun& stored : runs_) {
     ImportedCell cell;
     cell.model = AxisOf(results_.models, models, stored.run.model, stored.run.model_tags);
     cell.task = AxisOf(results_.tasks, tasks, stored.run.task, stored.run.task_tags);
-    cell.seed = seeds[{cell.model, cell.task}]++;
+    Repetitions& repetitions = seeds[{cell.model, cell.task}];
+    if (repetitions.first == nullptr) {
+      repetitions.first = &stored;
+    } else if (!AreRepetitions(*repetitions.first, stored)) {
+      leave_out_("a run with other settings than another of the same name", stored, "");
+      continue;
+    }
+    cell.seed = repetitions.count++;
     cell.run = results_.runs.size();
     results_.seeds = std::max(results_.seeds, cell.seed + 1);
     results_.cells.push_back(cell);
@@ -334,26 +354,56 @@ absl::Status Assembly::NumberCells() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ImportedResults> Assembly::Finish() {
-  if (runs_.empty()) {
-    std::string why;
-    for (const auto& [reason, count] : results_.skipped) {
-      absl::StrAppend(&why, "; ", reason, ": ", count.count, " (first: ", count.first_place, ")");
-    }
-    return absl::InvalidArgumentError(absl::StrCat(request_.paths[0], ": expected scores of ",
-                                                   request_.format, ", found none", why));
+void Assembly::LeaveOutMeans() {
+  const auto is_mean = [this](const Run& run) {
+    const std::vector<std::string>& keep = request_.options.keep;
+    return std::find(keep.begin(), keep.end(), run.task) == keep.end() &&
+           (run.task == "all" || absl::StrContains(run.task, ":_average") ||
+            NamesAggregate(run.task));
+  };
+  if (request_.format == "leaderboard" ||
+      std::all_of(runs_.begin(), runs_.end(),
+                  [&](const StoredRun& stored) { return is_mean(stored.run); })) {
+    return;
   }
-  NameVariants();
-  ChooseRevisions();
-  std::stable_sort(runs_.begin(), runs_.end(), [](const Stored& a, const Stored& b) {
+  std::erase_if(runs_, [&](const StoredRun& stored) {
+    if (is_mean(stored.run)) {
+      leave_out_("a task that is called a mean of others", stored, "");
+    }
+    return is_mean(stored.run);
+  });
+}
+
+absl::Status Assembly::CheckNotEmpty() const {
+  if (!runs_.empty()) {
+    return absl::OkStatus();
+  }
+  std::string why;
+  for (const auto& [reason, count] : results_.skipped) {
+    absl::StrAppend(&why, "; ", reason, ": ", count.count, " (first: ", count.first_place, ")");
+  }
+  return absl::InvalidArgumentError(absl::StrCat(request_.paths[0], ": expected scores of ",
+                                                 request_.format, ", found none", why));
+}
+
+absl::StatusOr<ImportedResults> Assembly::Finish() {
+  CONCUR_RETURN_IF_ERROR(CheckNotEmpty());
+  LeaveOutMeans();
+  CONCUR_RETURN_IF_ERROR(SeparateBenchmarks(request_.variants, results_.files, runs_, leave_out_));
+  CONCUR_RETURN_IF_ERROR(ChooseSplitsAndRevisions());
+  CONCUR_RETURN_IF_ERROR(ChooseSubsets(request_.subsets, runs_, leave_out_));
+  CONCUR_RETURN_IF_ERROR(CheckNotEmpty());
+  CONCUR_RETURN_IF_ERROR(SeparateVariants(request_.variants, results_.files, runs_, leave_out_));
+  std::stable_sort(runs_.begin(), runs_.end(), [](const StoredRun& a, const StoredRun& b) {
     return std::tie(a.run.repeat, a.order) < std::tie(b.run.repeat, b.order);
   });
   if (request_.format == "leaderboard") {
     std::stable_sort(runs_.begin(), runs_.end(),
-                     [](const Stored& a, const Stored& b) { return a.order < b.order; });
+                     [](const StoredRun& a, const StoredRun& b) { return a.order < b.order; });
   }
   CONCUR_RETURN_IF_ERROR(ChooseMetrics());
   AlignExamples();
+  CountOtherData();
   CONCUR_RETURN_IF_ERROR(NumberCells());
   return std::move(results_);
 }

@@ -22,11 +22,13 @@
 #include "absl/strings/string_view.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "imports/example_means.h"
-#include "imports/json.h"
-#include "imports/reader.h"
-#include "imports/results.h"
 #include "qa/raw_stream.h"
+#include "qa/results/example_means.h"
+#include "qa/results/json.h"
+#include "qa/results/reader.h"
+#include "qa/results/results.h"
+#include "qa/results/settings.h"
+#include "qa/results/variants.h"
 
 namespace concur::imports {
 namespace {
@@ -79,6 +81,15 @@ void AddExportedTags(Tags& tags, const MaybeJson& details) {
       }
     }
   }
+}
+
+void TakeModelSettings(const MaybeJson& model, Settings& settings) {
+  AddSettings(settings, "inference_platform", Field(model, "inference_platform"));
+  AddSettings(settings, "inference_engine", Field(Field(model, "inference_engine"), "name"));
+  AddSettings(settings, "additional_details", Field(model, "additional_details"), {"revision"});
+  std::erase_if(settings, [](const auto& setting) {
+    return absl::StartsWith(setting.first, "tag ") || setting.second == "unknown";
+  });
 }
 
 // Where the samples of a file are: `file_path` is given from the repository's root, which may be
@@ -154,8 +165,10 @@ absl::Status ReadInstanceScores(const std::string& path, std::vector<Run>& runs,
 }
 
 // Adds one of "evaluation_results"; results of one name with several metrics are one run.
+// `of_metrics` has for each run the settings of its metrics.
 absl::Status TakeResult(const JsonValue& result, size_t number, const Run& common,
-                        const std::string& path, std::vector<Run>& runs, FileResults& results) {
+                        const std::string& path, std::vector<Run>& runs,
+                        std::vector<Settings>& of_metrics, FileResults& results) {
   const std::string place = absl::StrCat("evaluation_results[", number, "]");
   Run run = common;
   run.task = Text(Field(result, "evaluation_name"));
@@ -186,6 +199,15 @@ absl::Status TakeResult(const JsonValue& result, size_t number, const Run& commo
       run.shots = shots;
     }
   }
+  AddSettings(run.model_settings, "generation_config", Field(result, "generation_config"),
+              {"num_fewshot", "n_shot", "shots", "limit", "execution_command"});
+  AddSetting(run.data_settings, "", kLimitSetting, Text(Field(more, "limit")));
+  for (const char* name : {"dataset_name", "hf_repo", "samples_number", "sample_ids"}) {
+    AddSettings(run.task_settings, name, Field(source, name));
+  }
+  Settings of_metric;  // no part of the comparison below, as a run has several metrics
+  AddSettings(of_metric, metric.name, Field(Field(result, "metric_config"), "metric_parameters"));
+  AddSettings(of_metric, metric.name, Field(Field(result, "metric_config"), "llm_scoring"));
   // The schema has no place for costs; an export writes them among the details.
   const MaybeJson costs = Field(details, "details");
   run.seconds = LooseNumber(Field(costs, "seconds"));
@@ -196,16 +218,25 @@ absl::Status TakeResult(const JsonValue& result, size_t number, const Run& commo
   if (run.place.empty()) {
     run.place = place;
   }
-  for (Run& earlier : runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Run& earlier = runs[i];
     const bool has_it = std::any_of(earlier.metrics.begin(), earlier.metrics.end(),
                                     [&](const Metric& other) { return other.name == metric.name; });
-    if (earlier.task == run.task && !has_it && earlier.task_tags == run.task_tags) {
+    if (earlier.task == run.task && !has_it && earlier.task_tags == run.task_tags &&
+        earlier.split == run.split && earlier.shots == run.shots &&
+        earlier.data_settings == run.data_settings &&
+        earlier.model_settings == run.model_settings &&
+        earlier.task_settings == run.task_settings) {
+      for (const auto& [name, value] : of_metric) {
+        AddSetting(of_metrics[i], metric.name, name, value);
+      }
       earlier.metrics.push_back(std::move(metric));
       return absl::OkStatus();
     }
   }
   run.metrics.push_back(std::move(metric));
   runs.push_back(std::move(run));
+  of_metrics.push_back(std::move(of_metric));
   return absl::OkStatus();
 }
 
@@ -247,16 +278,26 @@ absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
   AddTag(common.model_tags, "precision", Text(Field(about, "precision")));
   AddExportedTags(common.model_tags, about);
   AddTag(common.task_tags, "source", Text(Field(Field(root, "source_metadata"), "source_name")));
+  TakeModelSettings(model, common.model_settings);
+  AddSettings(common.task_settings, "source_name",
+              Field(Field(root, "source_metadata"), "source_name"));
   const MaybeJson library = Field(root, "eval_library");
+  AddSettings(common.task_settings, "eval_library", Field(library, "name"));
   common.tool = absl::StrCat(Text(Field(library, "name")), " ", Text(Field(library, "version")));
   common.repeat = Text(Field(root, "evaluation_timestamp"));
   if (common.repeat.empty()) {
     common.repeat = Text(Field(root, "retrieved_timestamp"));
   }
   std::vector<Run> runs;
+  std::vector<Settings> of_metrics;
   size_t number = 0;
   for (const JsonValue result : *list) {
-    CONCUR_RETURN_IF_ERROR(TakeResult(result, number++, common, path, runs, results));
+    CONCUR_RETURN_IF_ERROR(TakeResult(result, number++, common, path, runs, of_metrics, results));
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& [name, value] : of_metrics[i]) {
+      AddSetting(runs[i].task_settings, "metric", name, value);
+    }
   }
   const std::string samples =
       SamplesPath(path, Text(Field(Field(root, "detailed_evaluation_results"), "file_path")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/example_means.h"
+#include "qa/results/example_means.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "imports/results.h"
+#include "qa/results/results.h"
 #include "qa/score.h"
 
 namespace concur::imports {

@@ -2,8 +2,8 @@
 // The per-example scores of one run, gathered: the mean of each example over its repetitions.
 //
 // Thread-compatible.
-#ifndef CONCUR_IMPORTS_EXAMPLE_MEANS_H_
-#define CONCUR_IMPORTS_EXAMPLE_MEANS_H_
+#ifndef CONCUR_QA_RESULTS_EXAMPLE_MEANS_H_
+#define CONCUR_QA_RESULTS_EXAMPLE_MEANS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "imports/results.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 
@@ -43,4 +43,4 @@ class ExampleMeans {
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_EXAMPLE_MEANS_H_
+#endif  // CONCUR_QA_RESULTS_EXAMPLE_MEANS_H_

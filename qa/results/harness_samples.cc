@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/harness_samples.h"
+#include "qa/results/harness_samples.h"
 
 #include <filesystem>
 #include <optional>
@@ -15,10 +15,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "imports/example_means.h"
-#include "imports/json.h"
-#include "imports/results.h"
 #include "qa/raw_stream.h"
+#include "qa/results/example_means.h"
+#include "qa/results/json.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 
@@ -29,12 +29,16 @@ std::string FindHarnessSamples(const std::string& results_path, absl::string_vie
   if (!absl::ConsumePrefix(&time, "results") || absl::StrContains(task, '/')) {
     return "";
   }
-  for (const char* suffix : {".jsonl", ".jsonl.gz"}) {
-    const std::filesystem::path samples =
-        results.parent_path() / absl::StrCat("samples_", task, time, suffix);
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(samples, ignored)) {
-      return samples.string();
+  const std::string samples =
+      (results.parent_path() / absl::StrCat("samples_", task, time, ".jsonl")).string();
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(samples, ignored)) {
+    return samples;
+  }
+  for (const absl::string_view suffix : qa::kPackedSuffixes) {
+    if (std::string packed = absl::StrCat(samples, suffix);
+        std::filesystem::is_regular_file(packed, ignored)) {
+      return packed;
     }
   }
   return "";

@@ -3,15 +3,15 @@
 // results_TIME.json, written with --log_samples.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_IMPORTS_HARNESS_SAMPLES_H_
-#define CONCUR_IMPORTS_HARNESS_SAMPLES_H_
+#ifndef CONCUR_QA_RESULTS_HARNESS_SAMPLES_H_
+#define CONCUR_QA_RESULTS_HARNESS_SAMPLES_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "imports/results.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 
@@ -26,4 +26,4 @@ absl::Status ReadHarnessSamples(const std::string& samples_path, Run& run,
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_HARNESS_SAMPLES_H_
+#endif  // CONCUR_QA_RESULTS_HARNESS_SAMPLES_H_

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -24,15 +25,19 @@
 #include "base/digest.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "imports/example_means.h"
-#include "imports/json.h"
-#include "imports/reader.h"
-#include "imports/results.h"
+#include "qa/results/example_means.h"
+#include "qa/results/json.h"
+#include "qa/results/reader.h"
+#include "qa/results/results.h"
+#include "qa/results/settings.h"
 
 namespace concur::imports {
 namespace {
 
 constexpr size_t kHelmMetricsMax = 40;
+constexpr size_t kHelmSplitsMax = 20;
+// HELM's name of its limit, which its published runs all have: named only where runs differ in it.
+constexpr char kHelmLimit[] = "max_eval_instances";
 
 // "commonsense:dataset=hellaswag,model=x" without what says which model answered.
 std::string TaskOfRun(absl::string_view name) {
@@ -106,6 +111,18 @@ struct Statistics {
   std::map<std::string, double> means;  // by name, of the chosen split
   std::vector<std::string> order;
 };
+
+// The splits that models answered; that of the examples shown is none.
+std::set<std::string> SplitsOf(const simdjson::dom::array& stats) {
+  std::set<std::string> splits;
+  for (const JsonValue stat : stats) {
+    const std::string split = Text(Field(Field(stat, "name"), "split"));
+    if (!split.empty() && split != "train" && splits.size() < kHelmSplitsMax) {
+      splits.insert(split);
+    }
+  }
+  return splits;
+}
 
 // Statistics of unperturbed examples of one split.
 Statistics StatisticsOf(const simdjson::dom::array& stats, const std::string& split) {
@@ -206,8 +223,10 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const std::string stats_path = (folder / "stats.json").string();
   results.path = stats_path;
-  Run run;
+  Run common;
+  int64_t limit = 0;
   {
+    Run& run = common;
     CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
     const std::string name = Text(Field(root, "name"));
     if (name.empty()) {
@@ -224,6 +243,11 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
     run.shots = Integer(Field(adapter, "max_train_instances"));
     AddTag(run.model_tags, "family", FamilyInName(run.model));
     AddTag(run.model_tags, "deployment", Text(Field(adapter, "model_deployment")));
+    AddSettings(run.model_settings, "adapter_spec", adapter,
+                {"model", "max_train_instances", kHelmLimit, "eval_splits", "random"});
+    AddSettings(run.task_settings, "scenario_spec", Field(root, "scenario_spec"));
+    AddSettings(run.task_settings, "metric_specs", Field(root, "metric_specs"));
+    limit = Integer(Field(adapter, kHelmLimit)).value_or(0);
     if (const auto groups = List(Field(root, "groups")); groups && groups->size() > 0) {
       AddTag(run.task_tags, "group", Text(groups->at(0).value_unsafe()));
     }
@@ -233,10 +257,10 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
   std::error_code ignored;
   if (std::filesystem::is_regular_file(scenario_path, ignored)) {
     CONCUR_ASSIGN_OR_RETURN(const JsonValue scenario, document.Read(scenario_path));
-    preferred = MainMetrics(run.task, scenario);
-    AddTag(run.task_tags, "scenario", Text(Field(scenario, "name")));
+    preferred = MainMetrics(common.task, scenario);
+    AddTag(common.task_tags, "scenario", Text(Field(scenario, "name")));
   } else {
-    preferred = MainMetrics(run.task, std::nullopt);
+    preferred = MainMetrics(common.task, std::nullopt);
   }
   CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.ReadAny(stats_path));
   results.digest = document.digest();
@@ -246,22 +270,33 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
         stats_path, "the document",
         "a list of statistics {name: {name, split}, mean}, as HELM 0.2 to 0.5 write it", root);
   }
-  for (const char* split : {"test", "valid"}) {
-    if (run.metrics.empty()) {
-      run.split = split;
-      TakeStatistics(StatisticsOf(*stats, split), preferred, run);
+  common.tool = "helm";
+  // The folder of runs is what HELM calls a suite.
+  common.repeat = folder.parent_path().filename().string();
+  double instances = 0;
+  for (const std::string& split : SplitsOf(*stats)) {
+    Run run = common;
+    run.split = split;
+    const Statistics of_split = StatisticsOf(*stats, split);
+    TakeStatistics(of_split, preferred, run);
+    const auto count = of_split.means.find("num_instances");
+    instances += count == of_split.means.end() ? 0 : count->second;
+    if (!run.metrics.empty()) {
+      results.runs.push_back(std::move(run));
     }
   }
-  run.tool = "helm";
-  if (run.metrics.empty()) {
+  if (results.runs.empty()) {
     results.skipped.push_back({"a run without a statistic of its examples", stats_path});
     return results;
   }
-  // The folder of runs is what HELM calls a suite.
-  run.repeat = folder.parent_path().filename().string();
-  CONCUR_RETURN_IF_ERROR(
-      ReadInstances((folder / "per_instance_stats.json").string(), run, document, results));
-  results.runs.push_back(std::move(run));
+  for (Run& run : results.runs) {
+    // A limit beyond the data set changes nothing.
+    if (limit > 0 && !(instances > 0 && instances < static_cast<double>(limit))) {
+      AddSetting(run.data_settings, "", kHelmLimit, absl::StrCat(limit));
+    }
+    CONCUR_RETURN_IF_ERROR(
+        ReadInstances((folder / "per_instance_stats.json").string(), run, document, results));
+  }
   return results;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/import.h"
+#include "qa/results/import.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,11 +17,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "imports/assemble.h"
-#include "imports/imported.h"
-#include "imports/json.h"
-#include "imports/reader.h"
-#include "imports/results.h"
+#include "qa/raw_stream.h"
+#include "qa/results/assemble.h"
+#include "qa/results/imported.h"
+#include "qa/results/json.h"
+#include "qa/results/reader.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 namespace {
@@ -47,8 +48,14 @@ absl::Status ListFolder(const std::string& folder, const Format& format,
       entries.disable_recursion_pending();
       continue;
     }
+    absl::string_view unpacked = name;
+    for (const absl::string_view suffix : qa::kPackedSuffixes) {
+      if (absl::ConsumeSuffix(&unpacked, suffix)) {
+        break;
+      }
+    }
     std::error_code ignored;
-    if (format.wants(name) && entries->is_regular_file(ignored)) {
+    if (format.wants(unpacked) && entries->is_regular_file(ignored)) {
       found.push_back(entries->path().string());
       if (found.size() + files.size() > kFilesMax) {
         return absl::InvalidArgumentError(

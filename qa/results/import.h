@@ -3,11 +3,11 @@
 // what was left out.
 //
 // Thread-safe (stateless); reads files in several threads. Same files, same result.
-#ifndef CONCUR_IMPORTS_IMPORT_H_
-#define CONCUR_IMPORTS_IMPORT_H_
+#ifndef CONCUR_QA_RESULTS_IMPORT_H_
+#define CONCUR_QA_RESULTS_IMPORT_H_
 
 #include "absl/status/statusor.h"
-#include "imports/imported.h"
+#include "qa/results/imported.h"
 
 namespace concur::imports {
 
@@ -17,4 +17,4 @@ absl::StatusOr<ImportedResults> Import(const ImportRequest& request);
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_IMPORT_H_
+#endif  // CONCUR_QA_RESULTS_IMPORT_H_

@@ -2,8 +2,8 @@
 // What is asked of an import, and what it gives: models × tasks.
 //
 // Values.
-#ifndef CONCUR_IMPORTS_IMPORTED_H_
-#define CONCUR_IMPORTS_IMPORTED_H_
+#ifndef CONCUR_QA_RESULTS_IMPORTED_H_
+#define CONCUR_QA_RESULTS_IMPORTED_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 #include "base/digest.h"
 #include "base/metric_meaning.h"
-#include "imports/reader.h"
-#include "imports/results.h"
+#include "qa/results/reader.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 
@@ -24,6 +24,9 @@ inline constexpr size_t kTasksMax = 10'000;
 inline constexpr size_t kNameBytesMax = 200;
 inline constexpr size_t kMetricsOfRunMax = 100;
 
+// What becomes of runs of a model on a task that differ in a setting.
+enum class Variants { kName, kFirst, kRefuse };
+
 struct ImportRequest {
   std::string format;
   std::vector<std::string> paths;  // files and folders
@@ -31,8 +34,13 @@ struct ImportRequest {
   // Names of metrics: a task is compared by the first one that it has; else by the one that most
   // of its runs have first.
   std::vector<std::string> metrics;
+  // Splits and subsets: a task is compared on the first split, and over those subsets, that it has
+  // of them; else on those that most models have.
+  std::vector<std::string> splits;
+  std::vector<std::string> subsets;
+  Variants variants = Variants::kName;
   // Revisions of a model as models of their own, "MODEL@REVISION". Else each task counts the first
-  // revision, by name, with a score on the test split, or any.
+  // revision, by name, with a score on the task's split.
   bool each_revision = false;
   // A file in a folder that cannot be read is an error, too, not only one that is named.
   bool strict = false;
@@ -80,8 +88,13 @@ struct ImportedResults {
   uint32_t seeds = 1;               // most runs of a cell
   int64_t files_read = 0;
   std::map<std::string, SkippedCount> skipped;  // by reason
+  // Scores whose data set has another revision than that of most of the task's scores, where files
+  // state one. They stay, since a revision often changes nothing that is scored.
+  SkippedCount other_data;
+  // Columns of tables that were read, but for their scores, which are those of `tasks`.
+  std::vector<ColumnNote> columns;
 };
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_IMPORTED_H_
+#endif  // CONCUR_QA_RESULTS_IMPORTED_H_

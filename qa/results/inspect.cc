@@ -19,14 +19,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "archive/zip_entries.h"
+#include "base/archive/zip_entries.h"
 #include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "imports/example_means.h"
-#include "imports/json.h"
-#include "imports/reader.h"
-#include "imports/results.h"
+#include "qa/results/example_means.h"
+#include "qa/results/json.h"
+#include "qa/results/reader.h"
+#include "qa/results/results.h"
+#include "qa/results/settings.h"
+#include "qa/results/variants.h"
 
 namespace concur::imports {
 namespace {
@@ -148,6 +150,59 @@ class SampleScores {
   bool is_twice_ = false;
 };
 
+// Names are PROVIDER/MODEL, PROVIDER/ORG/MODEL, or PROVIDER/SERVICE/MODEL.
+std::string FamilyOfModel(absl::string_view model) {
+  const size_t slash = model.find('/');
+  if (slash == absl::string_view::npos || !absl::StrContains(model.substr(slash + 1), '/')) {
+    return FamilyInName(model);
+  }
+  const absl::string_view rest = model.substr(slash + 1);
+  for (const char* service : {"azure/", "bedrock/", "vertex/"}) {
+    if (absl::StartsWith(rest, service)) {
+      return std::string(model.substr(0, slash));
+    }
+  }
+  return FamilyInName(rest);
+}
+
+// Of the samples of the data set, those that were asked for; "" when it was all.
+std::string LimitOfEval(const MaybeJson& eval) {
+  const MaybeJson config = Field(eval, "config");
+  const MaybeJson dataset = Field(eval, "dataset");
+  const auto all = Integer(Field(dataset, "samples"));
+  const MaybeJson limit = Field(config, "limit");
+  const auto count = Number(limit);
+  if (limit.has_value() && !(all.has_value() && count.has_value() && *count >= 0 &&
+                             *count >= static_cast<double>(*all))) {
+    return count.has_value() ? Text(limit) : simdjson::minify(*limit);
+  }
+  const auto ids = List(Field(dataset, "sample_ids"));
+  return all.has_value() && ids.has_value() && ids->size() > 0 &&
+                 static_cast<int64_t>(ids->size()) < *all
+             ? absl::StrCat(ids->size())
+             : "";
+}
+
+void TakeEvalSettings(const JsonValue& root, const MaybeJson& eval, Run& run) {
+  AddSettings(run.data_settings, "task_args", Field(eval, "task_args"));
+  AddSetting(run.data_settings, "", kLimitSetting, LimitOfEval(eval));
+  const MaybeJson config = Field(eval, "config");
+  AddSettings(run.data_settings, "sample_id", Field(config, "sample_id"));
+  AddSettings(run.model_settings, "model_args", Field(eval, "model_args"));
+  AddSettings(run.model_settings, "model_generate_config", Field(eval, "model_generate_config"));
+  AddSettings(run.model_settings, "model_roles", Field(eval, "model_roles"));
+  const MaybeJson plan = Field(root, "plan");
+  AddSettings(run.model_settings, "plan", Field(plan, "config"));
+  AddSettings(run.task_settings, "steps", Field(plan, "steps"));
+  AddSettings(run.task_settings, "solver", Field(eval, "solver"));
+  AddSettings(run.task_settings, "solver_args", Field(eval, "solver_args"));
+  AddSettings(run.task_settings, "dataset", Field(Field(eval, "dataset"), "name"));
+  AddSettings(run.task_settings, "config", config,
+              {"limit", "sample_id", "sandbox_cleanup", "score_display", "max_samples", "max_tasks",
+               "max_subprocesses", "max_sandboxes", "fail_on_error", "continue_on_fail",
+               "retry_on_error", "debug_errors"});
+}
+
 // The scorer of the main metric, if the log's header has a score: its run is then the last one of
 // `results`, which otherwise say why there is none.
 absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
@@ -158,8 +213,9 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
     return WrongField(path, "eval", "an object, as in a log of Inspect", eval);
   }
   const std::optional<int64_t> version = Integer(Field(root, "version"));
-  if (version != 1 && version != 2) {
-    return WrongField(path, "version", "1 or 2, the versions that are known",
+  // Releases of March 2026 wrote 3, those after them 2 again; the scores are as in 2.
+  if (version < 1 || version > 3) {
+    return WrongField(path, "version", "1, 2 or 3, the versions that are known",
                       Field(root, "version"));
   }
   Run run;
@@ -177,7 +233,7 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
     return std::nullopt;
   }
   results.evaluation = Text(Field(eval, "eval_id"));
-  AddTag(run.model_tags, "family", FamilyInName(run.model));
+  AddTag(run.model_tags, "family", FamilyOfModel(run.model));
   run.tool = absl::StrCat("inspect ", Text(Field(Field(eval, "packages"), "inspect_ai")));
   run.data_revision = Text(Field(Field(eval, "revision"), "commit"));
   if (const std::string task_version = Text(Field(eval, "task_version")); task_version != "0") {
@@ -185,6 +241,7 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
   }
   run.repeat = Text(Field(eval, "created"));
   AddTag(run.task_tags, "dataset", Text(Field(Field(eval, "dataset"), "name")));
+  TakeEvalSettings(root, eval, run);
   const MaybeJson stats = Field(root, "stats");
   run.seconds =
       SecondsBetween(Text(Field(stats, "started_at")), Text(Field(stats, "completed_at")));

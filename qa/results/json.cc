@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/json.h"
+#include "qa/results/json.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,9 +16,11 @@
 #include "absl/strings/string_view.h"
 #include "base/decimal.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "qa/json_fields.h"
+#include "qa/raw_bytes.h"
+#include "qa/results/results.h"
+#include "qa/results/settings.h"
 
 namespace concur::imports {
 namespace {
@@ -94,7 +98,7 @@ absl::StatusOr<JsonValue> JsonDocument::Parse(absl::string_view text, absl::stri
 }
 
 absl::StatusOr<JsonValue> JsonDocument::ReadAny(const std::string& path) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kDocumentBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(const std::string text, qa::ReadUnpacked(path, kDocumentBytesMax));
   digest_ = Sha256Of(text);
   return Parse(text, path);
 }
@@ -190,6 +194,32 @@ std::optional<simdjson::dom::array> List(const MaybeJson& value) {
     return std::nullopt;
   }
   return list;
+}
+
+void AddSettings(Settings& settings, absl::string_view group, const MaybeJson& value,
+                 std::initializer_list<absl::string_view> except) {
+  const auto object = Object(value);
+  if (!value.has_value()) {
+    return;
+  }
+  if (!object.has_value()) {
+    const std::string text = value->is_string() ? Text(value) : simdjson::minify(*value);
+    AddSetting(settings, "", group, value->is_number() ? Text(value) : text);
+    return;
+  }
+  for (const auto field : *object) {
+    const absl::string_view name(field.key.data(), field.key.size());
+    if (std::find(except.begin(), except.end(), name) != except.end()) {
+      continue;
+    }
+    if (field.value.is_object()) {
+      AddSettings(settings, name, field.value, except);
+    } else if (!field.value.is_null()) {
+      const MaybeJson scalar(field.value);
+      const bool is_plain = scalar->is_number() || scalar->is_string();
+      AddSetting(settings, group, name, is_plain ? Text(scalar) : simdjson::minify(*scalar));
+    }
+  }
 }
 
 absl::Status WrongField(absl::string_view place, absl::string_view field,

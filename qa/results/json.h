@@ -2,12 +2,13 @@
 // Reads fields of JSON documents that may lack any of them. For .cc files only (simdjson).
 //
 // JsonDocument is thread-compatible; the functions are pure.
-#ifndef CONCUR_IMPORTS_JSON_H_
-#define CONCUR_IMPORTS_JSON_H_
+#ifndef CONCUR_QA_RESULTS_JSON_H_
+#define CONCUR_QA_RESULTS_JSON_H_
 
 #include <simdjson.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "qa/raw_stream.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 
@@ -59,10 +61,15 @@ std::string Text(const MaybeJson& value);
 std::optional<simdjson::dom::object> Object(const MaybeJson& value);
 std::optional<simdjson::dom::array> List(const MaybeJson& value);
 
+// Adds the fields of an object, those of objects in it, too; `except`: names that are no settings.
+// Another value is one setting, called `group`.
+void AddSettings(Settings& settings, absl::string_view group, const MaybeJson& value,
+                 std::initializer_list<absl::string_view> except = {});
+
 // InvalidArgument "PLACE: FIELD: expected EXPECTED, got …".
 absl::Status WrongField(absl::string_view place, absl::string_view field,
                         absl::string_view expected, const MaybeJson& found);
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_JSON_H_
+#endif  // CONCUR_QA_RESULTS_JSON_H_

@@ -22,10 +22,12 @@
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "imports/harness_samples.h"
-#include "imports/json.h"
-#include "imports/reader.h"
-#include "imports/results.h"
+#include "qa/results/harness_samples.h"
+#include "qa/results/json.h"
+#include "qa/results/reader.h"
+#include "qa/results/results.h"
+#include "qa/results/settings.h"
+#include "qa/results/variants.h"
 
 namespace concur::imports {
 namespace {
@@ -117,18 +119,61 @@ void TakeMetrics(const JsonValue& root, const std::string& task,
   }
 }
 
-// Whether a task is a mean over others that are in the file themselves.
-bool IsGroup(const JsonValue& root, const std::string& task) {
+// Whether a task is a mean over others of which the file has some. Releases 0.4.0 and 0.4.1 name no
+// members: there it is a group when the file has results of what is none, too.
+bool IsGroup(const JsonValue& root, const simdjson::dom::object& tasks, const std::string& task) {
   const auto members = List(Field(Field(root, "group_subtasks"), task));
   if (members.has_value() && members->size() > 0) {
     for (const JsonValue member : *members) {
-      if (!Field(Field(root, "results"), Text(member)).has_value()) {
-        return false;
+      if (Field(Field(root, "results"), Text(member)).has_value()) {
+        return true;
       }
     }
-    return true;
+    return false;
   }
-  return false;
+  const MaybeJson groups = Field(root, "groups");
+  return Field(groups, task).has_value() &&
+         std::any_of(tasks.begin(), tasks.end(), [&](const auto& field) {
+           return !Field(groups, absl::string_view(field.key.data(), field.key.size())).has_value();
+         });
+}
+
+// The examples that were taken, or what --limit said (below 1 a fraction); "" when it was all.
+std::string LimitOf(const JsonValue& root, const std::string& task) {
+  const MaybeJson samples = Field(Field(root, "n-samples"), task);
+  const auto original = Integer(Field(samples, "original"));
+  const auto effective = Integer(Field(samples, "effective"));
+  if (original.has_value() && effective.has_value()) {
+    return *effective < *original ? absl::StrCat(*effective) : "";
+  }
+  return Text(Field(Field(root, "config"), "limit"));
+}
+
+void AddArgumentsOf(const MaybeJson& config, const char* name, Settings& settings) {
+  const MaybeJson arguments = Field(config, name);
+  if (arguments.has_value() && arguments->is_string()) {
+    AddArguments(settings, name, Text(arguments));
+  } else {
+    AddSettings(settings, name, arguments);
+  }
+}
+
+Settings ModelSettings(const JsonValue& root, const Run& run) {
+  Settings settings;
+  const MaybeJson config = Field(root, "config");
+  AddArgumentsOf(config, "model_args", settings);
+  AddArgumentsOf(config, "gen_kwargs", settings);
+  for (const char* name :
+       {"system_instruction", "chat_template", "fewshot_as_multiturn", "max_length"}) {
+    AddSettings(settings, name, Field(root, name));
+  }
+  AddSettings(settings, "config", config,
+              {"model_args", "gen_kwargs", "limit", "num_fewshot", "model_name", "model_sha",
+               "model_revision", "model_num_parameters", "revision"});
+  std::erase_if(settings, [&](const auto& setting) {
+    return setting.second == run.model || setting.first == "revision";
+  });
+  return settings;
 }
 
 absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOptions& /*options*/,
@@ -167,6 +212,7 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
   if (const auto date = LooseNumber(Field(root, "date"))) {
     common.repeat = absl::StrCat(static_cast<int64_t>(std::clamp(*date, 0.0, 1e15)));
   }
+  common.model_settings = ModelSettings(root, common);
   std::vector<Run> runs;
   for (const auto field : *tasks) {
     const std::string task(field.key);
@@ -175,7 +221,7 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
       return WrongField(path, absl::StrCat("results.", task),
                         "an object of metrics METRIC or METRIC,FILTER", field.value);
     }
-    if (IsGroup(root, task)) {
+    if (IsGroup(root, *tasks, task)) {
       results.skipped.push_back(
           {"a group whose tasks are there themselves", absl::StrCat(path, ": results.", task)});
       continue;
@@ -194,6 +240,11 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     if (!run.shots.has_value()) {
       run.shots = Integer(Field(config, "num_fewshot"));
     }
+    AddSetting(run.data_settings, "", kLimitSetting, LimitOf(root, task));
+    // The metadata repeat the version and the arguments of the model.
+    AddSettings(run.task_settings, task, task_config,
+                {"task", "task_alias", "tag", "group", "group_alias", "metadata", "num_fewshot",
+                 "version", "should_decontaminate", "doc_to_decontamination_query"});
     TakeMetrics(root, task, *values, path, run, results);
     if (run.metrics.empty()) {
       results.skipped.push_back(

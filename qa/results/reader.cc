@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/reader.h"
+#include "qa/results/reader.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -35,10 +38,34 @@ absl::StatusOr<Format> FindFormat(absl::string_view name) {
       absl::StrCat("format: ", ExpectedOneOf(names, std::string(name))));
 }
 
+namespace {
+
+// Whether the part before a name can be an organisation: letters and digits with "._-" between, and
+// no name that folders of models usually have.
+bool IsOrganisation(absl::string_view name) {
+  static constexpr absl::string_view kFolders[] = {
+      "checkpoint", "checkpoints", "ckpt", "ckpts",   "data",    "exp",      "experiments", "home",
+      "mnt",        "models",      "out",  "output",  "outputs", "results",  "root",        "run",
+      "runs",       "saved",       "tmp",  "weights", "work",    "workspace"};
+  return !name.empty() && absl::ascii_isalnum(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) {
+                       return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                              absl::StrContains("._-", c);
+                     }) &&
+         std::find(std::begin(kFolders), std::end(kFolders), absl::AsciiStrToLower(name)) ==
+             std::end(kFolders);
+}
+
+}  // namespace
+
 std::string FamilyInName(absl::string_view model) {
   for (const char* mark : {"/", "__"}) {
-    const absl::string_view before = model.substr(0, model.find(mark));
-    if (before.size() < model.size() && !before.empty() && !absl::StrContains(before, ' ')) {
+    const size_t at = model.find(mark);
+    const absl::string_view before = model.substr(0, at);
+    // Paths go on; names of Inspect are PROVIDER/ORG/MODEL.
+    if (at != absl::string_view::npos && IsOrganisation(before) &&
+        !absl::StrContains(model.substr(at + 1), '/')) {
       return std::string(before);
     }
   }

@@ -2,8 +2,8 @@
 // The readers of result files, one for each format.
 //
 // A reader is a pure function of one file, and the files beside it that belong to it.
-#ifndef CONCUR_IMPORTS_READER_H_
-#define CONCUR_IMPORTS_READER_H_
+#ifndef CONCUR_QA_RESULTS_READER_H_
+#define CONCUR_QA_RESULTS_READER_H_
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "imports/results.h"
+#include "qa/results/results.h"
 
 namespace concur::imports {
 
@@ -23,6 +23,7 @@ struct ReadOptions {
   // Leaderboards: the column of models, "" to find it; columns that are no benchmarks though they
   // look like it, and that are though they do not.
   std::string model_column;
+  std::string rows;  // "models" or "tasks"; "" to find it
   std::vector<std::string> leave_out;
   std::vector<std::string> keep;
 };
@@ -48,12 +49,13 @@ Format LeaderboardFormat();
 Format LmEvalFormat();
 Format MtebFormat();
 
-// For readers: the family that a model's name tells: what stands before "/" or "__" ("org/model"),
-// or before a size in parentheses ("Llama 2 (70B)"); "" without either.
+// For readers: the family that a model's name tells: the organisation of "org/model" or
+// "org__model", or what stands before a size in parentheses ("Llama 2 (70B)"); "" without either,
+// and for the path of a folder.
 std::string FamilyInName(absl::string_view model);
 // Adds the tag unless the value is empty.
 void AddTag(Tags& tags, const std::string& name, absl::string_view value);
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_READER_H_
+#endif  // CONCUR_QA_RESULTS_READER_H_

@@ -2,8 +2,8 @@
 // What result files of evaluation programs and leaderboards say, in one form.
 //
 // Values.
-#ifndef CONCUR_IMPORTS_RESULTS_H_
-#define CONCUR_IMPORTS_RESULTS_H_
+#ifndef CONCUR_QA_RESULTS_RESULTS_H_
+#define CONCUR_QA_RESULTS_RESULTS_H_
 
 #include <cstdint>
 #include <map>
@@ -18,6 +18,7 @@
 namespace concur::imports {
 
 using Tags = std::map<std::string, std::string>;
+using Settings = std::map<std::string, std::string>;  // qa/results/settings.h adds to them
 
 struct Metric {
   std::string name;  // "acc"; with a filter other than "none", "exact_match,strict-match"
@@ -44,14 +45,30 @@ struct Run {
   std::optional<double> seconds;  // that the evaluation took
   std::optional<double> tokens;
   std::optional<double> co2_kg;
-  std::optional<double> cost_usd;          // that was paid for it
+  std::optional<double> cost_usd;  // that was paid for it
+  // Settings that can change a score, and no seed: by which a task's data is another ("limit"),
+  // those of the model (adapter, precision, template), and others (the task's prompt, the judge).
+  Settings data_settings;
+  Settings model_settings;
+  Settings task_settings;
+  // Scores of the parts of which the main metric is the mean; none where it stands for itself.
+  std::map<std::string, double> subsets;
   std::vector<Metric> metrics;             // at least one; the main one first
   std::vector<qa::ExampleScore> examples;  // f1: the score of the main metric, 0..1
 };
 
 struct Skipped {
   std::string reason;
-  std::string place;  // FILE, or FILE:LINE, or FILE: FIELD
+  std::string place;  // FILE, or FILE:LINE, or FILE: FIELD; of several the first
+  int64_t count = 1;
+};
+
+// A column of a table, and the part that it has in the import.
+struct ColumnNote {
+  std::string kind;  // "model", "benchmark", "score", "setting", "tag", "mean" or "left out"
+  std::string name;
+  int64_t count = 0;  // of values
+  std::string why;    // it is of that kind; what was assumed
 };
 
 // One file, read.
@@ -62,6 +79,7 @@ struct FileResults {
   std::string evaluation;
   std::vector<Run> runs;
   std::vector<Skipped> skipped;
+  std::vector<ColumnNote> columns;  // of a table
   // Files to keep beside the scores, as they are: the file itself and that of its samples ("":
   // none). Empty where the scores say all.
   std::string original;
@@ -70,4 +88,4 @@ struct FileResults {
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_IMPORTS_RESULTS_H_
+#endif  // CONCUR_QA_RESULTS_RESULTS_H_

@@ -72,9 +72,9 @@
   };
   const fixed = (value, decimals = 2) => value.toFixed(decimals).replace(/^-(0\.0+)$/, '$1');
   const intervalText = (k) => `[${fixed(matrix().low[k])}, ${fixed(matrix().high[k])}]`;
-  // The mark of analysis/intervals.h: an interval without width.
+  // The mark of analysis/statistics/intervals.h: an interval without width.
   const dagger = (k) => matrix().low[k] !== null && matrix().low[k] === matrix().high[k] ? '†' : '';
-  // Long names lose their middle, as in analysis/text.h.
+  // Long names lose their middle, as in report/text.h.
   function shortName(name, max) {
     const letters = [...name];
     if (letters.length <= max) return name;
@@ -108,8 +108,8 @@
     return list;
   }
 
-  // The colours of analysis/svg_canvas.cc, brown over white to blue, and lighter ones for paper, on
-  // which black can be read.
+  // The colours of report/figures/svg_canvas.cc, brown over white to blue, and lighter ones for
+  // paper, on which black can be read.
   function mix(zero, end, value) {
     return end.map((c) => Math.round(zero + Math.min(1, Math.abs(value)) * (c - zero)));
   }
@@ -125,7 +125,8 @@
   function matrixCell(a, b) {
     const k = pairIndex(a, b);
     const m = matrix();
-    const color = m.value[k] === null ? [224, 224, 224] : cellColor(m.value[k]);
+    const tells = m.value[k] !== null && m.n[k] > 2; // two approaches agree wholly, or not at all
+    const color = tells ? cellColor(m.value[k]) : [224, 224, 224];
     const button = make('button', {type: 'button', 'aria-pressed': state.pair === k},
         pairText(k, false));
     button.title = `${data.benchmarks[a].name} – ${data.benchmarks[b].name}: ` +
@@ -134,7 +135,7 @@
     button.style.setProperty('--cell', `rgb(${color})`);
     button.style.setProperty('--cell-ink', inkOn(color));
     button.style.setProperty('--cell-paper',
-        `rgb(${m.value[k] === null ? color : paperColor(m.value[k])})`);
+        `rgb(${tells ? paperColor(m.value[k]) : color})`);
     if (m.low[k] !== null) button.append(make('small', {}, intervalText(k)));
     button.addEventListener('click', () => {
       state.pair = k;
@@ -189,7 +190,7 @@
             number(m.low[k], m.low[k] === null ? '—' : fixed(m.low[k])),
             number(m.high[k], m.high[k] === null ? '—' : fixed(m.high[k]) + dagger(k)),
             number(m.n[k], m.n[k] + (m.missing[k].length ? '*' : '')),
-            number(m.p[k], m.p[k] === null ? '—' : m.p[k].toPrecision(2)),
+            number(m.free[k], m.free[k] === null ? '—' : fixed(m.free[k])),
             make('td', {'data-v': m.missing[k].length},
                 firstNames(m.missing[k], 3)));
         body.append(row);
@@ -227,7 +228,7 @@
   }
 
   // Names beside their points, over no other point or name, where there is room
-  // (analysis/label_places.h).
+  // (report/figures/label_places.h).
   function drawLabels(svg, points) {
     const taken = points.map((p) => [p.x - 4.5, p.y - 4.5, p.x + 4.5, p.y + 4.5]);
     for (const p of points) {
@@ -302,7 +303,7 @@
     const add = (name, text) => facts.append(make('dt', {}, name), make('dd', {}, text));
     add(data.coefficient_names[state.coefficient], pairText(k, true));
     add('approaches', String(m.n[k]));
-    if (m.p[k] !== null) add('p-value', m.p[k].toPrecision(3));
+    if (m.free[k] !== null) add('without noise of seeds', fixed(m.free[k]));
     if (m.reason[k]) add('undefined', m.reason[k]);
     if (m.missing[k].length) {
       add('without both scores', firstNames(m.missing[k], 20));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/figures.h"
+#include "report/figures/figures.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,14 +19,17 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
-#include "analysis/generalization.h"
-#include "analysis/label_places.h"
-#include "analysis/notes.h"
-#include "analysis/panel.h"
-#include "analysis/svg_canvas.h"
-#include "analysis/text.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/concurrence/family_permutation.h"
+#include "analysis/families.h"
+#include "analysis/statistics/correlation.h"
 #include "base/status_macros.h"
+#include "report/figures/label_places.h"
+#include "report/figures/panel.h"
+#include "report/figures/svg_canvas.h"
+#include "report/notes.h"
+#include "report/ranking_tables.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -56,9 +61,8 @@ absl::StatusOr<std::vector<std::pair<std::string, std::vector<size_t>>>> GroupAp
   return groups;
 }
 
-// How the settings behind the scores of the panels were chosen.
-std::vector<std::string> PanelChoices(const ScoreTable& table,
-                                      absl::Span<const ScatterPanel> panels) {
+// The benchmarks that the panels show.
+std::vector<AxisEntry> ShownBy(const ScoreTable& table, absl::Span<const ScatterPanel> panels) {
   std::vector<AxisEntry> shown;
   for (const ScatterPanel& panel : panels) {
     if (shown.empty()) {
@@ -66,7 +70,7 @@ std::vector<std::string> PanelChoices(const ScoreTable& table,
     }
     shown.push_back(table.benchmarks()[panel.y]);
   }
-  return ChoiceNotes(shown);
+  return shown;
 }
 
 Correlation CorrelatePart(const ScoreTable& table, const ScatterPanel& panel,
@@ -78,6 +82,31 @@ Correlation CorrelatePart(const ScoreTable& table, const ScatterPanel& panel,
     y.push_back(table.sign(panel.y) * table.cell(approach, panel.y).value);
   }
   return Correlate(coefficient, x, y);
+}
+
+double PValueOfPart(const ScoreTable& table, const ScatterPanel& panel,
+                    const ScatterPanel::Part& part, Coefficient coefficient,
+                    const Correlation& correlation) {
+  constexpr int64_t kPermutations = 999;
+  return part.families.empty()
+             ? correlation.p_value
+             : FamilyPermutationPValue(table, part.families, panel.x, panel.y, coefficient,
+                                       /*top=*/0, kPermutations);
+}
+
+std::vector<std::vector<size_t>> FamiliesAmong(const Families& families,
+                                               const std::vector<size_t>& approaches) {
+  std::vector<std::vector<size_t>> among;
+  for (const std::vector<size_t>& members : families.members) {
+    std::vector<size_t> kept;
+    std::copy_if(members.begin(), members.end(), std::back_inserter(kept), [&](size_t approach) {
+      return std::find(approaches.begin(), approaches.end(), approach) != approaches.end();
+    });
+    if (!kept.empty()) {
+      among.push_back(std::move(kept));
+    }
+  }
+  return among;
 }
 
 // Where panel `i` of a figure lies.
@@ -327,6 +356,7 @@ absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
           .status();
     }
   }
+  CONCUR_ASSIGN_OR_RETURN(const Families families, FamiliesOf(table, options.families));
   std::vector<ScatterPanel> panels;
   for (const std::string& name : options.y) {
     ScatterPanel panel;
@@ -345,6 +375,9 @@ absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
         const bool both = table.cell(approach, x).state == CellState::kValue &&
                           table.cell(approach, panel.y).state == CellState::kValue;
         (both ? part.approaches : part.missing).push_back(approach);
+      }
+      if (families.declared()) {
+        part.families = FamiliesAmong(families, part.approaches);
       }
       panel.parts.push_back(std::move(part));
     }
@@ -368,11 +401,13 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
     for (const ScatterPanel::Part& part : panel.parts) {
       const Correlation tau = CorrelatePart(table, panel, part, Coefficient::kKendall);
       const Correlation r = CorrelatePart(table, panel, part, Coefficient::kPearson);
-      result.rows.push_back({TextCell(table.benchmarks()[panel.x].name),
-                             TextCell(table.benchmarks()[panel.y].name), TextCell(part.group),
-                             IntegerCell(static_cast<int64_t>(part.approaches.size())),
-                             CoefficientCell(tau.OptionalValue()), PValueCell(tau.p_value),
-                             CoefficientCell(r.OptionalValue()), PValueCell(r.p_value)});
+      result.rows.push_back(
+          {TextCell(table.benchmarks()[panel.x].name), TextCell(table.benchmarks()[panel.y].name),
+           TextCell(part.group), IntegerCell(static_cast<int64_t>(part.approaches.size())),
+           CoefficientCell(tau.OptionalValue()),
+           PValueCell(PValueOfPart(table, panel, part, Coefficient::kKendall, tau)),
+           CoefficientCell(r.OptionalValue()),
+           PValueCell(PValueOfPart(table, panel, part, Coefficient::kPearson, r))});
     }
     for (const size_t approach : panel.parts[0].missing) {
       for (const size_t benchmark : {panel.x, panel.y}) {
@@ -383,12 +418,14 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
       }
     }
   }
+  if (!panels.empty() && !panels[0].parts[0].families.empty()) {
+    result.details.push_back("P-values permute families.");
+  }
   if (!missing.empty()) {
-    result.notes.push_back(absl::StrCat("Without a score on: ", absl::StrJoin(missing, "; ")));
+    result.notes.push_back(
+        absl::StrCat("Without a score on: ", FirstNames({missing.begin(), missing.end()}, "; ")));
   }
-  for (std::string& choice : PanelChoices(table, panels)) {
-    result.notes.push_back(std::move(choice));
-  }
+  result.details = ChoiceNotes(ShownBy(table, panels));
   return result;
 }
 
@@ -426,10 +463,10 @@ std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> p
       }
       notes.push_back(
           absl::StrCat("Not drawn, without both scores: ", table.benchmarks()[panel.y].name, ": ",
-                       absl::StrJoin(names, "; ")));
+                       FirstNames(names, "; ")));
     }
   }
-  for (std::string& choice : PanelChoices(table, panels)) {
+  for (std::string& choice : ChoiceWarning(ShownBy(table, panels))) {
     notes.push_back(std::move(choice));
   }
   y = DrawNotes(notes, y, width, canvas);
@@ -469,7 +506,7 @@ std::string ShiftSvg(const std::vector<ShiftFit>& fits) {
                                  ", not fitted and not ranked."));
   }
   for (const ShiftFit& fit : fits) {
-    for (const std::string& choice : fit.choices) {
+    for (const std::string& choice : ChoiceWarning(fit.benchmarks)) {
       if (std::find(notes.begin(), notes.end(), choice) == notes.end()) {
         notes.push_back(choice);
       }

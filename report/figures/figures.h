@@ -5,8 +5,8 @@
 //
 // Thread-safe (stateless). Every point and cell has a title with its name and figures. What cannot
 // be drawn (a missing score, a score without a place on a probit axis) is counted below its panel.
-#ifndef CONCUR_ANALYSIS_FIGURES_H_
-#define CONCUR_ANALYSIS_FIGURES_H_
+#ifndef CONCUR_REPORT_FIGURES_FIGURES_H_
+#define CONCUR_REPORT_FIGURES_FIGURES_H_
 
 #include <cstddef>
 #include <string>
@@ -14,10 +14,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "analysis/fit.h"
-#include "analysis/matrix.h"
+#include "analysis/comparison/fit.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "report/table.h"
 
 namespace concur::analysis {
 
@@ -38,6 +38,7 @@ struct ScatterOptions {
   std::string group_by;
   // Approaches whose points are labelled with their names, where there is room.
   std::vector<std::string> labels = {};
+  std::string families = {};  // a tag, as FamiliesOf takes it
 };
 inline constexpr size_t kPanelsMax = 100;
 
@@ -50,6 +51,7 @@ struct ScatterPanel {
     std::string group;               // "all" or TAG=VALUE
     std::vector<size_t> approaches;  // that have both scores
     std::vector<size_t> missing;
+    std::vector<std::vector<size_t>> families;  // of `approaches`; empty: none are declared
   };
   std::vector<Part> parts;
 };
@@ -59,7 +61,8 @@ struct ScatterPanel {
 absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
                                                         const ScatterOptions& options);
 
-// One row for each panel and part: n, tau-b and r, with their p-values.
+// One row for each panel and part: n, tau-b and r, with their p-values, which permute families
+// where there are some.
 Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panels);
 std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> panels);
 
@@ -67,10 +70,10 @@ std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> p
 // the line y = x (dashed) and the fitted line. Systems that are not part of the fit are hollow.
 std::string ShiftSvg(const std::vector<ShiftFit>& fits);
 
-// The train × test table of generalization.h as a heat map: mean ± sd, the best of each approach
+// The train × test table of ranking_tables.h as a heat map: mean ± sd, the best of each approach
 // and test set framed. InvalidArgument when rows carry no tag "train".
 absl::StatusOr<std::string> CrossSvg(const ScoreTable& table);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_FIGURES_H_
+#endif  // CONCUR_REPORT_FIGURES_FIGURES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/label_places.h"
+#include "report/figures/label_places.h"
 
 #include <algorithm>
 #include <optional>

@@ -2,8 +2,8 @@
 // Where the names of points go in a scatter plot: beside their points, over no other point or name.
 //
 // Thread-compatible. Pixels; y grows downwards.
-#ifndef CONCUR_ANALYSIS_LABEL_PLACES_H_
-#define CONCUR_ANALYSIS_LABEL_PLACES_H_
+#ifndef CONCUR_REPORT_FIGURES_LABEL_PLACES_H_
+#define CONCUR_REPORT_FIGURES_LABEL_PLACES_H_
 
 #include <optional>
 #include <vector>
@@ -39,4 +39,4 @@ class LabelPlaces {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_LABEL_PLACES_H_
+#endif  // CONCUR_REPORT_FIGURES_LABEL_PLACES_H_

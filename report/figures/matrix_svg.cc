@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/figures.h"
-#include "analysis/matrix.h"
-#include "analysis/notes.h"
-#include "analysis/svg_canvas.h"
-#include "analysis/text.h"
+#include "analysis/concurrence/matrix.h"
+#include "report/figures/figures.h"
+#include "report/figures/svg_canvas.h"
+#include "report/notes.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -89,32 +89,9 @@ class HeatMap {
   double CellLeft(size_t a) const { return left_ + static_cast<double>(a) * cell_; }
   double CellTop(size_t b) const { return top_ + static_cast<double>(b) * kRow; }
 
-  // What the marks in the cells mean, without names: those are in the table of the same matrix.
   std::vector<std::string> FigureNotes() const {
-    std::vector<std::string> notes;
-    if (!matrix_.missing.empty()) {
-      notes.push_back(absl::StrCat("* over fewer approaches: ", matrix_.missing.size(), " of ",
-                                   matrix_.approaches.size() * matrix_.benchmarks.size(),
-                                   " scores are missing"));
-    }
-    const auto any = [&](auto condition) {
-      return std::any_of(matrix_.pairs.begin(), matrix_.pairs.end(), condition);
-    };
-    if (any([](const MatrixPair& pair) { return !DaggerOf(pair.interval).empty(); })) {
-      notes.emplace_back("† all replicates agree: resampling cannot show the uncertainty");
-    }
-    if (any([](const MatrixPair& pair) { return !pair.correlation.defined(); })) {
-      notes.emplace_back("undef: too few approaches, or all scores of a benchmark are equal");
-    }
-    if (matrix_.level > 0 &&
-        any([](const MatrixPair& pair) { return pair.correlation.n < kIntervalApproachesMin; })) {
-      notes.push_back(absl::StrCat("Fewer than ", kIntervalApproachesMin,
-                                   " approaches: intervals may be too short"));
-    }
-    if (!matrix_.minimized.empty()) {
-      notes.push_back(absl::StrCat(LessIsBetter(matrix_.minimized), "; counted as better"));
-    }
-    for (std::string& choice : ChoiceNotes(matrix_)) {
+    std::vector<std::string> notes = MatrixNotes(matrix_);
+    for (std::string& choice : ChoiceWarning(matrix_)) {
       notes.push_back(std::move(choice));
     }
     return notes;
@@ -142,8 +119,9 @@ class HeatMap {
   }
 
   void DrawCell(const MatrixPair& pair, SvgCanvas& canvas) const {
-    const bool defined = pair.correlation.defined();
-    const Color color = defined ? DivergingColor(pair.correlation.value) : Color{224, 224, 224};
+    // Two approaches always agree wholly, or not at all.
+    const bool tells = pair.correlation.defined() && pair.correlation.n > 2;
+    const Color color = tells ? DivergingColor(pair.correlation.value) : Color{224, 224, 224};
     const std::string ink = absl::StrCat("fill=\"", InkOn(color), "\"");
     const double x = CellLeft(pair.a);
     const double y = CellTop(pair.b);

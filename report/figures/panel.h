@@ -2,15 +2,15 @@
 // One square plot of a figure: two axes with ticks, and where values lie on them.
 //
 // Immutable; thread-compatible.
-#ifndef CONCUR_ANALYSIS_PANEL_H_
-#define CONCUR_ANALYSIS_PANEL_H_
+#ifndef CONCUR_REPORT_FIGURES_PANEL_H_
+#define CONCUR_REPORT_FIGURES_PANEL_H_
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "analysis/label_places.h"
-#include "analysis/svg_canvas.h"
+#include "report/figures/label_places.h"
+#include "report/figures/svg_canvas.h"
 
 namespace concur::analysis {
 
@@ -56,4 +56,4 @@ class Panel {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_PANEL_H_
+#endif  // CONCUR_REPORT_FIGURES_PANEL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/step_figure.h"
+#include "report/figures/step_figure.h"
 
 #include <algorithm>
 #include <array>
@@ -15,10 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "analysis/markup.h"
-#include "analysis/svg_canvas.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
+#include "report/figures/svg_canvas.h"
+#include "report/markup.h"
+#include "report/table.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {

@@ -5,8 +5,8 @@
 // Thread-safe (stateless). HTML for a page with report.css, in whose colours the curves are drawn:
 // light, dark and on paper. How a curve ended is told by its width, dashes and end mark as well as
 // by its colour.
-#ifndef CONCUR_ANALYSIS_STEP_FIGURE_H_
-#define CONCUR_ANALYSIS_STEP_FIGURE_H_
+#ifndef CONCUR_REPORT_FIGURES_STEP_FIGURE_H_
+#define CONCUR_REPORT_FIGURES_STEP_FIGURE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -55,4 +55,4 @@ std::string StepFigureHtml(const StepFigure& figure);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_STEP_FIGURE_H_
+#endif  // CONCUR_REPORT_FIGURES_STEP_FIGURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/svg_canvas.h"
+#include "report/figures/svg_canvas.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "analysis/markup.h"
-#include "analysis/text.h"
+#include "report/markup.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {

@@ -5,8 +5,8 @@
 // SvgCanvas is thread-compatible; the functions are thread-safe. Lengths are pixels, y grows
 // downwards. Text is escaped, control characters become U+FFFD; attributes are written as given
 // and must not come from outside.
-#ifndef CONCUR_ANALYSIS_SVG_CANVAS_H_
-#define CONCUR_ANALYSIS_SVG_CANVAS_H_
+#ifndef CONCUR_REPORT_FIGURES_SVG_CANVAS_H_
+#define CONCUR_REPORT_FIGURES_SVG_CANVAS_H_
 
 #include <cstddef>
 #include <string>
@@ -82,4 +82,4 @@ class SvgCanvas {
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_SVG_CANVAS_H_
+#endif  // CONCUR_REPORT_FIGURES_SVG_CANVAS_H_

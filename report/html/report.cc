@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/report.h"
+#include "report/html/report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,22 +20,24 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "analysis/correlation.h"
-#include "analysis/figures.h"
-#include "analysis/generalization.h"
-#include "analysis/json_text.h"
-#include "analysis/markup.h"
-#include "analysis/matrix.h"
-#include "analysis/notes.h"
-#include "analysis/report_assets.h"
-#include "analysis/report_summary.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
-#include "analysis/step_figure.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
+#include "analysis/statistics/correlation.h"
 #include "base/decimal.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "report/comparison_tables.h"
+#include "report/figures/figures.h"
+#include "report/figures/step_figure.h"
+#include "report/html/report_assets.h"
+#include "report/html/report_summary.h"
+#include "report/json_text.h"
+#include "report/markup.h"
+#include "report/notes.h"
+#include "report/ranking_tables.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::analysis {
 namespace {
@@ -97,10 +99,7 @@ Json MatrixData(const ConcurrenceMatrix& matrix) {
   Json json;
   json["title"] = MatrixTitle(matrix);
   json["notes"] = MatrixNotes(matrix);
-  if (matrix.families.declared()) {
-    json["notes"].push_back(kPValuesIgnoreFamilies);
-  }
-  for (const char* name : {"value", "low", "high", "n", "p", "missing", "reason"}) {
+  for (const char* name : {"value", "low", "high", "n", "free", "missing", "reason"}) {
     json[name] = Json::array();
   }
   for (const MatrixPair& pair : matrix.pairs) {
@@ -109,7 +108,7 @@ Json MatrixData(const ConcurrenceMatrix& matrix) {
     json["low"].push_back(pair.interval.has_value() ? Rounded(pair.interval->low) : Json());
     json["high"].push_back(pair.interval.has_value() ? Rounded(pair.interval->high) : Json());
     json["n"].push_back(correlation.n);
-    json["p"].push_back(std::isnan(correlation.p_value) ? Json() : Json(correlation.p_value));
+    json["free"].push_back(pair.noise_free.has_value() ? Rounded(*pair.noise_free) : Json());
     json["missing"].push_back(pair.missing);
     json["reason"].push_back(std::string(UndefinedReason(correlation.undefined)));
   }
@@ -117,9 +116,11 @@ Json MatrixData(const ConcurrenceMatrix& matrix) {
 }
 
 // The matrices of some of the table's approaches, whose indices stay those of the whole table.
+// Moves that of Kendall's tau-b to `kendall`, unless it is null.
 absl::StatusOr<Json> SubsetData(const ScoreTable& table, const std::string& name,
                                 const std::vector<std::string>& conditions,
-                                const std::optional<BootstrapOptions>& bootstrap) {
+                                const std::optional<BootstrapOptions>& bootstrap,
+                                std::optional<ConcurrenceMatrix>* kendall = nullptr) {
   CONCUR_ASSIGN_OR_RETURN(const ScoreTable part, table.Where(conditions));
   Json indices = Json::array();
   size_t at = 0;
@@ -136,8 +137,11 @@ absl::StatusOr<Json> SubsetData(const ScoreTable& table, const std::string& name
     MatrixOptions options;
     options.coefficient = coefficient;
     options.bootstrap = bootstrap;
-    CONCUR_ASSIGN_OR_RETURN(const ConcurrenceMatrix matrix, ComputeMatrix(part, options));
+    CONCUR_ASSIGN_OR_RETURN(ConcurrenceMatrix matrix, ComputeMatrix(part, options));
     Json data = MatrixData(matrix);
+    if (kendall != nullptr && coefficient == Coefficient::kKendall) {
+      *kendall = std::move(matrix);
+    }
     for (Json& missing : data["missing"]) {
       for (Json& index : missing) {
         index = indices[index.get<size_t>()];
@@ -149,7 +153,8 @@ absl::StatusOr<Json> SubsetData(const ScoreTable& table, const std::string& name
 }
 
 absl::StatusOr<Json> PageData(const ScoreTable& table, const std::string& group_by,
-                              const std::optional<BootstrapOptions>& bootstrap) {
+                              const std::optional<BootstrapOptions>& bootstrap,
+                              std::optional<ConcurrenceMatrix>* kendall) {
   Json json;
   json["approaches"] = Json::array();
   for (const AxisEntry& approach : table.approaches()) {
@@ -175,7 +180,7 @@ absl::StatusOr<Json> PageData(const ScoreTable& table, const std::string& group_
   if (table.benchmarks().size() < 2) {
     return json;
   }
-  CONCUR_ASSIGN_OR_RETURN(Json all, SubsetData(table, "all approaches", {}, bootstrap));
+  CONCUR_ASSIGN_OR_RETURN(Json all, SubsetData(table, "all approaches", {}, bootstrap, kendall));
   json["subsets"].push_back(std::move(all));
   std::set<std::string> values;
   for (const AxisEntry& approach : table.approaches()) {
@@ -256,7 +261,7 @@ std::string ConcurrenceSection(const std::string& svg) {
       "<table class=\"sortable\" id=\"pairs\"><thead><tr><th scope=\"col\">a</th>"
       "<th scope=\"col\">b</th><th scope=\"col\" class=\"number\">value</th>"
       "<th scope=\"col\" class=\"number\">low</th><th scope=\"col\" class=\"number\">high</th>"
-      "<th scope=\"col\" class=\"number\">n</th><th scope=\"col\" class=\"number\">p</th>"
+      "<th scope=\"col\" class=\"number\">n</th><th scope=\"col\" class=\"number\">noise-free</th>"
       "<th scope=\"col\">missing</th></tr></thead><tbody></tbody></table></div></section>\n");
 }
 
@@ -308,11 +313,14 @@ absl::StatusOr<std::vector<PageTable>> PageTables(const ScoreTable& shown,
   for (const AxisEntry& approach : shown.approaches()) {
     scores.row_texts.push_back(EntryText(approach));
   }
-  CONCUR_ASSIGN_OR_RETURN(const Generalization ranking,
-                          RankByAverage(shown, GroupsByGoal(shown), std::nullopt));
+  ScoreTable averaged = shown;
+  std::vector<Conversion> converted = ToPercent(GroupsByGoal(shown), averaged);
+  CONCUR_ASSIGN_OR_RETURN(Generalization ranking,
+                          RankByAverage(averaged, GroupsByGoal(averaged), std::nullopt));
+  ranking.converted = std::move(converted);
   std::vector<PageTable> tables = {std::move(scores),
                                    {"averages", "Averages", "Averages over the benchmarks",
-                                    GeneralizationTable(shown, ranking)}};
+                                    GeneralizationTable(averaged, ranking)}};
   if (!options.comparisons.empty()) {
     Table comparisons = ComparisonTable(options.comparisons, options.comparison);
     if (comparisons.rows.empty()) {
@@ -333,14 +341,9 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
   std::vector<std::string> left_out;
   CONCUR_ASSIGN_OR_RETURN(const ScoreTable shown, Cut(table, options, left_out));
   CONCUR_ASSIGN_OR_RETURN(const std::string group_by, GroupTag(shown, options.group_by));
-  CONCUR_ASSIGN_OR_RETURN(const Json data, PageData(shown, group_by, options.bootstrap));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<PageTable> tables, PageTables(shown, options));
   std::optional<ConcurrenceMatrix> matrix;
-  if (shown.benchmarks().size() >= 2) {
-    MatrixOptions matrix_options;
-    matrix_options.bootstrap = options.bootstrap;
-    CONCUR_ASSIGN_OR_RETURN(matrix, ComputeMatrix(shown, matrix_options));
-  }
+  CONCUR_ASSIGN_OR_RETURN(const Json data, PageData(shown, group_by, options.bootstrap, &matrix));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<PageTable> tables, PageTables(shown, options));
   std::string html = Head(EscapeXml(options.title));
   html += "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>";
   html += matrix.has_value()
@@ -374,7 +377,18 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
   for (const auto& [name, value] : options.facts) {
     absl::StrAppend(&html, "<dt>", EscapeXml(name), "</dt><dd>", EscapeXml(value), "</dd>");
   }
-  absl::StrAppend(&html, "</dl></section>\n</main>\n<script type=\"application/json\" id=\"data\">",
+  html += "</dl>\n";
+  std::set<std::string> said;
+  const auto say = [&](const std::vector<std::string>& details) {
+    for (const std::string& detail : details) {
+      html += said.insert(detail).second ? HtmlParagraph(detail, "quiet") : "";
+    }
+  };
+  say(matrix.has_value() ? MatrixDetails(*matrix) : std::vector<std::string>());
+  for (const PageTable& more : tables) {
+    say(more.table.details);
+  }
+  absl::StrAppend(&html, "</section>\n</main>\n<script type=\"application/json\" id=\"data\">",
                   ScriptJson(data), "</script>\n<script>", PageScript(),
                   "</script>\n</body></html>\n");
   return html;

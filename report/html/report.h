@@ -6,8 +6,8 @@
 // shows the heat map of Kendall's tau-b and all tables; with them it sorts, filters and switches
 // coefficient. Names are escaped for HTML and for scripts; the page allows no script and no style
 // but its own two, by their digests.
-#ifndef CONCUR_ANALYSIS_REPORT_H_
-#define CONCUR_ANALYSIS_REPORT_H_
+#ifndef CONCUR_REPORT_HTML_REPORT_H_
+#define CONCUR_REPORT_HTML_REPORT_H_
 
 #include <cstddef>
 #include <optional>
@@ -17,10 +17,10 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
-#include "analysis/comparison.h"
+#include "analysis/comparison/comparison.h"
 #include "analysis/score_table.h"
-#include "analysis/step_figure.h"
-#include "analysis/table.h"
+#include "report/figures/step_figure.h"
+#include "report/table.h"
 
 namespace concur::analysis {
 
@@ -49,4 +49,4 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_REPORT_H_
+#endif  // CONCUR_REPORT_HTML_REPORT_H_

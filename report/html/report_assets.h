@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The style sheet and the script of the HTML report, taken from analysis/report/ by the build.
+// The style sheet and the script of the HTML report, taken from report/assets/ by the build.
 //
 // Constants; thread-safe.
-#ifndef CONCUR_ANALYSIS_REPORT_ASSETS_H_
-#define CONCUR_ANALYSIS_REPORT_ASSETS_H_
+#ifndef CONCUR_REPORT_HTML_REPORT_ASSETS_H_
+#define CONCUR_REPORT_HTML_REPORT_ASSETS_H_
 
 namespace concur::analysis {
 
@@ -12,4 +12,4 @@ extern const char kReportJs[];
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_REPORT_ASSETS_H_
+#endif  // CONCUR_REPORT_HTML_REPORT_ASSETS_H_

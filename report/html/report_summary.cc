@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/report_summary.h"
+#include "report/html/report_summary.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,10 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/coefficient.h"
-#include "analysis/notes.h"
-#include "analysis/text.h"
+#include "analysis/statistics/coefficient.h"
+#include "analysis/statistics/multiplicity.h"
 #include "base/suggest.h"
+#include "report/notes.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -34,25 +35,42 @@ std::string Listed(const std::vector<AxisEntry>& entries) {
   return names.empty() ? "" : absl::StrCat(" (", FirstNames(names), ")");
 }
 
+// `pair` with the interval of one that was chosen for being the most or the least concurrent.
+MatrixPair AsExtreme(const ConcurrenceMatrix& matrix, const MatrixPair& pair, size_t defined) {
+  MatrixPair extreme = pair;
+  if (pair.interval.has_value()) {
+    extreme.interval =
+        IntervalOfExtreme(*pair.interval, pair.correlation.value, matrix.level, defined);
+  }
+  return extreme;
+}
+
 std::string PairSentence(const ConcurrenceMatrix& matrix, const char* which,
                          const MatrixPair& pair) {
   const auto same = static_cast<size_t>(
       std::count_if(matrix.pairs.begin(), matrix.pairs.end(), [&](const MatrixPair& other) {
         return other.correlation.defined() && other.correlation.value == pair.correlation.value;
       }));
-  return absl::StrCat(which, ": ", ScreenName(matrix.benchmarks[pair.a]), " and ",
-                      ScreenName(matrix.benchmarks[pair.b]), ", ", PairText(pair),
-                      same > 1 ? absl::StrCat(" (and ", Counted(same - 1, "pair"), " more)") : "",
-                      ".");
+  return absl::StrCat(
+      which, ": ", ScreenName(matrix.benchmarks[pair.a]), " and ",
+      ScreenName(matrix.benchmarks[pair.b]), ", n = ", pair.correlation.n, ", ", PairText(pair),
+      same > 1 ? absl::StrCat(" (and ", Counted(same - 1, "pair"), " more)") : "", ".");
 }
 
 Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
   const MatrixPair* most = nullptr;
   const MatrixPair* least = nullptr;
+  size_t defined = 0;
+  // Two approaches always agree by 1 or -1: pairs of so few are no extremes beside larger ones.
+  const bool any_large =
+      std::any_of(matrix.pairs.begin(), matrix.pairs.end(), [](const MatrixPair& pair) {
+        return pair.correlation.defined() && pair.correlation.n >= kIntervalApproachesMin;
+      });
   for (const MatrixPair& pair : matrix.pairs) {
-    if (!pair.correlation.defined()) {
+    if (!pair.correlation.defined() || (any_large && pair.correlation.n < kIntervalApproachesMin)) {
       continue;
     }
+    ++defined;
     most = most == nullptr || pair.correlation.value > most->correlation.value ? &pair : most;
     least = least == nullptr || pair.correlation.value < least->correlation.value ? &pair : least;
   }
@@ -70,8 +88,16 @@ Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
     finding.text =
         PairSentence(matrix, matrix.pairs.size() == 1 ? "The one pair" : "All alike", *most);
   } else {
-    finding.text = absl::StrCat(PairSentence(matrix, "Most", *most), " ",
-                                PairSentence(matrix, "Least", *least));
+    finding.text =
+        absl::StrCat(PairSentence(matrix, "Most", AsExtreme(matrix, *most, defined)), " ",
+                     PairSentence(matrix, "Least", AsExtreme(matrix, *least, defined)));
+    if (defined > 2 && (most->interval.has_value() || least->interval.has_value())) {
+      absl::StrAppend(&finding.text, " These intervals are of the most and the least of ", defined,
+                      " pairs; those below are of a pair chosen beforehand.");
+    }
+  }
+  for (const std::string& sentence : {FamiliesSentence(matrix), NoiseSentence(matrix)}) {
+    absl::StrAppend(&finding.text, sentence.empty() ? "" : " ", sentence);
   }
   if (!DaggerOf(most->interval).empty() || !DaggerOf(least->interval).empty()) {
     finding.text += " † All replicates agree: resampling cannot show the uncertainty.";
@@ -179,8 +205,13 @@ std::vector<Finding> FindingsOf(const ScoreTable& table, const ConcurrenceMatrix
   if (matrix != nullptr) {
     findings.push_back(ConcurrenceFinding(*matrix));
   }
-  findings.push_back(RankFinding(comparisons));
   findings.push_back(MissingFinding(table));
+  if (const std::vector<std::string> flags = FlagSentences(
+          FlagBenchmarks(table), NamesOf(table.benchmarks()), table.approaches().size());
+      !flags.empty()) {
+    findings.push_back({"Floors and ceilings", absl::StrJoin(flags, " ")});
+  }
+  findings.push_back(RankFinding(comparisons));
   return findings;
 }
 
@@ -191,7 +222,7 @@ std::string ComparedText(const ScoreTable& table) {
   if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
     absl::StrAppend(&text, " ", LessIsBetter(minimized), ".");
   }
-  for (const std::string& sentence : ChoiceNotes(table.benchmarks())) {
+  for (const std::string& sentence : ChoiceWarning(table.benchmarks())) {
     absl::StrAppend(&text, " ", sentence);
   }
   return text;

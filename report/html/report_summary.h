@@ -2,14 +2,14 @@
 // The head of a report: what was compared, and the three findings that a reader wants first.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANALYSIS_REPORT_SUMMARY_H_
-#define CONCUR_ANALYSIS_REPORT_SUMMARY_H_
+#ifndef CONCUR_REPORT_HTML_REPORT_SUMMARY_H_
+#define CONCUR_REPORT_HTML_REPORT_SUMMARY_H_
 
 #include <string>
 #include <vector>
 
-#include "analysis/comparison.h"
-#include "analysis/matrix.h"
+#include "analysis/comparison/comparison.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
 
 namespace concur::analysis {
@@ -20,9 +20,10 @@ struct Finding {
   std::string text;
 };
 
-// The most and the least concurrent pair with their intervals; which ranks the test examples do not
-// resolve; which scores are missing. `matrix` is null for fewer than two benchmarks, `comparisons`
-// empty where no per-example scores are known.
+// The most and the least concurrent pair, with intervals that allow for the choice, families and
+// noise; missing scores; benchmarks at an end of their scale; which ranks the test examples do not
+// resolve. `matrix` is null for fewer than two benchmarks, `comparisons` empty where no per-example
+// scores are known.
 std::vector<Finding> FindingsOf(const ScoreTable& table, const ConcurrenceMatrix* matrix,
                                 const std::vector<BenchmarkComparison>& comparisons);
 
@@ -31,4 +32,4 @@ std::string ComparedText(const ScoreTable& table);
 
 }  // namespace concur::analysis
 
-#endif  // CONCUR_ANALYSIS_REPORT_SUMMARY_H_
+#endif  // CONCUR_REPORT_HTML_REPORT_SUMMARY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/artifact_reader.h"
+#include "store/artifacts/artifact_reader.h"
 
 #include <algorithm>
 #include <string>

@@ -3,8 +3,8 @@
 // bytes are not those that its name promises.
 //
 // Thread-compatible.
-#ifndef CONCUR_STORE_ARTIFACT_READER_H_
-#define CONCUR_STORE_ARTIFACT_READER_H_
+#ifndef CONCUR_STORE_ARTIFACTS_ARTIFACT_READER_H_
+#define CONCUR_STORE_ARTIFACTS_ARTIFACT_READER_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "base/digest.h"
-#include "store/artifact_store.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
 
@@ -41,4 +41,4 @@ class ArtifactReader {
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_ARTIFACT_READER_H_
+#endif  // CONCUR_STORE_ARTIFACTS_ARTIFACT_READER_H_

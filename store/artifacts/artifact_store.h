@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Immutable bytes named by their SHA-256: in a directory (store/directory_store.h) or in object
-// storage (store/s3_store.h). An artifact is there whole or not at all.
+// Immutable bytes named by their SHA-256: in a directory (store/artifacts/directory_store.h) or in
+// object storage (store/artifacts/s3_store.h). An artifact is there whole or not at all.
 //
 // Thread-safe; a Writer or a Source belongs to one thread at a time. Calls block for as long as
 // data moves. Unavailable, of any call: the storage cannot be used now, for a reason that somebody
 // may remove; what was asked for may be asked for again.
-#ifndef CONCUR_STORE_ARTIFACT_STORE_H_
-#define CONCUR_STORE_ARTIFACT_STORE_H_
+#ifndef CONCUR_STORE_ARTIFACTS_ARTIFACT_STORE_H_
+#define CONCUR_STORE_ARTIFACTS_ARTIFACT_STORE_H_
 
 #include <cstdint>
 #include <memory>
@@ -81,4 +81,4 @@ class ArtifactStore {
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_ARTIFACT_STORE_H_
+#endif  // CONCUR_STORE_ARTIFACTS_ARTIFACT_STORE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,14 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "store/file_blocks.h"
+#include "store/artifacts/file_blocks.h"
 #include "store/store_lock.h"
 
 namespace concur {
@@ -78,9 +77,8 @@ absl::StatusOr<std::string> ReadOrMakeStoreId(const std::string& directory) {
   CONCUR_RETURN_IF_ERROR(text.status());
   const absl::string_view id = absl::StripSuffix(*text, "\n");
   if (id.size() != kIdDigits || !IsLowerHex(id)) {
-    return absl::DataLossError(absl::StrCat(path, ": expected ", kIdDigits,
-                                            " hexadecimal digits, got \"",
-                                            absl::CHexEscape(id.substr(0, 80)), "\""));
+    return absl::DataLossError(
+        absl::StrCat(path, ": expected ", kIdDigits, " hexadecimal digits, got ", Quoted(id)));
   }
   return std::string(id);
 }
@@ -91,11 +89,6 @@ absl::Status NotHere(const absl::Status& status, const Digest& digest) {
              : status;
 }
 
-absl::Status TooLarge(const Digest& digest, int64_t bytes, int64_t bytes_max) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("artifact ", digest.ToHex(), " has ", bytes, " bytes, more than ", bytes_max));
-}
-
 std::string Differs(int64_t bytes, const Digest& found) {
   return absl::StrCat("damaged: its ", bytes, " bytes have the digest ", found.ToHex());
 }
@@ -103,11 +96,15 @@ std::string Differs(int64_t bytes, const Digest& found) {
 }  // namespace
 
 DirectoryStore::DirectoryStore(std::string directory, std::string store_id,
-                               std::unique_ptr<Packs> packs)
-    : directory_(std::move(directory)), store_id_(std::move(store_id)), packs_(std::move(packs)) {}
+                               std::unique_ptr<Packs> packs, Touching touching)
+    : directory_(std::move(directory)),
+      store_id_(std::move(store_id)),
+      packs_(std::move(packs)),
+      touching_(touching) {}
 
 absl::StatusOr<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::string& directory,
-                                                                     Packing packing) {
+                                                                     Packing packing,
+                                                                     Touching touching) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/sha256"));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/tmp"));
   CONCUR_RETURN_IF_ERROR(RemoveOldTemporaries(directory + "/tmp"));
@@ -116,8 +113,9 @@ absl::StatusOr<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::
   }
   const bool has_packs = access((directory + "/packs").c_str(), F_OK) == 0;
   CONCUR_ASSIGN_OR_RETURN(std::string id, ReadOrMakeStoreId(directory));
-  return std::unique_ptr<DirectoryStore>(new DirectoryStore(
-      directory, std::move(id), has_packs ? std::make_unique<Packs>(directory) : nullptr));
+  return std::unique_ptr<DirectoryStore>(
+      new DirectoryStore(directory, std::move(id),
+                         has_packs ? std::make_unique<Packs>(directory) : nullptr, touching));
 }
 
 std::string DirectoryStore::FilePath(const Digest& digest) const {
@@ -233,7 +231,8 @@ absl::StatusOr<bool> DirectoryStore::KeepIfHere(const Digest& digest, int64_t by
   // The touch tells Collect that someone needs it again. Another user's file cannot be touched: it
   // is replaced by our own copy.
   if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size != bytes ||
-      utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0) {
+      (touching_ == Touching::kOnPut &&
+       utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0)) {
     return false;
   }
   CONCUR_RETURN_IF_ERROR(SyncName(digest, info.st_ino));
@@ -306,10 +305,11 @@ absl::StatusOr<Digest> DirectoryStore::Put(absl::string_view data, Durability du
   return writer->Finish();
 }
 
-absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path, Durability durability) {
+absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path, Durability durability,
+                                                   const Digest& expected) {
   struct stat info {};
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor source, OpenRegular(path, info));
-  if (info.st_size > 0 && info.st_size <= kSmallBytesMax) {
+  if (durability != Durability::kCache && info.st_size > 0 && info.st_size <= kSmallBytesMax) {
     std::string data;
     CONCUR_RETURN_IF_ERROR(ForEachBlock(source.get(), path, [&](absl::string_view block) {
       data.append(block.data(), block.size());
@@ -318,7 +318,9 @@ absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path, Dura
     CONCUR_ASSIGN_OR_RETURN(const Digest digest, Put(data, durability));
     return FileDigest{digest, static_cast<int64_t>(data.size())};
   }
-  CONCUR_ASSIGN_OR_RETURN(const auto writer, MakeWriter(Digest(), Durability::kDurable));
+  CONCUR_ASSIGN_OR_RETURN(
+      const auto writer,
+      MakeWriter(expected, durability == Durability::kCache ? durability : Durability::kDurable));
   CONCUR_ASSIGN_OR_RETURN(const bool copied,
                           CopyInKernel(source.get(), writer->fd(), writer->path()));
   if (copied) {
@@ -410,22 +412,16 @@ absl::Status DirectoryStore::SetFileAside(const Digest& digest, absl::string_vie
   });
 }
 
-absl::Status DirectoryStore::ReadPacked(const Digest& digest, int64_t bytes_max,
-                                        const std::function<void(absl::string_view)>& use) const {
+absl::Status DirectoryStore::VerifyPacked(const Digest& digest) const {
   CONCUR_ASSIGN_OR_RETURN(const Packs::PackedBytes packed, packs_->Read(digest));
-  const auto bytes = static_cast<int64_t>(packed.bytes.size());
-  if (bytes > bytes_max) {
-    return TooLarge(digest, bytes, bytes_max);
-  }
   if (const Digest found = Sha256Of(packed.bytes); found != digest) {
-    return SetPackedAside(digest, packed, Differs(bytes, found));
+    return SetPackedAside(digest, packed,
+                          Differs(static_cast<int64_t>(packed.bytes.size()), found));
   }
-  use(packed.bytes);
   return absl::OkStatus();
 }
 
-absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max,
-                                         const std::function<void(absl::string_view)>& use) const {
+absl::Status DirectoryStore::Verify(const Digest& digest) const {
   const std::string path = FilePath(digest);
   struct stat info {};
   absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
@@ -433,42 +429,20 @@ absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max
     return SetFileAside(digest, "it is not a regular file");
   }
   if (absl::IsNotFound(fd.status()) && packs_) {
-    return ReadPacked(digest, bytes_max, use);
+    return VerifyPacked(digest);
   }
   if (!fd.ok()) {
     return NotHere(fd.status(), digest);
-  }
-  if (info.st_size > bytes_max) {
-    return TooLarge(digest, info.st_size, bytes_max);
   }
   Sha256 hasher;
   int64_t bytes = 0;
   CONCUR_RETURN_IF_ERROR(ForEachBlock(fd->get(), path, [&](absl::string_view block) {
     hasher.Update(block);
     bytes += static_cast<int64_t>(block.size());
-    // Longer than it was when opened: someone writes to it. The digest will tell.
-    if (bytes <= bytes_max) {
-      use(block);
-    }
     return absl::OkStatus();
   }));
   const Digest found = hasher.Finish();
-  if (found != digest) {
-    return SetFileAside(digest, Differs(bytes, found));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> DirectoryStore::Read(const Digest& digest, int64_t bytes_max) const {
-  std::string contents;
-  CONCUR_RETURN_IF_ERROR(ReadChecked(digest, bytes_max, [&](absl::string_view block) {
-    contents.append(block.data(), block.size());
-  }));
-  return contents;
-}
-
-absl::Status DirectoryStore::Verify(const Digest& digest) const {
-  return ReadChecked(digest, INT64_MAX, [](absl::string_view) {});
+  return found == digest ? absl::OkStatus() : SetFileAside(digest, Differs(bytes, found));
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> DirectoryStore::OpenSource(

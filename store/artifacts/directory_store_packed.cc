@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 
 namespace concur {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/file_blocks.h"
+#include "store/artifacts/file_blocks.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -30,12 +30,18 @@ absl::Status ReadError(int error, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<FileDescriptor> LockStore(const std::string& root, int operation) {
-  const std::string path = root + "/lock";
+  return LockFile(root + "/lock", operation);
+}
+
+absl::StatusOr<FileDescriptor> LockFile(const std::string& path, int operation) {
   FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) {
     return ErrnoStatus(errno, path, "open");
   }
   while (flock(fd.get(), operation) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return absl::UnavailableError(absl::StrCat(path, ": another process holds it"));
+    }
     if (errno != EINTR) {
       return ErrnoStatus(errno, path, "lock");
     }

@@ -3,8 +3,8 @@
 //
 // Functions are thread-safe (stateless); a FileSource and a BytesSource are thread-compatible.
 // Errors name the path and the system's reason; bytes that the disk cannot give back are DataLoss.
-#ifndef CONCUR_STORE_FILE_BLOCKS_H_
-#define CONCUR_STORE_FILE_BLOCKS_H_
+#ifndef CONCUR_STORE_ARTIFACTS_FILE_BLOCKS_H_
+#define CONCUR_STORE_ARTIFACTS_FILE_BLOCKS_H_
 
 #include <sys/stat.h>
 
@@ -16,9 +16,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "store/artifact_store.h"
+#include "store/artifacts/artifact_store.h"
 
 namespace concur {
+
+// Opens or makes a file that nothing is written to, and locks it until the descriptor is closed, as
+// flock does. Unavailable: LOCK_NB, and another holds it.
+absl::StatusOr<FileDescriptor> LockFile(const std::string& path, int operation);
 
 // Takes the lock of the store in `root`, as flock does: shared to add artifacts or touch them,
 // exclusively to remove some. Whoever found an artifact under it may touch it before it is removed.
@@ -65,4 +69,4 @@ class BytesSource final : public ArtifactStore::Source {
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_FILE_BLOCKS_H_
+#endif  // CONCUR_STORE_ARTIFACTS_FILE_BLOCKS_H_

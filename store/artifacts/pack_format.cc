@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/pack_format.h"
+#include "store/artifacts/pack_format.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -13,8 +13,8 @@
 //   32 32  the artifact's SHA-256
 //
 // Functions are thread-safe (stateless).
-#ifndef CONCUR_STORE_PACK_FORMAT_H_
-#define CONCUR_STORE_PACK_FORMAT_H_
+#ifndef CONCUR_STORE_ARTIFACTS_PACK_FORMAT_H_
+#define CONCUR_STORE_ARTIFACTS_PACK_FORMAT_H_
 
 #include <cstdint>
 #include <optional>
@@ -78,4 +78,4 @@ absl::Status MarkRemoved(int fd, const std::string& path, uint32_t offset);
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_PACK_FORMAT_H_
+#endif  // CONCUR_STORE_ARTIFACTS_PACK_FORMAT_H_

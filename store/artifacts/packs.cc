@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/packs.h"
+#include "store/artifacts/packs.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "store/file_blocks.h"
+#include "store/artifacts/file_blocks.h"
 #include "store/store_lock.h"
 
 namespace concur {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packs of an artifact store: files that many small artifacts share, so that those that come
-// together cost one sync and no file each. store/pack_format.h has the format.
+// together cost one sync and no file each. store/artifacts/pack_format.h has the format.
 //
 // DIR/packs/ID.pack is written by one process, which holds a lock (flock) on it, and only at its
 // end; other processes read it meanwhile. A pack without a writer never grows. An index in memory
@@ -8,8 +8,8 @@
 // takes about 80 bytes for each; a process that only writes keeps that of the pack it writes.
 //
 // Thread-safe, but for Sync; several processes may use one directory.
-#ifndef CONCUR_STORE_PACKS_H_
-#define CONCUR_STORE_PACKS_H_
+#ifndef CONCUR_STORE_ARTIFACTS_PACKS_H_
+#define CONCUR_STORE_ARTIFACTS_PACKS_H_
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/mutex.h"
-#include "store/pack_format.h"
+#include "store/artifacts/pack_format.h"
 
 namespace concur {
 
@@ -162,4 +162,4 @@ class Packs {
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_PACKS_H_
+#endif  // CONCUR_STORE_ARTIFACTS_PACKS_H_

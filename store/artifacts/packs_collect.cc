@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "store/file_blocks.h"
-#include "store/packs.h"
+#include "store/artifacts/file_blocks.h"
+#include "store/artifacts/packs.h"
 #include "store/store_lock.h"
 
 namespace concur {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/s3_client.h"
+#include "store/artifacts/s3_client.h"
 
 #include <algorithm>
 #include <set>

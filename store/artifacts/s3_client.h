@@ -13,8 +13,8 @@
 //   Unimplemented       the server does not know this request
 //   Aborted             the multipart upload is no more
 //   Unavailable         the server or the network failed again and again
-#ifndef CONCUR_STORE_S3_CLIENT_H_
-#define CONCUR_STORE_S3_CLIENT_H_
+#ifndef CONCUR_STORE_ARTIFACTS_S3_CLIENT_H_
+#define CONCUR_STORE_ARTIFACTS_S3_CLIENT_H_
 
 #include <cstdint>
 #include <functional>
@@ -28,9 +28,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "http/client.h"
-#include "store/s3_credentials.h"
-#include "store/s3_xml.h"
+#include "base/http/client.h"
+#include "store/artifacts/s3_credentials.h"
+#include "store/artifacts/s3_xml.h"
 
 namespace concur::s3 {
 
@@ -113,4 +113,4 @@ class Client {
 
 }  // namespace concur::s3
 
-#endif  // CONCUR_STORE_S3_CLIENT_H_
+#endif  // CONCUR_STORE_ARTIFACTS_S3_CLIENT_H_

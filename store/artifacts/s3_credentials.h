@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credentials for object storage: given at the start, or from a file that is read again when it
 // changes.
-#ifndef CONCUR_STORE_S3_CREDENTIALS_H_
-#define CONCUR_STORE_S3_CREDENTIALS_H_
+#ifndef CONCUR_STORE_ARTIFACTS_S3_CREDENTIALS_H_
+#define CONCUR_STORE_ARTIFACTS_S3_CREDENTIALS_H_
 
 #include <string>
 
@@ -46,4 +46,4 @@ class CredentialsSource {
 
 }  // namespace concur::s3
 
-#endif  // CONCUR_STORE_S3_CREDENTIALS_H_
+#endif  // CONCUR_STORE_ARTIFACTS_S3_CREDENTIALS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/s3_store.h"
+#include "store/artifacts/s3_store.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "store/artifact_reader.h"
+#include "store/artifacts/artifact_reader.h"
 
 namespace concur {
 namespace {

@@ -7,8 +7,8 @@
 // bytes with the digest, or, of a multipart upload, every part with its own and we the whole.
 //
 // Thread-safe. One process uses a prefix at a time.
-#ifndef CONCUR_STORE_S3_STORE_H_
-#define CONCUR_STORE_S3_STORE_H_
+#ifndef CONCUR_STORE_ARTIFACTS_S3_STORE_H_
+#define CONCUR_STORE_ARTIFACTS_S3_STORE_H_
 
 #include <cstdint>
 #include <memory>
@@ -25,8 +25,8 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/mutex.h"
-#include "store/artifact_store.h"
-#include "store/s3_client.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/artifacts/s3_client.h"
 
 namespace concur {
 
@@ -87,4 +87,4 @@ class S3Store final : public ArtifactStore {
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_S3_STORE_H_
+#endif  // CONCUR_STORE_ARTIFACTS_S3_STORE_H_

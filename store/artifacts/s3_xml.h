@@ -2,8 +2,8 @@
 // Requests and responses of the S3 API in XML.
 //
 // Functions without state. DataLoss when the text is not what it should be.
-#ifndef CONCUR_STORE_S3_XML_H_
-#define CONCUR_STORE_S3_XML_H_
+#ifndef CONCUR_STORE_ARTIFACTS_S3_XML_H_
+#define CONCUR_STORE_ARTIFACTS_S3_XML_H_
 
 #include <cstdint>
 #include <string>
@@ -54,4 +54,4 @@ std::string PartsXml(const std::vector<std::string>& tags);
 
 }  // namespace concur::s3
 
-#endif  // CONCUR_STORE_S3_XML_H_
+#endif  // CONCUR_STORE_ARTIFACTS_S3_XML_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/api.h"
+#include "studies/annotation/api.h"
 
 #include <cstdint>
 #include <memory>
@@ -127,13 +127,12 @@ absl::Status AnnotationApi::Save(const Event& event) {
   return absl::UnavailableError("this cannot be saved now; tell who runs concur annotate");
 }
 
-std::string AnnotationApi::State(const std::string& name, const std::string& standing) const {
+std::string AnnotationApi::State(const std::string& name) const {
   const Annotator& annotator = room_.annotators().at(name);
   const Progress& progress = room_.progress();
   return Dump(
       {{"user", name},
        {"has_system", !room_.system().empty()},
-       {"system_standing", standing},
        {"onboarded", annotator.onboarded},
        {"f1_win_max", room_.settings().f1_win_max},
        {"validators", room_.settings().validators},
@@ -241,13 +240,12 @@ absl::StatusOr<AnnotationApi::Begun> AnnotationApi::BeginAttempt(const std::stri
 
 absl::StatusOr<std::string> AnnotationApi::EndAttempt(Event attempt,
                                                       absl::StatusOr<std::string> answer,
-                                                      const std::string& standing, absl::Time now) {
+                                                      absl::Time now) {
   being_answered_.erase(attempt.annotator);
   if (!answer.ok()) {
     // What the system did, with paths of this machine, is for who runs it.
     LogWarning(answer.status().message(), {{"annotator", attempt.annotator}});
-    return absl::UnavailableError(absl::StrCat(
-        standing.empty() ? "the system did not answer" : standing, "; submit the question again"));
+    return absl::UnavailableError("the system did not answer; submit the question again");
   }
   attempt.system_answer = *std::move(answer);
   return SaveAttempt(std::move(attempt), now);

@@ -6,8 +6,8 @@
 // Messages of errors are for annotators: what they did wrong, not what this machine did.
 //
 // Thread-compatible.
-#ifndef CONCUR_ANNOTATION_API_H_
-#define CONCUR_ANNOTATION_API_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_API_H_
+#define CONCUR_STUDIES_ANNOTATION_API_H_
 
 #include <cstddef>
 #include <functional>
@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "annotation/event.h"
-#include "annotation/room.h"
+#include "studies/annotation/event.h"
+#include "studies/annotation/room.h"
 
 namespace concur::annotation {
 
@@ -38,8 +38,7 @@ class AnnotationApi {
   absl::StatusOr<std::string> LogIn(const std::string& body, absl::Time now);
 
   // Of a known annotator, all of these. What the annotator did and the room has.
-  // `standing`: System::Standing.
-  std::string State(const std::string& annotator, const std::string& standing) const;
+  std::string State(const std::string& annotator) const;
   // {"kind": "writing" or "validating", "skip"}: what to do next.
   absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body,
                                        absl::Time now);
@@ -58,7 +57,7 @@ class AnnotationApi {
                                      absl::Time now);
   // What the system answered to an attempt that was begun.
   absl::StatusOr<std::string> EndAttempt(Event attempt, absl::StatusOr<std::string> answer,
-                                         const std::string& standing, absl::Time now);
+                                         absl::Time now);
   // {"number", "begin", "end"}, or {"number", "unanswerable": true}.
   absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body,
                                              absl::Time now);
@@ -78,4 +77,4 @@ class AnnotationApi {
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_API_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_API_H_

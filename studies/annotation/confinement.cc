@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/confinement.h"
+#include "studies/annotation/confinement.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -15,17 +15,16 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/process/containment.h"
+#include "base/process/process_tree.h"
+#include "base/process/remove_tree.h"
+#include "base/process/sandbox_kinds.h"
 #include "base/status_macros.h"
-#include "worker/containment.h"
-#include "worker/environments.h"
-#include "worker/process_tree.h"
-#include "worker/remove_tree.h"
-#include "worker/sandbox_kinds.h"
 
 namespace concur::annotation {
 namespace {
 
-using worker::SandboxMount;
+using process::SandboxMount;
 
 // Made by sandboxes themselves; /run has the sockets of services that act for this user.
 const std::set<std::string>& OwnFolders() {
@@ -132,11 +131,11 @@ absl::StatusOr<std::vector<SandboxMount>> MountsOf(const VisibleFiles& files,
 
 absl::StatusOr<std::unique_ptr<Confinement>> Confinement::SetUp(const VisibleFiles& files,
                                                                 const std::string& sandbox) {
-  worker::AdoptOrphans();  // what a system leaves behind is found when it ends
+  process::AdoptOrphans();  // what a system leaves behind is found when it ends
   std::unique_ptr<Confinement> made(new Confinement(files));
   CONCUR_RETURN_IF_ERROR(made->SetUpSandbox(sandbox));
-  CONCUR_ASSIGN_OR_RETURN(worker::Containment containment,
-                          worker::SetUpContainment({.work_directory = files.room}));
+  CONCUR_ASSIGN_OR_RETURN(process::Containment containment,
+                          process::SetUpContainment({.work_directory = files.room}));
   made->cgroups_ = std::move(containment.cgroups);
   if (made->cgroups_ == nullptr) {
     made->notes_.push_back(
@@ -148,7 +147,7 @@ absl::StatusOr<std::unique_ptr<Confinement>> Confinement::SetUp(const VisibleFil
 }
 
 absl::Status Confinement::SetUpSandbox(const std::string& wish) {
-  const std::vector<std::string> names = worker::SandboxNames();
+  const std::vector<std::string> names = process::SandboxNames();
   const bool is_name = std::find(names.begin(), names.end(), wish) != names.end();
   if (!is_name && wish != "auto" && wish != "none") {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -158,15 +157,15 @@ absl::Status Confinement::SetUpSandbox(const std::string& wish) {
     return absl::OkStatus();
   }
   state_ = files_.room + "/sandbox";
-  CONCUR_RETURN_IF_ERROR(worker::RemoveTree(state_));  // what ran there is dead
+  CONCUR_RETURN_IF_ERROR(process::RemoveTree(state_));  // what ran there is dead
   for (const char* folder : {"/root", "/tmp"}) {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(state_ + folder, 0700));
   }
   std::vector<std::string> missing;
   // The others' read-only mounts leave what is mounted within them writable.
   sandbox_ =
-      worker::FirstSandbox({is_name ? wish : "bubblewrap"},
-                           {.state = state_, .environment = worker::BaseEnvironment()}, missing);
+      process::FirstSandbox({is_name ? wish : "bubblewrap"},
+                            {.state = state_, .environment = process::BaseEnvironment()}, missing);
   if (sandbox_ != nullptr) {
     CONCUR_ASSIGN_OR_RETURN(mounts_, MountsOf(files_, state_));
     return absl::OkStatus();
@@ -179,9 +178,9 @@ absl::Status Confinement::SetUpSandbox(const std::string& wish) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<worker::Command> Confinement::Wrap(const worker::Command& command) const {
+absl::StatusOr<process::Command> Confinement::Wrap(const process::Command& command) const {
   CONCUR_CHECK(has_sandbox());
-  worker::SandboxRun run;
+  process::SandboxRun run;
   run.root = state_ + "/root";
   run.mounts = mounts_;
   // A program in /tmp would not be seen. First: the room may lie in that folder.
@@ -189,7 +188,7 @@ absl::StatusOr<worker::Command> Confinement::Wrap(const worker::Command& command
   if (IsWithin(folder, "/tmp") && !IsWithin(folder, files_.room)) {
     run.mounts.insert(run.mounts.begin(), {folder, folder});
   }
-  run.devices = worker::GpuDevices();
+  run.devices = process::GpuDevices();
   run.directory = command.directory;
   run.temporary = state_ + "/tmp";
   for (const std::string& variable : command.env) {

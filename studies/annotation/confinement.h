@@ -8,16 +8,16 @@
 // network is the machine's.
 //
 // Thread-compatible.
-#ifndef CONCUR_ANNOTATION_CONFINEMENT_H_
-#define CONCUR_ANNOTATION_CONFINEMENT_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_CONFINEMENT_H_
+#define CONCUR_STUDIES_ANNOTATION_CONFINEMENT_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/cgroup.h"
-#include "worker/sandbox.h"
+#include "base/process/cgroup.h"
+#include "base/process/sandbox.h"
 
 namespace concur::annotation {
 
@@ -32,7 +32,7 @@ struct VisibleFiles {
 
 class Confinement {
  public:
-  // `sandbox`: "auto", bubblewrap if it works here; "none"; or the one of worker::SandboxNames()
+  // `sandbox`: "auto", bubblewrap if it works here; "none"; or the one of process::SandboxNames()
   // that must. What there is not, "auto" takes as it is, and notes() says so. Podman and Apptainer
   // only when named: what is mounted within a folder of the machine stays writable in theirs.
   // InvalidArgument for another word; FailedPrecondition when that sandbox does not work, with the
@@ -41,13 +41,13 @@ class Confinement {
   static absl::StatusOr<std::unique_ptr<Confinement>> SetUp(const VisibleFiles& files,
                                                             const std::string& sandbox);
 
-  worker::Cgroups* cgroups() const { return cgroups_.get(); }  // null: none
+  process::Cgroups* cgroups() const { return cgroups_.get(); }  // null: none
   bool has_sandbox() const { return sandbox_ != nullptr; }
   // What this machine does not limit or hide, and why; a sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
 
   // `command` in the sandbox. As Sandbox::Wrap. REQUIRES: has_sandbox().
-  absl::StatusOr<worker::Command> Wrap(const worker::Command& command) const;
+  absl::StatusOr<process::Command> Wrap(const process::Command& command) const;
 
  private:
   explicit Confinement(const VisibleFiles& files) : files_(files) {}
@@ -55,12 +55,12 @@ class Confinement {
 
   const VisibleFiles files_;
   std::string state_;  // a directory of the sandbox's own
-  std::vector<worker::SandboxMount> mounts_;
-  std::unique_ptr<worker::Sandbox> sandbox_;
-  std::unique_ptr<worker::Cgroups> cgroups_;
+  std::vector<process::SandboxMount> mounts_;
+  std::unique_ptr<process::Sandbox> sandbox_;
+  std::unique_ptr<process::Cgroups> cgroups_;
   std::vector<std::string> notes_;
 };
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_CONFINEMENT_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_CONFINEMENT_H_

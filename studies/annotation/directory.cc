@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/directory.h"
+#include "studies/annotation/directory.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "annotation/passages.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "studies/annotation/passages.h"
 
 namespace concur::annotation {
 namespace {

@@ -3,8 +3,8 @@
 // directory is all that a restart, `concur annotate status` and `export` need.
 //
 // Thread-compatible.
-#ifndef CONCUR_ANNOTATION_DIRECTORY_H_
-#define CONCUR_ANNOTATION_DIRECTORY_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_DIRECTORY_H_
+#define CONCUR_STUDIES_ANNOTATION_DIRECTORY_H_
 
 #include <memory>
 #include <string>
@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "annotation/log.h"
-#include "annotation/room.h"
 #include "base/file.h"
+#include "studies/annotation/log.h"
+#include "studies/annotation/room.h"
 
 namespace concur::annotation {
 
@@ -75,4 +75,4 @@ class LiveRoom {
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_DIRECTORY_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_DIRECTORY_H_

@@ -2,8 +2,8 @@
 // What happens in a room of annotators, one value for each thing that is to be remembered.
 //
 // Values.
-#ifndef CONCUR_ANNOTATION_EVENT_H_
-#define CONCUR_ANNOTATION_EVENT_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_EVENT_H_
+#define CONCUR_STUDIES_ANNOTATION_EVENT_H_
 
 #include <cstdint>
 #include <optional>
@@ -55,6 +55,7 @@ struct Event {
   std::string system;              // digest of the system that answered; "": none
   std::string system_answer;
   std::string code_digest;        // SHA-256 of a login link's code, in hexadecimal digits
+  int64_t log_version = 2;        // of the opening; lines of 1 are not chained
   Settings settings;              // of the opening
   std::string passages_digest;    // of the opening: SHA-256 of the file's bytes
   std::string onboarding_digest;  // "": no questions are known
@@ -64,4 +65,4 @@ struct Event {
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_EVENT_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_EVENT_H_

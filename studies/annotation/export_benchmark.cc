@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/export_benchmark.h"
+#include "studies/annotation/export_benchmark.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 #include "qa/builders/staging.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"

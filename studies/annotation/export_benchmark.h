@@ -3,8 +3,8 @@
 // internal form, benchmark.yaml for sweeps, and every attempt in attempts.jsonl.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANNOTATION_EXPORT_BENCHMARK_H_
-#define CONCUR_ANNOTATION_EXPORT_BENCHMARK_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_EXPORT_BENCHMARK_H_
+#define CONCUR_STUDIES_ANNOTATION_EXPORT_BENCHMARK_H_
 
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "annotation/room.h"
+#include "studies/annotation/room.h"
 
 namespace concur::annotation {
 
@@ -56,4 +56,4 @@ std::string AttemptsJsonLines(const Room& room);
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_EXPORT_BENCHMARK_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_EXPORT_BENCHMARK_H_

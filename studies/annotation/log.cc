@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/log.h"
+#include "studies/annotation/log.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,12 +21,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kSumDigits = 16;
-constexpr int64_t kLogVersion = 1;
+constexpr int64_t kChainedVersion = 2;
+constexpr absl::string_view kSumHead = R"({"sum":")";
 // In the order of EventKind.
 constexpr std::array<absl::string_view, 8> kKindNames = {
     "opening", "annotator", "login", "system", "assignment", "onboarding", "attempt", "validation"};
 
-std::string SumOf(absl::string_view rest) { return Sha256Of(rest).ToHex().substr(0, kSumDigits); }
+std::string SumOf(absl::string_view before, absl::string_view rest) {
+  const size_t line = before.size() < 2 ? 0 : before.rfind('\n', before.size() - 2) + 1;
+  const absl::string_view sum =
+      before.empty() ? "" : before.substr(line + kSumHead.size(), kSumDigits);
+  return Sha256Of(absl::StrCat(sum, rest)).ToHex().substr(0, kSumDigits);
+}
 
 void PutText(const char* name, const std::string& text, Json& json) {
   if (!text.empty()) {
@@ -108,9 +114,10 @@ absl::StatusOr<Event> EventOf(absl::string_view text) {
   event.system = TextIn(json, "system");
   event.system_answer = TextIn(json, "system_answer");
   if (*kind == EventKind::kOpening) {
-    if (IntegerIn(json, "version") != kLogVersion) {
-      return absl::DataLossError(
-          absl::StrCat("version: expected ", kLogVersion, "; a newer concur wrote this log"));
+    event.log_version = IntegerIn(json, "version");
+    if (event.log_version < 1 || event.log_version > kChainedVersion) {
+      return absl::DataLossError(absl::StrCat("version: expected at most ", kChainedVersion,
+                                              "; a newer concur wrote this log"));
     }
     event.passages_digest = TextIn(json, "passages");
     event.onboarding_digest = TextIn(json, "onboarding");
@@ -120,19 +127,19 @@ absl::StatusOr<Event> EventOf(absl::string_view text) {
   return event;
 }
 
-absl::StatusOr<Event> ParseEventLine(absl::string_view line) {
+absl::StatusOr<Event> ParseEventLine(absl::string_view line, absl::string_view before) {
   absl::string_view rest = line;
-  if (!absl::ConsumePrefix(&rest, R"({"sum":")") || rest.size() < kSumDigits + 2 ||
+  if (!absl::ConsumePrefix(&rest, kSumHead) || rest.size() < kSumDigits + 2 ||
       rest.substr(kSumDigits, 2) != "\",") {
     return absl::DataLossError(R"(expected {"sum":"…", …})");
   }
   const absl::string_view sum = rest.substr(0, kSumDigits);
   rest.remove_prefix(kSumDigits + 2);
-  if (sum != SumOf(rest)) {
-    return absl::DataLossError("sum: the line is damaged");
+  if (sum != SumOf(before, rest)) {
+    return absl::DataLossError("sum: the line is damaged, or one before it was removed");
   }
   CONCUR_ASSIGN_OR_RETURN(Event event, EventOf(absl::StrCat("{", rest)));
-  if (absl::StripSuffix(EventLine(event), "\n") != line) {
+  if (absl::StripSuffix(EventLine(event, before), "\n") != line) {
     return absl::DataLossError("the line has fields that no event of its kind has");
   }
   return event;
@@ -140,7 +147,7 @@ absl::StatusOr<Event> ParseEventLine(absl::string_view line) {
 
 }  // namespace
 
-std::string EventLine(const Event& event) {
+std::string EventLine(const Event& event, absl::string_view before) {
   Json json = Json::object();
   json["event"] = kKindNames[static_cast<size_t>(event.kind)];
   json["time"] = absl::ToUnixMillis(event.time);
@@ -159,14 +166,14 @@ std::string EventLine(const Event& event) {
   PutText("system", event.system, json);
   PutText("system_answer", event.system_answer, json);
   if (event.kind == EventKind::kOpening) {
-    json["version"] = kLogVersion;
+    json["version"] = event.log_version;
     json["passages"] = event.passages_digest;
     PutText("onboarding", event.onboarding_digest, json);
     json["settings"] = SettingsJson(event.settings);
   }
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   const absl::string_view rest = absl::string_view(text).substr(1);
-  return absl::StrCat(R"({"sum":")", SumOf(rest), "\",", rest, "\n");
+  return absl::StrCat(kSumHead, SumOf(before, rest), "\",", rest, "\n");
 }
 
 absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& path) {
@@ -176,7 +183,8 @@ absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& 
     if (end == absl::string_view::npos) {
       break;
     }
-    absl::StatusOr<Event> event = ParseEventLine(text.substr(contents.bytes, end - contents.bytes));
+    const absl::string_view event_line = text.substr(contents.bytes, end - contents.bytes);
+    absl::StatusOr<Event> event = ParseEventLine(event_line, contents.last_line);
     if (event.ok() && (event->kind == EventKind::kOpening) != (line == 1)) {
       event = absl::DataLossError("event: expected the opening first, and only there");
     }
@@ -187,6 +195,9 @@ absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& 
     }
     contents.events.push_back(*std::move(event));
     contents.bytes = end + 1;
+    if (contents.events.front().log_version == kChainedVersion) {
+      contents.last_line = std::string(event_line);
+    }
   }
   if (contents.events.empty()) {
     return absl::DataLossError(absl::StrCat(path, ":1: expected the opening of a room"));
@@ -195,7 +206,7 @@ absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& 
 }
 
 absl::Status Log::Create(const std::string& path, const Event& opening) {
-  return WriteFileAtomically(path, EventLine(opening), 0600);
+  return WriteFileAtomically(path, EventLine(opening, ""), 0600);
 }
 
 absl::StatusOr<std::unique_ptr<Log>> Log::Open(const std::string& path) {
@@ -217,7 +228,7 @@ absl::Status Log::Append(const Event& event) {
     return absl::UnavailableError(
         absl::StrCat(path_, ": an earlier write failed; start concur annotate again"));
   }
-  const std::string line = EventLine(event);
+  std::string line = EventLine(event, last_line_);
   if (bytes_ + line.size() > static_cast<size_t>(kLogBytesMax)) {
     return absl::ResourceExhaustedError(
         absl::StrCat(path_, ": expected at most ", kLogBytesMax, " bytes; open another room"));
@@ -232,6 +243,9 @@ absl::Status Log::Append(const Event& event) {
     return status;
   }
   bytes_ += line.size();
+  if (!last_line_.empty()) {
+    last_line_ = std::move(line);
+  }
   return absl::OkStatus();
 }
 

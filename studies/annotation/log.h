@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log of a room: a file of JSON lines, one event each, only ever appended to. Each line begins
-// with a checksum of the rest. What Append has returned OK for survives a loss of power.
+// with a checksum of the line before it and of its own rest, so that a line that is removed, moved
+// or changed is noticed, but for lines cut off at the end. What Append has returned OK for survives
+// a loss of power.
 //
 // Thread-compatible.
-#ifndef CONCUR_ANNOTATION_LOG_H_
-#define CONCUR_ANNOTATION_LOG_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_LOG_H_
+#define CONCUR_STUDIES_ANNOTATION_LOG_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,20 +18,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "annotation/event.h"
 #include "base/file.h"
+#include "studies/annotation/event.h"
 
 namespace concur::annotation {
 
 inline constexpr int64_t kLogBytesMax = int64_t{1} << 30;
 
-// {"sum": "…", "event": "attempt", "time": …, …} with its line feed. The sum is the first 16
-// hexadecimal digits of the SHA-256 of what follows it.
-std::string EventLine(const Event& event);
+// {"sum": "…", "event": "attempt", "time": …, …} with its line feed, to follow the lines `before`.
+// The sum is the first 16 hexadecimal digits of the SHA-256 of the last line's sum, if there is
+// one, and of what follows the own one.
+std::string EventLine(const Event& event, absl::string_view before);
 
 struct LogContents {
   std::vector<Event> events;  // the first is the opening, and no other is
   size_t bytes = 0;           // of whole lines; what follows was cut off while it was written
+  std::string last_line;      // for the next; "" where lines are not chained
 };
 // Reads a log's text; `path` is for messages. DataLoss, with path and line, for a line that is not
 // as EventLine wrote it; a last line without its end is passed over.
@@ -53,15 +57,17 @@ class Log {
       : path_(std::move(path)),
         file_(std::move(file)),
         contents_(std::move(contents)),
-        bytes_(contents_.bytes) {}
+        bytes_(contents_.bytes),
+        last_line_(contents_.last_line) {}
 
   const std::string path_;
   FileDescriptor file_;
   LogContents contents_;
   size_t bytes_;
+  std::string last_line_;
   bool is_broken_ = false;
 };
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_LOG_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_LOG_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/passages.h"
+#include "studies/annotation/passages.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // The passages that annotators read, and questions with known answers for their onboarding.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_ANNOTATION_PASSAGES_H_
-#define CONCUR_ANNOTATION_PASSAGES_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_PASSAGES_H_
+#define CONCUR_STUDIES_ANNOTATION_PASSAGES_H_
 
 #include <cstddef>
 #include <string>
@@ -41,4 +41,4 @@ absl::StatusOr<std::vector<KnownQuestion>> ReadOnboarding(const std::string& pat
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_PASSAGES_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_PASSAGES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/room.h"
+#include "studies/annotation/room.h"
 
 #include <algorithm>
 #include <numeric>

@@ -8,8 +8,8 @@
 // reads no clock: callers pass the time in.
 //
 // Thread-compatible.
-#ifndef CONCUR_ANNOTATION_ROOM_H_
-#define CONCUR_ANNOTATION_ROOM_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_ROOM_H_
+#define CONCUR_STUDIES_ANNOTATION_ROOM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +24,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "annotation/event.h"
-#include "annotation/passages.h"
-#include "core/serve_order.h"
+#include "studies/annotation/event.h"
+#include "studies/annotation/passages.h"
 
 namespace concur::annotation {
 
 inline constexpr size_t kAnnotatorsMax = 1000;
 inline constexpr size_t kAttemptsMax = 1'000'000;
 inline constexpr size_t kQuestionBytesMax = 1000;
-inline constexpr size_t kSystemAnswerBytesMax = kServedAnswerBytesMax;
+inline constexpr size_t kSystemAnswerBytesMax = 4096;
 
 // 1 to 64 of a-z A-Z 0-9 . _ @ - : a name stands in logs, tables and file names.
 absl::Status CheckAnnotatorName(absl::string_view name);
@@ -202,4 +201,4 @@ class Room {
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_ROOM_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_ROOM_H_

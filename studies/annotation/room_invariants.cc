@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "annotation/room.h"
 #include "base/check.h"
+#include "studies/annotation/room.h"
 
 namespace concur::annotation {
 

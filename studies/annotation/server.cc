@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotation/server.h"
+#include "studies/annotation/server.h"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -12,17 +12,17 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "base/digest.h"
+#include "base/http/request_guard.h"
 #include "base/status_macros.h"
-#include "page/api.h"
-#include "page/assets.h"
-#include "page/request_guard.h"
+#include "coordinator/page/api.h"
+#include "coordinator/page/assets.h"
 
 namespace concur::annotation {
 namespace {
 
-using page::HttpExchange;
-using page::HttpRequest;
-using page::HttpResponse;
+using http::HttpExchange;
+using http::HttpRequest;
+using http::HttpResponse;
 
 constexpr char kApi[] = "/api/v1/";
 constexpr char kJsonType[] = "application/json";
@@ -35,7 +35,7 @@ HttpResponse ErrorOf(const absl::Status& status) {
 }
 
 void Respond(const std::shared_ptr<HttpExchange>& exchange, HttpResponse response) {
-  exchange->Answer(page::Secured(std::move(response)));
+  exchange->Answer(http::Secured(std::move(response)));
 }
 
 void Respond(const std::shared_ptr<HttpExchange>& exchange,
@@ -62,14 +62,14 @@ absl::StatusOr<std::unique_ptr<AnnotationServer>> AnnotationServer::Start(
     Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
     ServerOptions options) {
   CONCUR_ASSIGN_OR_RETURN(http::Listener listener, ListenOn(options.listen));
-  CONCUR_ASSIGN_OR_RETURN(std::string key, page::EnsurePageKey(options.key_path));
+  CONCUR_ASSIGN_OR_RETURN(std::string key, http::EnsurePageKey(options.key_path));
   std::unique_ptr<AnnotationServer> server(
       new AnnotationServer(clock, std::move(room), std::move(system), std::move(options),
                            std::move(key), listener.endpoint));
-  page::HttpLimits limits;
+  http::HttpLimits limits;
   limits.body_bytes_max = kBodyBytesMax;
   CONCUR_ASSIGN_OR_RETURN(server->http_,
-                          page::HttpServer::Start(std::move(listener), limits,
+                          http::HttpServer::Start(std::move(listener), limits,
                                                   [self = server.get()](const Exchange& exchange) {
                                                     self->Handle(exchange);
                                                   }));
@@ -103,7 +103,7 @@ absl::Time AnnotationServer::Now() const {
 
 absl::StatusOr<std::string> AnnotationServer::MakeLink(const std::string& annotator) {
   absl::Status status;
-  const std::string code = page::RandomText(kCodeBytes);
+  const std::string code = http::RandomText(kCodeBytes);
   absl::Notification done;
   room_thread_.Submit([&] {
     Event event;
@@ -121,7 +121,7 @@ absl::StatusOr<std::string> AnnotationServer::MakeLink(const std::string& annota
 
 void AnnotationServer::Handle(const Exchange& exchange) {
   const HttpRequest& request = exchange->request();
-  if (const absl::Status status = page::CheckHost(request.host); !status.ok()) {
+  if (const absl::Status status = http::CheckHost(request.host); !status.ok()) {
     Respond(exchange, ErrorOf(status));
     return;
   }
@@ -136,7 +136,7 @@ void AnnotationServer::Handle(const Exchange& exchange) {
     }
     return;
   }
-  if (const absl::Status status = page::CheckOrigin(request); !status.ok()) {
+  if (const absl::Status status = http::CheckOrigin(request); !status.ok()) {
     Respond(exchange, ErrorOf(status));
     return;
   }
@@ -162,7 +162,7 @@ void AnnotationServer::HandleCall(const Exchange& exchange, const std::string& m
   if (!annotator.ok()) {
     Respond(exchange, ErrorOf(annotator.status()));
   } else if (is_read) {
-    Respond(exchange, api_.State(*annotator, SystemStanding()));
+    Respond(exchange, api_.State(*annotator));
   } else if (method == "task") {
     Respond(exchange, api_.TakeTask(*annotator, request.body, Now()));
   } else if (method == "attempt") {
@@ -202,9 +202,9 @@ HttpResponse AnnotationServer::LogIn(const HttpRequest& request) {
 }
 
 absl::StatusOr<std::string> AnnotationServer::AnnotatorOf(const HttpRequest& request) const {
-  const std::string cookie = page::CookieValue(request.cookies, cookie_name_);
+  const std::string cookie = http::CookieValue(request.cookies, cookie_name_);
   CONCUR_ASSIGN_OR_RETURN(const std::string token, sealer_.Open(cookie, clock_.Now()));
-  if (!page::SameSecret(request.csrf, sealer_.CsrfOf(cookie))) {
+  if (!http::SameSecret(request.csrf, sealer_.CsrfOf(cookie))) {
     return absl::PermissionDeniedError("X-Concur-CSRF: expected the value given at login");
   }
   const std::vector<std::string> parts = absl::StrSplit(token, '\n');
@@ -213,10 +213,6 @@ absl::StatusOr<std::string> AnnotationServer::AnnotatorOf(const HttpRequest& req
                  token == absl::StrCat(found->first, "\n", found->second.links)
              ? absl::StatusOr<std::string>(found->first)
              : absl::UnauthenticatedError("the session has ended: a newer login link was made");
-}
-
-std::string AnnotationServer::SystemStanding() const {
-  return system_ == nullptr ? "" : system_->Standing();
 }
 
 // --- attempts ------------------------------------------------------------------------------------
@@ -240,8 +236,7 @@ void AnnotationServer::AskSystem(const Exchange& exchange, AnnotationApi::Questi
                      : system_->Answer(question.passage, question.attempt.question);
     room_thread_.Submit([this, exchange, attempt = std::move(question.attempt),
                          answer = std::move(answer)]() mutable {
-      Respond(exchange,
-              api_.EndAttempt(std::move(attempt), std::move(answer), SystemStanding(), Now()));
+      Respond(exchange, api_.EndAttempt(std::move(attempt), std::move(answer), Now()));
     });
   });
 }

@@ -7,8 +7,8 @@
 // system, so that a slow one delays nobody who writes or validates.
 //
 // Thread-safe.
-#ifndef CONCUR_ANNOTATION_SERVER_H_
-#define CONCUR_ANNOTATION_SERVER_H_
+#ifndef CONCUR_STUDIES_ANNOTATION_SERVER_H_
+#define CONCUR_STUDIES_ANNOTATION_SERVER_H_
 
 #include <atomic>
 #include <functional>
@@ -19,14 +19,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "annotation/api.h"
-#include "annotation/directory.h"
-#include "annotation/system.h"
 #include "base/clock.h"
+#include "base/http/http_server.h"
+#include "base/http/listener.h"
+#include "base/http/session.h"
 #include "base/thread_pool.h"
-#include "http/listener.h"
-#include "page/http_server.h"
-#include "page/session.h"
+#include "studies/annotation/api.h"
+#include "studies/annotation/directory.h"
+#include "studies/annotation/system.h"
 
 namespace concur::annotation {
 
@@ -58,18 +58,17 @@ class AnnotationServer {
   absl::StatusOr<std::string> MakeLink(const std::string& annotator);
 
  private:
-  using Exchange = std::shared_ptr<page::HttpExchange>;
+  using Exchange = std::shared_ptr<http::HttpExchange>;
 
   AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
                    ServerOptions options, std::string key, const http::Endpoint& endpoint);
 
   void Handle(const Exchange& exchange);
   // The rest runs on the room's thread, except where it says so.
-  page::HttpResponse LogIn(const page::HttpRequest& request);
-  absl::StatusOr<std::string> AnnotatorOf(const page::HttpRequest& request) const;
+  http::HttpResponse LogIn(const http::HttpRequest& request);
+  absl::StatusOr<std::string> AnnotatorOf(const http::HttpRequest& request) const;
   void HandleCall(const Exchange& exchange, const std::string& method);
   void TakeAttempt(const Exchange& exchange, const std::string& annotator);
-  std::string SystemStanding() const;
   void AskSystem(const Exchange& exchange, AnnotationApi::Question question);
   std::string SessionCookie(const std::string& value, absl::Duration age) const;
   absl::Time Now() const;
@@ -80,14 +79,14 @@ class AnnotationServer {
   const ServerOptions options_;
   const std::string address_;
   const std::string cookie_name_;
-  const page::SessionSealer sealer_;
+  const http::SessionSealer sealer_;
   AnnotationApi api_;  // used by room_thread_
   std::atomic<bool> is_stopping_ = false;
   ThreadPool room_thread_;
   ThreadPool system_thread_;
-  std::unique_ptr<page::HttpServer> http_;
+  std::unique_ptr<http::HttpServer> http_;
 };
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_ANNOTATION_SERVER_H_
+#endif  // CONCUR_STUDIES_ANNOTATION_SERVER_H_

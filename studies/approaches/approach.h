@@ -3,8 +3,8 @@
 //
 // Single-threaded and deterministic: the same data, hyperparameters and seed give the same model
 // file and the same answers, bit for bit. Approaches and models are thread-compatible.
-#ifndef CONCUR_APPROACHES_APPROACH_H_
-#define CONCUR_APPROACHES_APPROACH_H_
+#ifndef CONCUR_STUDIES_APPROACHES_APPROACH_H_
+#define CONCUR_STUDIES_APPROACHES_APPROACH_H_
 
 #include <cstdint>
 #include <memory>
@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "approaches/model_file.h"
-#include "approaches/parameters.h"
-#include "approaches/text.h"
 #include "qa/example.h"
+#include "studies/approaches/model_file.h"
+#include "studies/approaches/parameters.h"
+#include "studies/approaches/text.h"
 
 namespace concur::approaches {
 
@@ -67,4 +67,4 @@ std::unique_ptr<Approach> MakeNeuralReader();
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_APPROACH_H_
+#endif  // CONCUR_STUDIES_APPROACHES_APPROACH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/candidates.h"
+#include "studies/approaches/candidates.h"
 
 #include <algorithm>
 #include <utility>

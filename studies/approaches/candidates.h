@@ -3,14 +3,14 @@
 // rules on the ends of spans replace a parser.
 //
 // Pure.
-#ifndef CONCUR_APPROACHES_CANDIDATES_H_
-#define CONCUR_APPROACHES_CANDIDATES_H_
+#ifndef CONCUR_STUDIES_APPROACHES_CANDIDATES_H_
+#define CONCUR_STUDIES_APPROACHES_CANDIDATES_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "approaches/approach.h"
-#include "approaches/text.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/text.h"
 
 namespace concur::approaches {
 
@@ -37,4 +37,4 @@ int32_t LongestCandidate(const qa::Dataset& data, int32_t tokens_max);
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_CANDIDATES_H_
+#endif  // CONCUR_STUDIES_APPROACHES_CANDIDATES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/commands.h"
+#include "studies/approaches/commands.h"
 
 #include <cstdint>
 #include <istream>
@@ -11,14 +11,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "approaches/approach.h"
-#include "approaches/model_file.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "qa/dataset_io.h"
-#include "qa/json_text.h"
 #include "qa/serve.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/model_file.h"
 
 namespace concur::approaches {
 
@@ -112,9 +112,9 @@ absl::Status Predict(const PredictOptions& options) {
     for (const qa::Question& question : passage.questions) {
       absl::StrAppend(&out, separator, "\n");
       separator = ",";
-      qa::AppendJsonString(question.id, out);
+      AppendJsonString(question.id, out);
       out.append(": ");
-      qa::AppendJsonString(AnswerOf(*model, text, question), out);
+      AppendJsonString(AnswerOf(*model, text, question), out);
     }
     return absl::OkStatus();
   }));

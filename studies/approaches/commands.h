@@ -2,8 +2,8 @@
 // The commands of `concur-qa`, without the parsing of its command line.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_APPROACHES_COMMANDS_H_
-#define CONCUR_APPROACHES_COMMANDS_H_
+#ifndef CONCUR_STUDIES_APPROACHES_COMMANDS_H_
+#define CONCUR_STUDIES_APPROACHES_COMMANDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -46,4 +46,4 @@ int ExitCodeOf(const absl::Status& status);
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_COMMANDS_H_
+#endif  // CONCUR_STUDIES_APPROACHES_COMMANDS_H_

@@ -3,15 +3,15 @@
 // of its sentence are built once and shared by all candidates that have them.
 //
 // Thread-compatible.
-#ifndef CONCUR_APPROACHES_FEATURE_BUILDER_H_
-#define CONCUR_APPROACHES_FEATURE_BUILDER_H_
+#ifndef CONCUR_STUDIES_APPROACHES_FEATURE_BUILDER_H_
+#define CONCUR_STUDIES_APPROACHES_FEATURE_BUILDER_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "approaches/linear_ranker.h"
+#include "studies/approaches/linear_ranker.h"
 
 namespace concur::approaches {
 
@@ -76,4 +76,4 @@ class FeatureBuilder {
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_FEATURE_BUILDER_H_
+#endif  // CONCUR_STUDIES_APPROACHES_FEATURE_BUILDER_H_

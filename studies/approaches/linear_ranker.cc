@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/linear_ranker.h"
+#include "studies/approaches/linear_ranker.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "approaches/candidates.h"
-#include "approaches/training.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "studies/approaches/candidates.h"
+#include "studies/approaches/training.h"
 
 namespace concur::approaches {
 namespace {

@@ -4,8 +4,8 @@
 // features form groups, and each group is scored and updated once.
 //
 // FeatureGroups is a value; LinearRanker is thread-compatible.
-#ifndef CONCUR_APPROACHES_LINEAR_RANKER_H_
-#define CONCUR_APPROACHES_LINEAR_RANKER_H_
+#ifndef CONCUR_STUDIES_APPROACHES_LINEAR_RANKER_H_
+#define CONCUR_STUDIES_APPROACHES_LINEAR_RANKER_H_
 
 #include <array>
 #include <cstdint>
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "approaches/approach.h"
-#include "approaches/matching.h"
-#include "approaches/text.h"
 #include "qa/example.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/matching.h"
+#include "studies/approaches/text.h"
 
 namespace concur::approaches {
 
@@ -141,4 +141,4 @@ class RankerApproach : public Approach {
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_LINEAR_RANKER_H_
+#endif  // CONCUR_STUDIES_APPROACHES_LINEAR_RANKER_H_

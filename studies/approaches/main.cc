@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "approaches/commands.h"
-#include "command/command.h"
+#include "base/command/command.h"
+#include "studies/approaches/commands.h"
 
 namespace concur::approaches {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/matching.h"
+#include "studies/approaches/matching.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "approaches/math.h"
+#include "studies/approaches/math.h"
 
 namespace concur::approaches {
 

@@ -2,16 +2,16 @@
 // Matches of a question's words in a passage, which all approaches that learn use.
 //
 // Immutable after construction; does not refer to its arguments.
-#ifndef CONCUR_APPROACHES_MATCHING_H_
-#define CONCUR_APPROACHES_MATCHING_H_
+#ifndef CONCUR_STUDIES_APPROACHES_MATCHING_H_
+#define CONCUR_STUDIES_APPROACHES_MATCHING_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "approaches/approach.h"
-#include "approaches/model_file.h"
-#include "approaches/text.h"
 #include "qa/example.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/model_file.h"
+#include "studies/approaches/text.h"
 
 namespace concur::approaches {
 
@@ -61,4 +61,4 @@ struct Matching {
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_MATCHING_H_
+#endif  // CONCUR_STUDIES_APPROACHES_MATCHING_H_

@@ -3,8 +3,8 @@
 // relative error is about 1e-14.
 //
 // Pure.
-#ifndef CONCUR_APPROACHES_MATH_H_
-#define CONCUR_APPROACHES_MATH_H_
+#ifndef CONCUR_STUDIES_APPROACHES_MATH_H_
+#define CONCUR_STUDIES_APPROACHES_MATH_H_
 
 #include <bit>
 #include <cmath>
@@ -65,4 +65,4 @@ inline double Log(double x) {
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_MATH_H_
+#endif  // CONCUR_STUDIES_APPROACHES_MATH_H_

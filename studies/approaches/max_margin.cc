@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "approaches/approach.h"
-#include "approaches/linear_ranker.h"
-#include "approaches/parameters.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/linear_ranker.h"
+#include "studies/approaches/parameters.h"
 
 namespace concur::approaches {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/model_file.h"
+#include "studies/approaches/model_file.h"
 
 #include <bit>
 #include <cstring>

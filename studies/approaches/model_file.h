@@ -5,8 +5,8 @@
 //   body: approach name, approach version u32, then what the approach saves
 //
 // Thread-compatible.
-#ifndef CONCUR_APPROACHES_MODEL_FILE_H_
-#define CONCUR_APPROACHES_MODEL_FILE_H_
+#ifndef CONCUR_STUDIES_APPROACHES_MODEL_FILE_H_
+#define CONCUR_STUDIES_APPROACHES_MODEL_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -95,4 +95,4 @@ absl::StatusOr<ModelReader> ReadModelFile(const std::string& path);
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_MODEL_FILE_H_
+#endif  // CONCUR_STUDIES_APPROACHES_MODEL_FILE_H_

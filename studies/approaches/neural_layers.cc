@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/neural_layers.h"
+#include "studies/approaches/neural_layers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "approaches/math.h"
+#include "studies/approaches/math.h"
 
 namespace concur::approaches {
 namespace {

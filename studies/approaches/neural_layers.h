@@ -3,16 +3,16 @@
 // softmax. Matrices have one column per token.
 //
 // Thread-compatible, single-threaded, deterministic.
-#ifndef CONCUR_APPROACHES_NEURAL_LAYERS_H_
-#define CONCUR_APPROACHES_NEURAL_LAYERS_H_
+#ifndef CONCUR_STUDIES_APPROACHES_NEURAL_LAYERS_H_
+#define CONCUR_STUDIES_APPROACHES_NEURAL_LAYERS_H_
 
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "approaches/model_file.h"
 #include "base/random.h"
+#include "studies/approaches/model_file.h"
 
 namespace concur::approaches {
 
@@ -108,4 +108,4 @@ Matrix SoftmaxColumnsBack(const Matrix& softmax, const Matrix& gradient);
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_NEURAL_LAYERS_H_
+#endif  // CONCUR_STUDIES_APPROACHES_NEURAL_LAYERS_H_

@@ -13,12 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "approaches/approach.h"
-#include "approaches/candidates.h"
-#include "approaches/matching.h"
-#include "approaches/neural_layers.h"
-#include "approaches/training.h"
 #include "base/status_macros.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/candidates.h"
+#include "studies/approaches/matching.h"
+#include "studies/approaches/neural_layers.h"
+#include "studies/approaches/training.h"
 
 namespace concur::approaches {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "approaches/feature_builder.h"
-#include "approaches/linear_ranker.h"
+#include "studies/approaches/feature_builder.h"
+#include "studies/approaches/linear_ranker.h"
 
 namespace concur::approaches {
 namespace {

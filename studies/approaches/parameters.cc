@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/parameters.h"
+#include "studies/approaches/parameters.h"
 
 #include <cmath>
 #include <set>

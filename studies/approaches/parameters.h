@@ -2,8 +2,8 @@
 // Typed hyperparameters of the native approaches, as `--set name=value` gives them.
 //
 // Values; pure.
-#ifndef CONCUR_APPROACHES_PARAMETERS_H_
-#define CONCUR_APPROACHES_PARAMETERS_H_
+#ifndef CONCUR_STUDIES_APPROACHES_PARAMETERS_H_
+#define CONCUR_STUDIES_APPROACHES_PARAMETERS_H_
 
 #include <cstdint>
 #include <map>
@@ -57,4 +57,4 @@ std::string Describe(const ParameterSpec& spec);
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_PARAMETERS_H_
+#endif  // CONCUR_STUDIES_APPROACHES_PARAMETERS_H_

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "approaches/approach.h"
-#include "approaches/candidates.h"
 #include "base/random.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/candidates.h"
 
 namespace concur::approaches {
 namespace {

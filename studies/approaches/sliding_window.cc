@@ -12,9 +12,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "approaches/approach.h"
-#include "approaches/candidates.h"
-#include "approaches/math.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/candidates.h"
+#include "studies/approaches/math.h"
 
 namespace concur::approaches {
 namespace {

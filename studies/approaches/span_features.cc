@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "approaches/feature_builder.h"
-#include "approaches/linear_ranker.h"
+#include "studies/approaches/feature_builder.h"
+#include "studies/approaches/linear_ranker.h"
 
 namespace concur::approaches {
 namespace {

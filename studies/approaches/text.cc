@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/text.h"
+#include "studies/approaches/text.h"
 
 #include <algorithm>
 #include <string>
@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "base/utf8.h"
 #include "qa/normalize.h"
 
 namespace concur::approaches {
@@ -80,19 +81,9 @@ Character CharacterAt(absl::string_view text, size_t i) {
                                                         : Character::kPunctuation;
     return c;
   }
-  size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-  uint32_t code = bytes == 4 ? lead & 0x07U : bytes == 3 ? lead & 0x0FU : lead & 0x1FU;
-  if (i + bytes > text.size()) {
-    return c;
-  }
-  for (size_t k = 1; k < bytes; ++k) {
-    const auto next = static_cast<unsigned char>(text[i + k]);
-    if ((next & 0xC0U) != 0x80U) {
-      return c;
-    }
-    code = (code << 6U) | (next & 0x3FU);
-  }
-  c.bytes = bytes;
+  size_t end = i;
+  const char32_t code = NextCodePoint(text, end);
+  c.bytes = end - i;
   // Combining marks belong to the word that they follow, although \w excludes them.
   const bool mark = code >= 0x300 && code < 0x370;
   c.kind = qa::IsSpaceCodePoint(static_cast<int32_t>(code)) || code == 0x200B ? Character::kSpace

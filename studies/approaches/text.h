@@ -3,8 +3,8 @@
 // instead of their texts, as features are hashed anyway.
 //
 // PassageText and QuestionText are values; functions are pure.
-#ifndef CONCUR_APPROACHES_TEXT_H_
-#define CONCUR_APPROACHES_TEXT_H_
+#ifndef CONCUR_STUDIES_APPROACHES_TEXT_H_
+#define CONCUR_STUDIES_APPROACHES_TEXT_H_
 
 #include <cstdint>
 #include <string>
@@ -103,4 +103,4 @@ std::vector<std::pair<int32_t, int32_t>> AnswerSpans(const PassageText& passage,
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_TEXT_H_
+#endif  // CONCUR_STUDIES_APPROACHES_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/training.h"
+#include "studies/approaches/training.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "approaches/candidates.h"
-#include "approaches/math.h"
+#include "studies/approaches/candidates.h"
+#include "studies/approaches/math.h"
 
 namespace concur::approaches {
 

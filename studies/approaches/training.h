@@ -2,8 +2,8 @@
 // Training steps shared by approaches.
 //
 // Pure.
-#ifndef CONCUR_APPROACHES_TRAINING_H_
-#define CONCUR_APPROACHES_TRAINING_H_
+#ifndef CONCUR_STUDIES_APPROACHES_TRAINING_H_
+#define CONCUR_STUDIES_APPROACHES_TRAINING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "approaches/matching.h"
-#include "approaches/text.h"
 #include "qa/example.h"
+#include "studies/approaches/matching.h"
+#include "studies/approaches/text.h"
 
 namespace concur::approaches {
 
@@ -32,4 +32,4 @@ void LikelihoodGradient(const std::vector<int32_t>& gold, std::vector<double>& s
 
 }  // namespace concur::approaches
 
-#endif  // CONCUR_APPROACHES_TRAINING_H_
+#endif  // CONCUR_STUDIES_APPROACHES_TRAINING_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/batch.h"
+#include "studies/readers/batch.h"
 
 namespace concur::readers {
 namespace {

@@ -2,8 +2,8 @@
 // What goes into a network, what comes out, and the spans that are made of it.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_BATCH_H_
-#define CONCUR_READERS_BATCH_H_
+#ifndef CONCUR_STUDIES_READERS_BATCH_H_
+#define CONCUR_STUDIES_READERS_BATCH_H_
 
 #include <torch/torch.h>
 
@@ -13,7 +13,7 @@ namespace concur::readers {
 
 // B questions, each with its passage, padded to the longest passage (P tokens), question (Q) and,
 // where the approach reads characters, word (C). Tensors that an approach does not ask for (see
-// `Inputs` in readers/approaches/approach.h) are undefined. Padding is 0 everywhere.
+// `Inputs` in studies/readers/approaches/approach.h) are undefined. Padding is 0 everywhere.
 struct Batch {
   torch::Tensor passage, question;                        // [B, P], [B, Q] int64: word ids
   torch::Tensor passage_characters, question_characters;  // [B, P, C], [B, Q, C] int64
@@ -51,4 +51,4 @@ struct Limits {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_BATCH_H_
+#endif  // CONCUR_STUDIES_READERS_BATCH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/commands.h"
+#include "studies/readers/commands.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,22 +10,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
-#include "readers/approaches/approach.h"
-#include "readers/check/fixture.h"
-#include "readers/files/encoder_config.h"
-#include "readers/files/safetensors.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/originals/comparison.h"
-#include "readers/pretraining/settings.h"
-#include "readers/text/checkpoint_tokenizer.h"
-#include "readers/training/settings.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/approaches/recognise.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/training/settings.h"
 
 namespace concur::readers {
 namespace {
 
+constexpr int64_t kInspectedConfigBytesMax = 1 << 20;
 constexpr size_t kTokenizedLineBytesMax = size_t{32} << 20;
 
 // Reads a line without its end; false when there is none left.
@@ -76,6 +76,14 @@ absl::StatusOr<TokenizerOptions> TokenizerOptionsOf(const TokenizeOptions& optio
   return made;
 }
 
+// The approach that the folder's config.json and weights belong to; nullptr for an unknown one.
+const Approach* ApproachOf(const std::string& directory, const SafeTensors& weights) {
+  const absl::StatusOr<std::string> text =
+      ReadFile(absl::StrCat(directory, "/config.json"), kInspectedConfigBytesMax);
+  const nlohmann::json config = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  return config.is_object() ? RecogniseApproach(config, weights) : nullptr;
+}
+
 }  // namespace
 
 std::string ListApproaches() {
@@ -94,10 +102,6 @@ std::string ListApproaches() {
     absl::StrAppend(&out, approach.name, ": ", approach.summary, "\n");
     show(approach.options);
   }
-  for (const PretrainedFamily& family : PretrainedFamilies()) {
-    absl::StrAppend(&out, "pretrain --family ", family.name, ": ", family.summary, "\n");
-    show(family.options);
-  }
   return out;
 }
 
@@ -108,11 +112,11 @@ absl::StatusOr<std::string> InspectWeights(const std::string& path) {
   std::string out;
   if (is_directory && std::filesystem::exists(absl::StrCat(path, "/config.json"))) {
     const Family* family = FamilyOfCheckpoint(path);
-    const absl::StatusOr<const Approach*> approach = RecogniseApproach(path);
+    const Approach* approach = ApproachOf(path, weights);
     absl::StrAppend(&out, "approach: ",
-                    family != nullptr ? family->name
-                    : approach.ok()   ? (*approach)->name
-                                      : "unknown",
+                    family != nullptr     ? family->name
+                    : approach != nullptr ? approach->name
+                                          : "unknown",
                     "\n");
   }
   for (const auto& [name, value] : weights.metadata()) {

@@ -2,8 +2,8 @@
 // What the commands of concur-reader do.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_COMMANDS_H_
-#define CONCUR_READERS_COMMANDS_H_
+#ifndef CONCUR_STUDIES_READERS_COMMANDS_H_
+#define CONCUR_STUDIES_READERS_COMMANDS_H_
 
 #include <istream>
 #include <ostream>
@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "readers/text/piece.h"
+#include "studies/readers/text/piece.h"
 
 namespace concur::readers {
 
@@ -36,4 +36,4 @@ absl::Status TokenizeLines(const TokenizeOptions& options, std::istream& in, std
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_COMMANDS_H_
+#endif  // CONCUR_STUDIES_READERS_COMMANDS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/machine.h"
+#include "studies/readers/machine.h"
 
 #include <dlfcn.h>
 #include <malloc.h>

@@ -2,8 +2,8 @@
 // What a process computes with: a BLAS, threads and a device.
 //
 // Thread-compatible: torch's settings are the process's.
-#ifndef CONCUR_READERS_MACHINE_H_
-#define CONCUR_READERS_MACHINE_H_
+#ifndef CONCUR_STUDIES_READERS_MACHINE_H_
+#define CONCUR_STUDIES_READERS_MACHINE_H_
 
 #include <torch/types.h>
 
@@ -47,4 +47,4 @@ absl::Duration ProcessorTime();
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_MACHINE_H_
+#endif  // CONCUR_STUDIES_READERS_MACHINE_H_

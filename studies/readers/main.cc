@@ -2,7 +2,6 @@
 // concur-reader: neural readers that train and predict.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,17 +13,15 @@
 #include <string>
 #include <vector>
 
-#include "command/command.h"
-#include "readers/check/check.h"
-#include "readers/commands.h"
-#include "readers/files/convert.h"
-#include "readers/fine_tuning/commands.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/machine.h"
-#include "readers/originals/data_check.h"
-#include "readers/pretraining/commands.h"
-#include "readers/training/checkpoint.h"
-#include "readers/training/commands.h"
+#include "absl/strings/string_view.h"
+#include "base/command/command.h"
+#include "studies/readers/commands.h"
+#include "studies/readers/files/convert.h"
+#include "studies/readers/fine_tuning/commands.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/machine.h"
+#include "studies/readers/training/checkpoint.h"
+#include "studies/readers/training/commands.h"
 
 namespace concur::readers {
 namespace {
@@ -66,7 +63,8 @@ void AddTrain(Command* command, TrainOptions& train) {
       ->TypeName("FILE")
       ->Required();
   command->AddOption("--dev", train.dev, "Data that choose the epoch, not a tenth of train")
-      ->TypeName("FILE");
+      ->TypeName("FILE")
+      ->ShowDefault();
   command->AddOption("--model", train.model, "Model to write")->TypeName("DIR")->Required();
   command->AddOption("--checkpoint", train.checkpoint, "Pretrained encoder to start from")
       ->TypeName("DIR");
@@ -85,24 +83,6 @@ void AddTrain(Command* command, TrainOptions& train) {
   AddMachine(command, train.machine);
 }
 
-void AddPretrain(Command* command, PretrainOptions& pretrain) {
-  command->AddOption("--family", pretrain.family, "albert, bert, electra, roberta or spanbert")
-      ->Required();
-  command->AddOption("--text", pretrain.sources.texts, "Text in UTF-8, read line by line")
-      ->TypeName("FILE")
-      ->OneValueEach();
-  command->AddOption("--passages", pretrain.sources.passages, "Data set whose passages are read")
-      ->TypeName("FILE")
-      ->OneValueEach();
-  command->AddOption("--out", pretrain.out, "Checkpoint to write")->TypeName("DIR")->Required();
-  command->AddOption("--seed", pretrain.seed, "Fixes the checkpoint bit for bit")->ShowDefault();
-  command->AddOption("--setting", pretrain.assignments, "name=value; see `concur-reader list`")
-      ->OneValueEach();
-  command->AddOption("--time-budget", pretrain.time_budget, "Processor time of training: 90s, 40m")
-      ->ShowDefault();
-  AddMachine(command, pretrain.machine);
-}
-
 void AddPredict(Command* command, PredictOptions& predict) {
   command->AddOption("--model", predict.model, "Model")->TypeName("DIR")->Required();
   command->AddOption("--test", predict.test, "Data set")->TypeName("FILE")->Required();
@@ -116,31 +96,6 @@ void AddPredict(Command* command, PredictOptions& predict) {
       ->TypeName("FILE")
       ->ShowDefault();
   AddMachine(command, predict.machine);
-}
-
-int Check(const std::vector<std::string>& fixtures, const std::string& vocabularies,
-          const Machine& machine, bool as_json) {
-  const absl::StatusOr<torch::Device> device = Prepare(machine);
-  if (!device.ok()) {
-    return Ended(device.status());
-  }
-  const auto texts = CheckDataFolders(fixtures, vocabularies);
-  if (!texts.ok()) {
-    return Ended(texts.status());
-  }
-  absl::StatusOr<std::vector<CheckResult>> results = CheckFixtures(fixtures, *device);
-  if (absl::IsNotFound(results.status()) && !texts->empty()) {
-    results = std::vector<CheckResult>();
-  }
-  if (!results.ok()) {
-    return Ended(results.status());
-  }
-  std::fputs((as_json ? CheckJson(*results, *texts) : CheckText(*results, *texts)).c_str(), stdout);
-  const auto ok = [](const auto& result) { return result.ok(); };
-  return std::all_of(results->begin(), results->end(), ok) &&
-                 std::all_of(texts->begin(), texts->end(), ok)
-             ? 0
-             : 1;
 }
 
 // What `tokenize` is told.
@@ -184,19 +139,25 @@ int Tokenize(TokenizeArguments arguments) {
                   : absl::NotFoundError(arguments.file + ": cannot be read"));
 }
 
+// Commands of earlier releases, with what became of them; nullptr for others.
+const char* Removed(absl::string_view command) {
+  return command == "check"      ? "concur-reader-check, which is built with the tests, compares"
+         : command == "pretrain" ? "`train --checkpoint` starts from a published checkpoint"
+                                 : nullptr;
+}
+
 int Run(int argc, char** argv) {
-  Command app("Neural readers: train one, predict answers, compare with the originals.",
-              "concur-reader");
+  if (const char* instead = argc > 1 ? Removed(argv[1]) : nullptr) {
+    std::fprintf(stderr, "concur-reader: %s was removed; %s\n", argv[1], instead);
+    return kExitConfiguration;
+  }
+  Command app("Neural readers: train one, predict answers.", "concur-reader");
   app.AddVersion();
   app.RequireSubcommand();
   Command* list = app.AddSubcommand("list", "Show approaches, their options and what they read");
   TrainOptions train;
   Command* train_command = app.AddSubcommand("train", "Train an approach, write a model");
   AddTrain(train_command, train);
-  PretrainOptions pretrain;
-  Command* pretrain_command = app.AddSubcommand(
-      "pretrain", "Pretrain a small encoder on text, write a checkpoint for `train --checkpoint`");
-  AddPretrain(pretrain_command, pretrain);
   PredictOptions predict;
   AddPredict(app.AddSubcommand("predict", "Answer the questions of a data set"), predict);
   ServeOptions serve;
@@ -204,21 +165,6 @@ int Run(int argc, char** argv) {
       "serve", "Answer questions one by one: JSON lines on standard input and output");
   serve_command->AddOption("--model", serve.model, "Model")->TypeName("DIR")->Required();
   AddMachine(serve_command, serve.machine);
-  std::vector<std::string> fixtures;
-  std::string output = "table";
-  Command* check = app.AddSubcommand(
-      "check", "Compare networks with what their originals computed; exit code 1 when one is off");
-  check->AddOption("DIR", fixtures, "Fixtures, or folders of them")->Required();
-  check->AddOption("-o,--output", output, "Output: table or json")
-      ->OneOf({"table", "json"})
-      ->ShowDefault();
-  Machine checked;
-  checked.device = "cpu";
-  check->AddOption("--device", checked.device, kDeviceHelp)->ShowDefault();
-  std::string vocabularies;
-  check->AddOption("--vocabularies", vocabularies, "Folder of the tokenizers' files")
-      ->TypeName("DIR")
-      ->DefaultText("the fixture's, or tokenizers beside it");
   TokenizeArguments tokenize;
   Command* tokenize_command = app.AddSubcommand(
       "tokenize", "Cut lines of text into the pieces that a pretrained encoder reads");
@@ -243,9 +189,6 @@ int Run(int argc, char** argv) {
     std::fputs(ListApproaches().c_str(), stdout);
     return 0;
   }
-  if (check->Parsed()) {
-    return Check(fixtures, vocabularies, checked, output == "json");
-  }
   if (tokenize_command->Parsed()) {
     return Tokenize(tokenize);
   }
@@ -259,16 +202,7 @@ int Run(int argc, char** argv) {
   }
   const bool trains = train_command->Parsed();
   const bool serves = serve_command->Parsed();
-  const bool pretrains = pretrain_command->Parsed();
-  WaitPassively((trains      ? train.machine
-                 : pretrains ? pretrain.machine
-                 : serves    ? serve.machine
-                             : predict.machine)
-                    .threads,
-                argv);
-  if (pretrains) {
-    return Ended(PretrainReader(pretrain));
-  }
+  WaitPassively((trains ? train.machine : serves ? serve.machine : predict.machine).threads, argv);
   if (trains) {
     return Ended(FindPretrained(train.approach) != nullptr ? FineTuneReader(train)
                                                            : TrainReader(train));

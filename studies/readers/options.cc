@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/options.h"
+#include "studies/readers/options.h"
 
 #include <set>
 #include <vector>

@@ -3,8 +3,8 @@
 // options with the authors' value; a command line, a model file or a fixture may change it.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_OPTIONS_H_
-#define CONCUR_READERS_OPTIONS_H_
+#ifndef CONCUR_STUDIES_READERS_OPTIONS_H_
+#define CONCUR_STUDIES_READERS_OPTIONS_H_
 
 #include <cstdint>
 #include <initializer_list>
@@ -63,4 +63,4 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseAssignment
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_OPTIONS_H_
+#endif  // CONCUR_STUDIES_READERS_OPTIONS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/reader.h"
+#include "studies/readers/reader.h"
 
-#include "readers/layers/span_search.h"
+#include "studies/readers/layers/span_search.h"
 
 namespace concur::readers {
 

@@ -3,14 +3,14 @@
 // question, the loss that trains it, and the search for the best span.
 //
 // A Reader is thread-compatible: one thread trains it or predicts with it at a time.
-#ifndef CONCUR_READERS_READER_H_
-#define CONCUR_READERS_READER_H_
+#ifndef CONCUR_STUDIES_READERS_READER_H_
+#define CONCUR_STUDIES_READERS_READER_H_
 
 #include <torch/torch.h>
 
 #include <vector>
 
-#include "readers/batch.h"
+#include "studies/readers/batch.h"
 
 namespace concur::readers {
 
@@ -39,4 +39,4 @@ class Reader : public torch::nn::Module {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_READER_H_
+#endif  // CONCUR_STUDIES_READERS_READER_H_

@@ -2,8 +2,8 @@
 // Reads the values of settings within their ranges, and keeps the first error.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_SETTING_READER_H_
-#define CONCUR_READERS_SETTING_READER_H_
+#ifndef CONCUR_STUDIES_READERS_SETTING_READER_H_
+#define CONCUR_STUDIES_READERS_SETTING_READER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "readers/options.h"
+#include "studies/readers/options.h"
 
 namespace concur::readers {
 
@@ -68,4 +68,4 @@ class SettingReader {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_SETTING_READER_H_
+#endif  // CONCUR_STUDIES_READERS_SETTING_READER_H_

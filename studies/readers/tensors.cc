@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/tensors.h"
+#include "studies/readers/tensors.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,8 +2,8 @@
 // Tensors between files and networks.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_TENSORS_H_
-#define CONCUR_READERS_TENSORS_H_
+#ifndef CONCUR_STUDIES_READERS_TENSORS_H_
+#define CONCUR_STUDIES_READERS_TENSORS_H_
 
 #include <torch/torch.h>
 
@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/safetensors.h"
 
 namespace concur::readers {
 
@@ -33,4 +33,4 @@ absl::Status LoadState(torch::nn::Module& network, const SafeTensors::Tensors& t
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TENSORS_H_
+#endif  // CONCUR_STUDIES_READERS_TENSORS_H_

@@ -16,10 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/families.h"
 #include "analysis/resampling.h"
-#include "analysis/writers.h"
 #include "base/random.h"
+#include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -108,6 +109,36 @@ TEST(ResamplingTest, WeightsMeanTheSameAsRepeatedApproaches) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+// p was .012 beside an interval that contained 0.
+TEST(BootstrapTest, PValuesAndIntervalsAgree) {
+  Random random(5, "p_values");
+  for (const BootstrapMethod method : {BootstrapMethod::kPercentile, BootstrapMethod::kBca}) {
+    for (const double units : {0.0, 6.0}) {
+      for (const double shift : {-2.5, -1.5, 0.8, 1.0}) {
+        std::vector<double> drawn(20'000);
+        for (double& value : drawn) {
+          const double normal = random.Normal();
+          value = shift + normal + 0.2 * normal * normal;
+        }
+        std::vector<double> jackknife(12);
+        for (double& value : jackknife) {
+          value = shift + std::exp(random.Normal());
+        }
+        const double p = SignPValue(drawn, shift + 0.1, jackknife, method, units);
+        const auto contains_zero = [&](double level) {
+          std::vector<double> replicates = drawn;
+          const double used = units > 0 ? ExpandedLevel(level, units) : level;
+          const Interval interval =
+              *IntervalFromReplicates(replicates, shift + 0.1, jackknife, used, method).interval;
+          return interval.low <= 0 && interval.high >= 0;
+        };
+        EXPECT_FALSE(contains_zero(1 - 1.1 * p)) << p << " " << shift << " " << units;
+        EXPECT_TRUE(contains_zero(1 - 0.9 * p)) << p << " " << shift << " " << units;
       }
     }
   }

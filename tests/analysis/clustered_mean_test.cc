@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
+#include "analysis/statistics/intervals.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
+#include "analysis/statistics/correlation.h"
 #include "tests/analysis/simulated_studies.h"
 
 namespace concur::analysis {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/correlation.h"
+#include "analysis/concurrence/uncertainty.h"
 #include "analysis/example_runs.h"
-#include "analysis/uncertainty.h"
+#include "analysis/statistics/correlation.h"
 #include "base/random.h"
 #include "tests/analysis/simulated_studies.h"
 #include "tests/testing/status_matchers.h"

@@ -13,8 +13,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "analysis/correlation.h"
-#include "analysis/spearman_null.h"
+#include "analysis/statistics/correlation.h"
+#include "analysis/statistics/spearman_null.h"
 #include "base/file.h"
 #include "tests/testing/status_matchers.h"
 

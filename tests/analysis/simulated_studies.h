@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "analysis/bootstrap.h"
-#include "analysis/correlation.h"
-#include "analysis/uncertainty.h"
+#include "analysis/concurrence/uncertainty.h"
+#include "analysis/statistics/correlation.h"
 #include "base/random.h"
 
 namespace concur::analysis {
@@ -59,6 +61,47 @@ struct World {
 };
 
 ExampleRuns Draw(const World& world, Random& random);
+
+// Rankings whose true ranks are known: scores of approaches on benchmarks, or on the documents of
+// one benchmark, whose differences between equal approaches have mean 0.
+struct RankDesign {
+  enum class Kind {
+    kNormal,     // independent, of one variance
+    kDiscrete,   // shares of 100 paired questions
+    kErratic,    // the first approach varies ten times as much as the others
+    kSpread,     // approaches' standard deviations are log-normal with sigma 0.8
+    kFactor,     // one factor of random direction, and independent noise of sd 0.3
+    kCopies,     // every five benchmarks correlate 0.9
+    kHalf,       // kSpread; the second half is able, by its own amount and each benchmark's scale
+    kDocuments,  // per-example scores of documents of 5 to 29 questions
+  };
+  std::string name;
+  Kind kind = Kind::kNormal;
+  size_t approaches = 10;
+  size_t benchmarks = 3;  // or documents
+};
+std::vector<RankDesign> RankDesigns();
+// The share of studies in which the simultaneous rank sets leave out a true rank; equal approaches
+// have all ranks that they share.
+double FalseRankSets(const RankDesign& design, int64_t trials, int64_t draws);
+
+// Verdicts on a panel that is looked at as it grows, until a claim is shown or refuted.
+struct VerdictDesign {
+  size_t approaches = 40;
+  size_t family_size = 1;  // families differ by half of the variance
+  double tau = 0.7;        // of the population
+};
+std::vector<VerdictDesign> VerdictDesigns();
+// Shares of the studies, but for the last two.
+struct VerdictCoverage {
+  double shown = 0;          // "tau > .8", in studies that stop at a claim
+  double refuted = 0;        // the same
+  double held = 0;           // the interval where they stopped holds the truth
+  double precise = 0;        // studies that stop at ± .15 reached it
+  double precise_right = 0;  // share of these with the truth within ± .15 of tau
+  double approaches = 0;     // where studies that stop at a claim did, mean
+};
+VerdictCoverage MeasureVerdicts(const VerdictDesign& design, int64_t trials);
 
 }  // namespace concur::analysis
 

@@ -16,7 +16,7 @@ TEST(LogTest, ALineOfTextIsOneLine) {
   LogInfo("two\nlines\x1b[31m", {{"job", "s1/4"}});
   const std::string line = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(line.find('\n'), line.size() - 1);
-  EXPECT_NE(line.find("two\\nlines\\033[31m job=s1/4"), std::string::npos) << line;
+  EXPECT_NE(line.find("two\\nlines\\x1b[31m job=s1/4"), std::string::npos) << line;
 }
 
 TEST(LogTest, JsonStaysJsonWhateverTheMessageIs) {

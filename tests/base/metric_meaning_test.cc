@@ -32,13 +32,18 @@ TEST(MetricMeaningTest, RefusesWhatIsNoScale) {
 }
 
 TEST(MetricMeaningTest, KnowsNamesOfWhichLessIsBetter) {
-  for (const char* name : {"perplexity", "Perplexity (test)", "dev_loss", "WER", "news/rmse",
-                           "logloss", "error", "test_error_rate", "cross-entropy", "Brier score",
-                           "latency", "edit_distance", "bits_per_byte"}) {
+  for (const char* name : {"perplexity",    "Perplexity (test)", "dev_loss",     "WER",
+                           "news/rmse",     "logloss",           "error",        "test_error_rate",
+                           "cross-entropy", "Brier score",       "latency",      "edit_distance",
+                           "bits_per_byte", "Error rate (%)",    "Latency (ms)", "latency_ms",
+                           "Latency [s]",   "Mean error, in cm", "latency p95",  "FID@50k",
+                           "Runtime (sec.)"}) {
     EXPECT_TRUE(UsuallyMinimized(name)) << name;
   }
-  for (const char* name : {"", "accuracy", "f1", "lossless", "answer", "Better",
-                           "Salient Translation Error Detection", "entropy", "terror"}) {
+  for (const char* name :
+       {"", "accuracy", "f1", "lossless", "answer", "Better", "Salient Translation Error Detection",
+        "entropy", "terror", "Accuracy (%)", "Throughput (tokens/s)", "%", "ms",
+        "Error detection (%)"}) {
     EXPECT_FALSE(UsuallyMinimized(name)) << name;
   }
 }

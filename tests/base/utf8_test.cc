@@ -28,5 +28,14 @@ TEST(Utf8Test, IllFormedBytesAreReplacedAndTextIsCutBetweenCharacters) {
   EXPECT_EQ(CleanUtf8("abc", 0), "");
 }
 
+TEST(Utf8Test, CodePointsAreReadOneAfterAnother) {
+  const std::string text = "aé漢😀\xF0\x9F\xFFz\xC3";
+  std::u32string read;
+  for (size_t at = 0; at < text.size();) {
+    read += NextCodePoint(text, at);
+  }
+  EXPECT_EQ(read, U"aé漢😀\uFFFD\uFFFD\uFFFDz\uFFFD");
+}
+
 }  // namespace
 }  // namespace concur

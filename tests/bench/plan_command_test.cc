@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur plan --replay`: the tables that it reads, and the forms in which it prints.
+// `scripts/bench plan`: the tables that it reads, and the forms in which it prints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "tests/bench/run_replay.h"
 #include "tests/cli/run_concur.h"
 #include "tests/testing/temp_dir.h"
 
@@ -45,10 +46,10 @@ class PlanReplayTest : public ::testing::Test {
     CONCUR_CHECK_OK(WriteFileAtomically(board_, board));
   }
 
-  Output Replay(const std::string& table, std::vector<std::string> more) {
+  Replayed Replay(const std::string& table, std::vector<std::string> more) {
     std::vector<std::string> args = {"plan", "--replay", table, "--replays", "20"};
     args.insert(args.end(), more.begin(), more.end());
-    return RunConcur(args);
+    return RunReplay(args);
   }
 
   const testing::TempDir dir_;
@@ -57,16 +58,16 @@ class PlanReplayTest : public ::testing::Test {
 };
 
 TEST_F(PlanReplayTest, ALeaderboardAndItsBundleAreReplayedAsTheirScoresAre) {
-  const Output scores = Replay(scores_, {"-o", "json"});
+  const Replayed scores = Replay(scores_, {"-o", "json"});
   ASSERT_EQ(scores.code, 0) << scores.err;
   EXPECT_THAT(PlanJson::parse(scores.out)["points"], SizeIs(4));
-  const Output board = Replay(board_, {"-o", "json"});
+  const Replayed board = Replay(board_, {"-o", "json"});
   ASSERT_EQ(board.code, 0) << board.err;
   EXPECT_EQ(board.out, scores.out);
 
   const std::string bundle = dir_.File("bundle");
   ASSERT_EQ(RunConcur({"import", "leaderboard", board_, "--out", bundle}).code, 0);
-  const Output imported = Replay(bundle, {"-o", "json"});
+  const Replayed imported = Replay(bundle, {"-o", "json"});
   ASSERT_EQ(imported.code, 0) << imported.err;
   EXPECT_EQ(imported.out, scores.out);
 }
@@ -75,16 +76,16 @@ TEST_F(PlanReplayTest, ALeaderboardWithGapsIsRefusedUnlessTheyAreLeftOut) {
   std::string board = *ReadFile(board_);
   absl::StrAppend(&board, "25\tgap\torg-9\t5\t5\t-\t5\n");
   CONCUR_CHECK_OK(WriteFileAtomically(board_, board));
-  const Output refused = Replay(board_, {"-o", "json"});
+  const Replayed refused = Replay(board_, {"-o", "json"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("gap"));
-  const Output complete = Replay(board_, {"-o", "json", "--complete"});
+  const Replayed complete = Replay(board_, {"-o", "json", "--complete"});
   ASSERT_EQ(complete.code, 0) << complete.err;
   EXPECT_EQ(complete.out, Replay(scores_, {"-o", "json"}).out);
 }
 
 TEST_F(PlanReplayTest, PrintsATable) {
-  const Output output = Replay(scores_, {"--budgets", "0.3,0.5"});
+  const Replayed output = Replay(scores_, {"--budgets", "0.3,0.5"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(output.out,
             R"(Kendall's tau-b from part of a table of 24 approaches and 3 benchmarks: 20 replays
@@ -102,8 +103,8 @@ Budgets and costs are shares of the whole table's; coverage is that of 95 % inte
 }
 
 TEST_F(PlanReplayTest, TheCurvesOfTheFigureAreThePointsOfTheJson) {
-  const Output json = Replay(scores_, {"-o", "json"});
-  const Output svg = Replay(scores_, {"--format", "svg"});
+  const Replayed json = Replay(scores_, {"-o", "json"});
+  const Replayed svg = Replay(scores_, {"--format", "svg"});
   ASSERT_EQ(svg.code, 0) << svg.err;
   EXPECT_THAT(
       svg.out,
@@ -132,13 +133,12 @@ TEST_F(PlanReplayTest, TheCurvesOfTheFigureAreThePointsOfTheJson) {
               AllOf(HasSubstr(R"(<path d="M133.8 286.0L203.7 74.7L308.4 134.5L483.0 212.9" )"
                               R"(fill="none" stroke="#1f5fa8" stroke-width="1.5"/>)"),
                     HasSubstr(R"(<path d="M203.7 96.1L203.7 53.3" )")));
-  EXPECT_EQ(RunConcur({"plan", "--power", "--format", "svg"}).code, 2);
 }
 
 TEST_F(PlanReplayTest, TheFigureMarksWhereUntilStops) {
   const PlanJson until = PlanJson::parse(
       Replay(scores_, {"--until", "tau ±0.3", "--budgets", "0.3", "-o", "json"}).out)["until"];
-  const Output svg =
+  const Replayed svg =
       Replay(scores_, {"--until", "tau ±0.3", "--budgets", "0.3", "--format", "svg"});
   ASSERT_EQ(svg.code, 0) << svg.err;
   // The axis of costs ends a twentieth beyond the mark, as no curve goes further.
@@ -155,7 +155,7 @@ TEST_F(PlanReplayTest, TheFigureMarksWhereUntilStops) {
 }
 
 TEST_F(PlanReplayTest, UntilSaysWhatStoppingWouldHaveDone) {
-  const Output output = Replay(scores_, {"--until", "tau ±0.3"});
+  const Replayed output = Replay(scores_, {"--until", "tau ±0.3"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(output.out,
             R"(Runs that stop when Kendall's tau-b of every pair is known to ± 0.3: 20 replays
@@ -172,7 +172,7 @@ Means over replays at the time of stopping: the share of the whole table's cost;
               AllOf(HasSubstr("\n1.000   "), HasSubstr("   1.000\n")))
       << "ran all";
 
-  const Output both = Replay(scores_, {"--until", "tau ±0.3", "--budgets", "0.3"});
+  const Replayed both = Replay(scores_, {"--until", "tau ±0.3", "--budgets", "0.3"});
   EXPECT_EQ(both.out, output.out + "\n" + Replay(scores_, {"--budgets", "0.3"}).out);
 }
 
@@ -194,9 +194,9 @@ TEST_F(PlanReplayTest, UntilIsBesideThePointsInJson) {
               Not(::testing::Contains("until")));
 }
 
-TEST_F(PlanReplayTest, UntilNeedsAWidthAndATable) {
+TEST_F(PlanReplayTest, UntilNeedsAWidth) {
   for (const char* width : {"top ±0.1", "0.1", "tau ±1"}) {
-    const Output output = Replay(scores_, {"--until", width});
+    const Replayed output = Replay(scores_, {"--until", width});
     EXPECT_EQ(output.code, 2) << width;
     EXPECT_THAT(
         output.err,
@@ -205,9 +205,22 @@ TEST_F(PlanReplayTest, UntilNeedsAWidthAndATable) {
             "0 and 1, such as \"tau ±0.1\", got \"",
             width, "\"")));
   }
-  const Output power = RunConcur({"plan", "--power", "--until", "tau ±0.1"});
-  EXPECT_EQ(power.code, 2);
-  EXPECT_THAT(power.err, HasSubstr("--until: expected --replay TABLE beside it"));
+}
+
+TEST_F(PlanReplayTest, ATableIsRequired) {
+  const Replayed output = RunReplay({"plan", "--until", "tau ±0.1"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("--replay is required"));
+}
+
+TEST_F(PlanReplayTest, UntilNamesTheCoefficient) {
+  const Replayed rho = Replay(scores_, {"--until", "rho ±0.5", "--budgets", "0.8"});
+  EXPECT_EQ(rho.code, 0) << rho.err;
+  EXPECT_THAT(rho.out, AllOf(HasSubstr("Spearman's rho of every pair is known to ± 0.5"),
+                             HasSubstr("Spearman's rho from part of a table")));
+  const Replayed two = Replay(scores_, {"--until", "rho ±0.5", "--coefficient", "pearson"});
+  EXPECT_EQ(two.code, 2);
+  EXPECT_THAT(two.err, HasSubstr("--coefficient: expected that of --until rho ±0.5"));
 }
 
 }  // namespace

@@ -83,9 +83,9 @@ CommandsFixture::CommandsFixture() {
                 TheJob(2, v1::Job::STATE_READY), TheJob(3, v1::Job::STATE_SUCCEEDED)};
 }
 
-Output CommandsFixture::Concur(std::vector<std::string> args) {
+Output CommandsFixture::Concur(std::vector<std::string> args, const char* typed) {
   args.insert(args.begin(), {"--server", fake_.address()});
-  return RunConcur(std::move(args));
+  return RunConcur(std::move(args), /*out_is_terminal=*/false, typed);
 }
 
 }  // namespace concur::cli

@@ -26,7 +26,7 @@ class CommandsFixture : public ::testing::Test {
  protected:
   CommandsFixture();
 
-  Output Concur(std::vector<std::string> args);
+  Output Concur(std::vector<std::string> args, const char* typed = nullptr);
 
   testing::FakeCoordinator fake_;
 };

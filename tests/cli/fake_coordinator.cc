@@ -79,6 +79,7 @@ grpc::Status FakeCoordinator::CreateSweep(Context*, const v1::CreateSweepRequest
   }
   *response->mutable_sweep() = sweeps.at(0);
   response->add_warnings("no worker has a GPU");
+  *response->mutable_jobs() = {planned.begin(), planned.end()};
   return grpc::Status::OK;
 }
 
@@ -137,6 +138,16 @@ grpc::Status FakeCoordinator::CancelJob(Context*, const v1::CancelJobRequest* re
     }
   }
   return {grpc::StatusCode::NOT_FOUND, "no job " + request->job()};
+}
+
+grpc::Status FakeCoordinator::SetPriority(Context*, const v1::SetPriorityRequest* request,
+                                          v1::Sweep* sweep) {
+  MutexLock lock(mutex_);
+  if (grpc::Status status = Find(request->sweep(), sweep); !status.ok()) {
+    return status;
+  }
+  sweep->set_priority(request->priority());
+  return grpc::Status::OK;
 }
 
 grpc::Status FakeCoordinator::PauseSweep(Context*, const v1::PauseSweepRequest* request,

@@ -46,6 +46,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
 
   // What came in.
   std::vector<v1::CreateSweepRequest> created;
+  std::vector<v1::PlannedJob> planned;
   std::vector<v1::ImportSweepRequest> imported;
   std::vector<v1::RetryJobsRequest> retried;
   std::vector<std::string> watch_cursors;
@@ -71,6 +72,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   grpc::Status CancelSweep(Context*, const v1::CancelSweepRequest*, v1::Sweep*) override;
   grpc::Status CancelJob(Context*, const v1::CancelJobRequest*, v1::Job*) override;
   grpc::Status PauseSweep(Context*, const v1::PauseSweepRequest*, v1::Sweep*) override;
+  grpc::Status SetPriority(Context*, const v1::SetPriorityRequest*, v1::Sweep*) override;
   grpc::Status DeleteSweep(Context*, const v1::DeleteSweepRequest*,
                            v1::DeleteSweepResponse*) override;
   grpc::Status RetryJobs(Context*, const v1::RetryJobsRequest*, v1::RetryJobsResponse*) override;

@@ -10,11 +10,13 @@
 
 namespace concur::cli {
 
-Output RunConcur(const std::vector<std::string>& args, bool out_is_terminal) {
+Output RunConcur(const std::vector<std::string>& args, bool out_is_terminal, const char* typed) {
   std::ostringstream out;
   std::ostringstream err;
   CommandContext context{out, err};
   context.out_is_terminal = out_is_terminal;
+  std::istringstream in(typed == nullptr ? "" : typed);
+  context.in = typed == nullptr ? nullptr : &in;
   context.out_width = out_is_terminal ? 80 : 0;
   Output output;
   output.code = RunProgram(args, context);

@@ -15,7 +15,9 @@ struct Output {
   std::string out;
   std::string err;
 };
-Output RunConcur(const std::vector<std::string>& args, bool out_is_terminal = false);
+// `typed`: what somebody answers; nobody is there without.
+Output RunConcur(const std::vector<std::string>& args, bool out_is_terminal = false,
+                 const char* typed = nullptr);
 
 }  // namespace concur::cli
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/digest.h"
-#include "core/expansion.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_value.h"
+#include "core/sweep/expansion.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {

@@ -88,10 +88,10 @@ TEST_F(AnswersTest, BundleIsVerifiedWithoutItsCoordinator) {
   cluster_.StartWorker("w1");
   ASSERT_EQ(cluster_.RunSweep("small.yaml").exit_code, 0);
   const std::string bundle = cluster_.File("bundle");
-  const Output exported = cluster_.Concur({"export", "s1", "--out", bundle});
+  const Output exported = cluster_.Concur({"bundle", "write", "s1", "--out", bundle});
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
   cluster_.KillCoordinator(SIGKILL);
-  const Output verified = cluster_.Concur({"verify", bundle});
+  const Output verified = cluster_.Concur({"bundle", "verify", bundle});
   EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
 
   const std::string scores = absl::StrCat(bundle, "/scores.csv");
@@ -99,7 +99,7 @@ TEST_F(AnswersTest, BundleIsVerifiedWithoutItsCoordinator) {
   ASSERT_TRUE(contents.ok()) << contents.status();
   ASSERT_THAT(*contents, HasSubstr("0.2"));
   cluster_.Write("bundle/scores.csv", absl::StrReplaceAll(*contents, {{"0.2", "0.3"}}));
-  const Output damaged = cluster_.Concur({"verify", bundle});
+  const Output damaged = cluster_.Concur({"bundle", "verify", bundle});
   EXPECT_NE(damaged.exit_code, 0);
   EXPECT_THAT(damaged.out + damaged.err, HasSubstr("scores.csv"));
 }

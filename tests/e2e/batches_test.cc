@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sweep submit --until` and `sweep import` with real processes.
+// `sweep submit --until` and `bundle load` with real processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -199,15 +199,17 @@ TEST_F(BatchesTest, AnImportSurvivesKillsAndIsReadLikeASweep) {
   }
   cluster_.Write("board.tsv", board);
   const std::string bundle = cluster_.File("board");
-  ASSERT_EQ(cluster_.Concur({"import", "leaderboard", cluster_.File("board.tsv"), "--out", bundle})
-                .exit_code,
-            0);
-  const Output imported = cluster_.Concur({"-o", "json", "sweep", "import", bundle});
+  ASSERT_EQ(
+      cluster_
+          .Concur({"bundle", "convert", "leaderboard", cluster_.File("board.tsv"), "--out", bundle})
+          .exit_code,
+      0);
+  const Output imported = cluster_.Concur({"-o", "json", "bundle", "load", bundle});
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   const std::string id = json::parse(imported.out)["id"];
   cluster_.KillCoordinator(SIGKILL);
   cluster_.StartCoordinator();
-  const Output again = cluster_.Concur({"-o", "json", "sweep", "import", bundle});
+  const Output again = cluster_.Concur({"-o", "json", "bundle", "load", bundle});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(json::parse(again.out)["id"], id);
 
@@ -221,14 +223,14 @@ TEST_F(BatchesTest, AnImportSurvivesKillsAndIsReadLikeASweep) {
   EXPECT_EQ(list[7]["state"], "canceled") << "the gap";
   EXPECT_TRUE(list[7]["source"].is_null());
   EXPECT_THAT(cluster_.Concur({"job", "explain", id + "/2"}).out, HasSubstr("imported, not run"));
-  EXPECT_THAT(cluster_.Concur({"matrix", id}).out, HasSubstr("1 of 12"));
+  EXPECT_THAT(cluster_.Concur({"matrix", id}).out, HasSubstr("1 of 24 scores are missing"));
 
   // Out again: every score and source of the bundle, under the sweep's id.
   const std::string out = cluster_.File("out");
-  const Output exported = cluster_.Concur({"export", id, "--out", out});
+  const Output exported = cluster_.Concur({"bundle", "write", id, "--out", out});
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
-  EXPECT_EQ(cluster_.Concur({"verify", out}).exit_code, 0);
-  const Output same = cluster_.Concur({"-o", "json", "sweep", "import", out, "--name", "copy"});
+  EXPECT_EQ(cluster_.Concur({"bundle", "verify", out}).exit_code, 0);
+  const Output same = cluster_.Concur({"-o", "json", "bundle", "load", out, "--name", "copy"});
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_THAT(cluster_.Concur({"sweep", "retry", id}).err, HasSubstr("was imported"));
 }

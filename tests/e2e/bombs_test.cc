@@ -82,8 +82,8 @@ TEST_P(BombsTest, EveryCommandOfDataSetsRefusesIt) {
   ExpectRefused({"data", "split", bomb_, "--out", cluster_.File("parts")});
   ExpectRefused({"data", "mixture", "--part", "a=" + bomb_, "--out", out});
   ExpectRefused({"data", "export", "squad", bomb_, "--out", cluster_.File("out.json")});
-  ExpectRefused({"score", "--data", bomb_, "--predictions", cluster_.File("good.json")});
-  ExpectRefused({"score", "--data", cluster_.File("good.jsonl"), "--predictions", bomb_});
+  ExpectRefused({"data", "score", "--data", bomb_, "--predictions", cluster_.File("good.json")});
+  ExpectRefused({"data", "score", "--data", cluster_.File("good.jsonl"), "--predictions", bomb_});
 }
 
 TEST_P(BombsTest, EveryImporterRefusesIt) {

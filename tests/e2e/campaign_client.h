@@ -14,10 +14,10 @@
 
 #include "base/random.h"
 #include "core/ids.h"
-#include "sim/history.h"
 #include "tests/e2e/campaign_history.h"
 #include "tests/e2e/campaign_report.h"
 #include "tests/e2e/cluster.h"
+#include "tests/sim/history.h"
 
 namespace concur::testing {
 

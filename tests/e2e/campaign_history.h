@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all clients of a campaign saw, in the order of time, for the search for an order that
-// explains it (sim/history.h).
+// explains it (tests/sim/history.h).
 //
 // Thread-safe.
 #ifndef CONCUR_TESTS_E2E_CAMPAIGN_HISTORY_H_
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/ids.h"
-#include "sim/history.h"
+#include "tests/sim/history.h"
 
 namespace concur::testing {
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
@@ -79,6 +80,51 @@ TEST(CheckpointTest, ATrainingGoesOnWhereItsWorkerWasWhenItHadToLeaveAlsoAfterAR
   EXPECT_EQ(wait.exit_code, 0) << wait.err;
   EXPECT_EQ(trail(), "from 0\nstep 1\nstep 2\nfrom 2\nstep 3\nstep 4\n");
   EXPECT_EQ(state(), "succeeded");
+}
+
+// An evaluation that asks for 40 answers, and is killed after every fourth.
+constexpr char kAnswers[] = R"(#!/bin/sh
+# DIRECTORY METRICS
+n=$(cat "$CONCUR_CHECKPOINT/n" 2>/dev/null || echo 0)
+while test $n -lt 40; do
+  n=$((n + 1))
+  echo $n >> "$1/asked"
+  echo $n > "$CONCUR_CHECKPOINT/new" && mv "$CONCUR_CHECKPOINT/new" "$CONCUR_CHECKPOINT/n"
+  test $((n % 4)) -ne 0 || kill -9 $$
+done
+printf '{"acc": 1}' > "$2"
+)";
+
+constexpr char kAnswersSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: asked}
+spec:
+  approaches:
+    - metadata: {name: a}
+      spec:
+        version: "1"
+        predict: {command: [sh, DIR/ask.sh, DIR, "{metrics}", "{test}"]}
+  benchmarks:
+    - metadata: {name: b}
+      spec: {format: file, test: task.txt, metric: acc}
+  retry: {failures_max: 11, backoff_min: 1ms, backoff_max: 1ms}
+)";
+
+TEST(CheckpointTest, AKilledEvaluationAsksForNoAnswerTwice) {
+  Cluster cluster;
+  cluster.Write("task.txt", "x");
+  cluster.Write("ask.sh", kAnswers);
+  cluster.Write("sweep.yaml", absl::StrReplaceAll(kAnswersSweep, {{"DIR", cluster.dir().path()}}));
+  cluster.StartCoordinator();
+  cluster.StartWorker("w1");
+  ASSERT_EQ(cluster.Concur({"sweep", "submit", cluster.File("sweep.yaml")}).exit_code, 0);
+  const Output wait = cluster.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(wait.exit_code, 0) << wait.err;
+  std::string all;
+  for (int answer = 1; answer <= 40; ++answer) {
+    absl::StrAppend(&all, answer, "\n");
+  }
+  EXPECT_EQ(ReadFile(cluster.File("asked"), 1000).value_or(""), all);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // reused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <vector>
@@ -107,6 +108,85 @@ TEST_F(CodeTest, ARerunRunsWhatIsFinishedAndLaterSweepsTakeTheNewResult) {
       cluster_.Concur({"sweep", "submit", "--rerun=mien", cluster_.File("sweep.yaml")});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, AllOf(HasSubstr("--rerun"), HasSubstr("it has mine")));
+}
+
+// The key has the program that was submitted, and the worker ran what was there later.
+TEST(ProgramTest, AProgramThatChangesWhileItsJobWaitsRunsNothing) {
+  Cluster cluster;
+  const auto write = [&](const std::string& score) {
+    cluster.Write("tool", absl::StrCat("#!/bin/sh\nprintf '{\"acc\": ", score, "}' > $1\n"));
+    ASSERT_EQ(chmod(cluster.File("tool").c_str(), 0755), 0);
+  };
+  write("0.25");
+  cluster.Write("task.txt", "x");
+  ASSERT_TRUE(MakeDirectories(cluster.File("study")).ok());
+  cluster.Write("study/sweep.yaml", absl::StrCat(R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: late}
+spec:
+  approaches:
+    - metadata: {name: a}
+      spec: {version: "1", predict: {command: [)",
+                                                 cluster.File("tool"), R"(, "{metrics}", "{test}"]}}
+  benchmarks:
+    - metadata: {name: b}
+      spec: {format: file, test: ../task.txt, metric: acc}
+  retry: {failures_max: 1}
+)"));
+  const std::string sweep = cluster.File("study/sweep.yaml");
+  cluster.StartCoordinator();
+  ASSERT_EQ(cluster.Concur({"sweep", "submit", sweep}).exit_code, 0);
+  write("0.75");
+  cluster.StartWorker("w1");
+  EXPECT_EQ(cluster.Concur({"sweep", "wait", "s1"}).exit_code, 5);
+  EXPECT_THAT(cluster.Concur({"job", "explain", "s1/0"}).out,
+              AllOf(HasSubstr("tool is not the one that was submitted"), HasSubstr("code")));
+  ASSERT_EQ(cluster.Concur({"sweep", "submit", "--wait", sweep}).exit_code, 0);
+  EXPECT_THAT(cluster.Concur({"-o", "csv", "scores", "s2"}).out, HasSubstr("0.75"));
+  write("0.25");
+  EXPECT_EQ(cluster.Concur({"sweep", "submit", "--wait", "--once", sweep}).exit_code, 0);
+  EXPECT_THAT(cluster.Concur({"-o", "csv", "scores", "s3"}).out, HasSubstr("0.25"));
+  EXPECT_THAT(cluster.Concur({"sweep", "submit", "--once", sweep}).out, HasSubstr("s3"));
+  write("0.5");
+  EXPECT_THAT(cluster.Concur({"sweep", "submit", "--once", sweep}).out, HasSubstr("s4"));
+}
+
+// The test file held the task's name, since a command could not be told it otherwise.
+TEST(BenchmarkParametersTest, ABenchmarkOfParametersAloneRuns) {
+  Cluster cluster;
+  const auto write = [&](const std::string& shots) {
+    cluster.Write("sweep.yaml", absl::StrCat(R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: tasks}
+spec:
+  approaches:
+    - metadata: {name: model}
+      spec:
+        version: "1"
+        predict:
+          command: [sh, -c, 'echo "$1 $2"; cat "$3"; printf "{{\"acc\": $2}}" > "$0"',
+                    "{metrics}", "{benchmark.task}", "{benchmark.shots}", "{test}"]
+  benchmarks:
+    - metadata: {name: mmlu}
+      spec: {parameters: {task: "mmlu {{x}", shots: )",
+                                             shots, R"(}, metric: acc}
+    - metadata: {name: arc}
+      spec: {parameters: {task: arc, shots: 25}, metric: acc}
+)"));
+    const Output output =
+        cluster.Concur({"-o", "json", "sweep", "submit", "--wait", cluster.File("sweep.yaml")});
+    EXPECT_EQ(output.exit_code, 0) << output.out << output.err;
+    return output.out;
+  };
+  cluster.StartCoordinator();
+  cluster.StartWorker("w1");
+  EXPECT_THAT(write("5"), HasSubstr("\"reused\": 0"));
+  EXPECT_EQ(cluster.Concur({"-o", "csv", "scores", "s1"}).out, "approach,mmlu,arc\nmodel,5,25\n");
+  EXPECT_EQ(cluster.Concur({"job", "logs", "s1/0"}).out,
+            "mmlu {{x} 5\n{\"shots\":\"5\",\"task\":\"mmlu {{x}\"}\n");
+  EXPECT_THAT(write("5"), HasSubstr("\"reused\": 2"));
+  EXPECT_THAT(write("7"), HasSubstr("\"reused\": 1")) << "one of them has changed";
+  EXPECT_THAT(cluster.Concur({"job", "explain", "s3/0"}).out, HasSubstr("shots"));
 }
 
 }  // namespace

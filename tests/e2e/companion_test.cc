@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that concur runs in its place: `concur data fetch` and its files, `concur chaos`.
+// The programs that concur runs in its place: `concur data fetch` and its files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class FetchTest : public ::testing::Test {
 
   static constexpr char kBody[] = "{\"data\": []}\n";
   TempDir dir_;
-  HttpServer server_;
+  FakeHttpServer server_;
 };
 
 TEST_F(FetchTest, WithoutANameItListsTheCatalogue) {
@@ -190,20 +190,13 @@ TEST_F(FetchTest, AnUnknownOptionIsAnErrorOfTheCommandLine) {
 
 // --- programs that concur runs -------------------------------------------------------------------
 
-TEST(CompanionTest, ChaosRunsWithTheCommandLineOfConcur) {
-  const TempDir dir;
-  const Output output = Cluster::Run(
-      {Cluster::Binary("concur"), "-o", "json", "chaos", "--seeds", "3"}, dir.File("run"));
-  EXPECT_EQ(output.exit_code, 0) << output.err;
-  EXPECT_THAT(output.out, AllOf(HasSubstr("\"seeds\""), HasSubstr("\"violations\"")));
-}
-
 TEST(CompanionTest, AProgramThatIsNotInstalledIsNamed) {
   const TempDir dir;
   std::filesystem::copy_file(Cluster::Binary("concur"), dir.File("concur"));
-  const Output output = Cluster::Run({dir.File("concur"), "chaos"}, dir.File("run"));
+  const Output output =
+      Cluster::Run({dir.File("concur"), "data", "fetch", "cities"}, dir.File("run"));
   EXPECT_EQ(output.exit_code, 4);
-  EXPECT_THAT(output.err, HasSubstr(dir.File("concur-chaos") + ": expected this program beside"));
+  EXPECT_THAT(output.err, HasSubstr(dir.File("concur-fetch") + ": expected this program beside"));
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged blocks, with real programs: what is wrong is named, and never served as good data. And
 // the copies that help then: `concur-coordinator check`, `backup`, `restore`.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
@@ -236,6 +240,74 @@ TEST_P(CopyTest, ACopyOfARunningCoordinatorRestoresEverything) {
   EXPECT_THAT(cluster_.Concur({"job", "logs", "s1/0"}).out, HasSubstr("training 1"));
   const Output again = Admin({"check"});
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+}
+
+// A snapshot, or a disk that the system made read-only after an error.
+TEST_P(CopyTest, AReadOnlyDirectoryIsCheckedAndCopied) {
+  const std::string read_only =
+      "d=$1; shift; mount --bind $d $d && mount -o remount,ro,bind $d && exec \"$@\"";
+  if (access("/usr/bin/unshare", X_OK) != 0 ||
+      Cluster::Run({"/usr/bin/unshare", "-rm", "true"}, cluster_.File("unshare")).exit_code != 0) {
+    GTEST_SKIP() << "no file system can be mounted here";
+  }
+  ASSERT_NO_FATAL_FAILURE(RunSweep());
+  const auto admin = [&](std::vector<std::string> arguments) {
+    std::vector<std::string> argv = {"/usr/bin/unshare",
+                                     "-rm",
+                                     "sh",
+                                     "-c",
+                                     read_only,
+                                     "sh",
+                                     cluster_.File("data"),
+                                     Cluster::Binary("concur-coordinator"),
+                                     "--data-dir",
+                                     cluster_.File("data")};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return Cluster::Run(argv, cluster_.File("admin"));
+  };
+  const std::string digest = ArtifactOf("s1/2", "log");
+  cluster_.KillWorker("w1", SIGTERM);
+  for (const int signal : {SIGKILL, SIGTERM}) {  // with a log of commits, and without one
+    cluster_.KillCoordinator(signal);
+    const Output check = admin({"check"});
+    EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+    EXPECT_THAT(check.err, HasSubstr("1 sweep, 4 results, "));
+    const std::string copy = cluster_.File(absl::StrCat("copy", signal));
+    const Output backup = admin({"backup", copy});
+    EXPECT_EQ(backup.exit_code, 0) << backup.out << backup.err;
+    EXPECT_EQ(Admin({"check"}, absl::StrCat("copy", signal)).exit_code, 0);
+    if (signal == SIGKILL) {
+      std::filesystem::remove(cluster_.File("data/concur.db-shm"));
+      EXPECT_THAT(admin({"check"}).err, HasSubstr("copy the directory"));
+      cluster_.StartCoordinator();
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(DamageFile(ArtifactFile(digest), ""));
+  const Output damaged = admin({"check"});
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.out, AllOf(HasSubstr(digest), HasSubstr("damaged")));
+}
+
+// A backup read the database, then a sweep was deleted and what it had was collected: the backup
+// called it missing.
+TEST_P(CopyTest, WhatIsDeletedDuringABackupIsCollectedAfterIt) {
+  cluster_.Write("options.yaml",
+                 "{apiVersion: concur/v1, kind: CoordinatorOptions, "
+                 "spec: {gc: {interval: 1s, grace: 0s}}}\n");
+  ASSERT_NO_FATAL_FAILURE(RunSweep({"--options", cluster_.File("options.yaml")}));
+  const std::string log = ArtifactFile(ArtifactOf("s1/2", "log"));
+  ASSERT_TRUE(std::filesystem::exists(log));
+  {
+    const FileDescriptor backup(open(cluster_.File("data/collect.lock").c_str(), O_RDWR));
+    ASSERT_EQ(flock(backup.get(), LOCK_SH), 0) << "as a backup does";
+    ASSERT_EQ(cluster_.Concur({"sweep", "delete", "s1", "--yes"}).exit_code, 0);
+    ASSERT_TRUE(Eventually([&] {
+      return absl::StrContains(ReadFile(cluster_.File("logs/coordinator.err")).value_or(""),
+                               "collected later");
+    }));
+    EXPECT_TRUE(std::filesystem::exists(log));
+  }
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(log); }));
 }
 
 TEST_P(CopyTest, ACopyLacksWhatIsDamagedAndSaysSo) {

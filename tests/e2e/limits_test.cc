@@ -2,6 +2,7 @@
 // What a coordinator's options forbid is refused with the option's name, and leaves nothing behind;
 // who opens connections and streams and does nothing with them is let go, and disturbs nobody.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -15,14 +16,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "rpc/channel.h"
-#include "rpc/credentials.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/credentials.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/text.h"
 
@@ -87,7 +89,7 @@ TEST_F(LimitsTest, OneSweepTooManyIsRefusedUntilOneIsDeleted) {
   EXPECT_THAT(refused.err, HasSubstr("limits.sweeps_max"));
   EXPECT_THAT(Sweeps(), Not(HasSubstr("s2")));
   EXPECT_EQ(cluster_.Concur({"sweep", "cancel", "s1"}).exit_code, 0);
-  EXPECT_EQ(cluster_.Concur({"sweep", "delete", "s1"}).exit_code, 0);
+  EXPECT_EQ(cluster_.Concur({"sweep", "delete", "s1", "--yes"}).exit_code, 0);
   EXPECT_EQ(Submit(2).exit_code, 0);
 }
 
@@ -217,6 +219,29 @@ TEST_F(IdlerTest, AnUploadThatSendsNothingIsBrokenOff) {
   EXPECT_TRUE(Answers());
 }
 
+// Server reflection, which needs no token.
+TEST_F(IdlerTest, AStreamInBothDirectionsThatDoesNotBeginIsBrokenOff) {
+  Start("{limits: {stalled_max: 1s}}\n");
+  Connect();
+  grpc::GenericStub stub(channels_.back());
+  grpc::ClientContext context;
+  LimitTime(context);
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareCall(
+      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  grpc::Status status;
+  int steps[2];
+  call->StartCall(&steps[0]);
+  call->Finish(&status, &steps[1]);
+  for (int i = 0; i < 2; ++i) {
+    void* step = nullptr;
+    bool ok = false;
+    ASSERT_TRUE(queue.Next(&step, &ok));
+  }
+  ExpectStoodStill(status);
+  EXPECT_TRUE(Answers());
+}
+
 TEST_F(IdlerTest, AWatcherOfASweepInWhichNothingHappensIsNot) {
   Start("{limits: {stalled_max: 1s}}\n");
   EXPECT_EQ(Submit(1).exit_code, 0);
@@ -318,20 +343,31 @@ TEST_F(IdlerTest, AConnectionWithoutACallIsClosed) {
 
 TEST_F(IdlerTest, AGiantMessageIsRefusedBeforeItIsRead) {
   Start("{}\n");
-  // Concur's own clients would not even send it. A stranger needs no token to try.
+  // Concur's own clients would not even send it.
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(-1);
-  const auto stranger = v1::Coordinator::NewStub(
+  const auto client = v1::Coordinator::NewStub(
       grpc::CreateCustomChannel(cluster_.server(), grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   LimitTime(context);
+  context.AddMetadata(
+      "authorization",
+      absl::StrCat("Bearer ", absl::StripAsciiWhitespace(*ReadFile(cluster_.File("data/token")))));
   v1::CreateSweepRequest request;
   request.mutable_spec()->set_description(
       std::string(static_cast<size_t>(rpc::kMessageBytesLimit) + 1, 'x'));
   v1::CreateSweepResponse created;
-  const grpc::Status giant = stranger->CreateSweep(&context, request, &created);
+  const grpc::Status giant = client->CreateSweep(&context, request, &created);
   EXPECT_EQ(giant.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << giant.error_message();
   EXPECT_THAT(giant.error_message(), HasSubstr("Received message larger than max"));
+  // Who has no token may not even send what others may.
+  const auto nobody = v1::Coordinator::NewStub(grpc::CreateCustomChannel(
+      cluster_.server(), grpc::InsecureChannelCredentials(), grpc::ChannelArguments()));
+  grpc::ClientContext without_token;
+  LimitTime(without_token);
+  request.mutable_spec()->set_description(std::string(1 << 20, 'x'));
+  const grpc::Status cut = nobody->CreateSweep(&without_token, request, &created);
+  EXPECT_EQ(cut.error_code(), grpc::StatusCode::UNAVAILABLE) << cut.error_message();
   // Pieces of artifacts have a smaller limit of their own.
   const auto stub = Connect();
   grpc::ClientContext upload;

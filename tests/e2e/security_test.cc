@@ -206,9 +206,10 @@ TEST_F(SecurityTest, RolesAndOwnersAreKeptApart) {
   const Output submitted = ConcurAs(ada, submit);
   EXPECT_EQ(submitted.exit_code, 0) << submitted.err;
   EXPECT_THAT(ConcurAs(viewer, {"-o", "csv", "sweep", "list"}).out, HasSubstr("ada"));
-  for (const char* change : {"pause", "resume", "cancel", "retry", "delete"}) {
+  for (const char* change : {"pause", "resume", "cancel", "retry"}) {
     ExpectDenied(ConcurAs(bob, {"sweep", change, "s1"}), "s1 belongs to ada");
   }
+  ExpectDenied(ConcurAs(bob, {"sweep", "delete", "s1", "--yes"}), "s1 belongs to ada");
   ExpectDenied(ConcurAs(ada, {"worker", "drain", "w1"}), "asks for admin");
   EXPECT_EQ(ConcurAs(ada, {"sweep", "pause", "s1"}).exit_code, 0);
   EXPECT_EQ(cluster_.Concur({"sweep", "cancel", "s1"}).exit_code, 0) << "an admin may";
@@ -218,7 +219,9 @@ TEST_F(SecurityTest, RolesAndOwnersAreKeptApart) {
   EXPECT_THAT(calls, AllOf(HasSubstr(R"("user":"ada","token":"t4")"),
                            HasSubstr(R"("method":"CreateSweep","target":"small, request)"),
                            HasSubstr(R"("method":"PauseSweep","target":"s1","outcome":"ok")"),
-                           HasSubstr(R"("outcome":"permission_denied")")));
+                           Not(HasSubstr(R"("outcome":"permission_denied")"))));
+  EXPECT_THAT(ReadFile(cluster_.File("data/audit/failed.jsonl")).value_or(""),
+              HasSubstr(R"("outcome":"permission_denied")"));
   ExpectDenied(ConcurAs("", {"sweep", "cancel", "s1"}), "--token-file");
   EXPECT_THAT(ReadFile(cluster_.File("data/audit/refused.jsonl")).value_or(""),
               AllOf(HasSubstr(R"("method":"CancelSweep")"), HasSubstr("unauthenticated")));

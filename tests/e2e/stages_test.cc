@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings that start from other trainings' systems, with real programs: one pretraining for all
+// Trainings that start from other trainings' systems, with real programs: one source for all
 // benchmarks, also when a worker dies in between and in a second sweep.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ MORE)";
 constexpr char kCountLines[] =
     R"([sh, -c, 'printf "{{\"lines\": $(cat {model}/lines | wc -l)}}" > {metrics}'])";
 
-TEST(StagesTest, OnePretrainingServesAllBenchmarksAlsoOfASecondSweep) {
+TEST(StagesTest, OneSourceServesAllBenchmarksAlsoOfASecondSweep) {
   Cluster cluster;
   const std::string sweep =
       absl::StrReplaceAll(kStageSweep, {{"DIR", cluster.dir().path()}, {"PREDICT", kCountLines}});

@@ -92,7 +92,7 @@ TEST_F(UpTest, SweepRunsAndASecondTimeNothingRuns) {
   const Output again = RunSweep(0);
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   EXPECT_THAT(absl::StrCat(again.out, again.err),
-              AllOf(HasSubstr("reuse a finished result"), Not(HasSubstr("no worker"))));
+              AllOf(HasSubstr("their results are reused"), Not(HasSubstr("no worker"))));
 }
 
 TEST_F(UpTest, FailedWorkIsExitCodeFive) {
@@ -120,7 +120,7 @@ TEST_F(UpTest, TheDemoEndsWithAMatrixAndASecondOneTrainsNothing) {
   EXPECT_THAT(first.err, HasSubstr("concur matrix demo --coefficient kendall"));
   const Output again = Cluster::Run(demo, cluster_.File("run"));
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
-  EXPECT_THAT(absl::StrCat(again.out, again.err), HasSubstr("reuse a finished result"));
+  EXPECT_THAT(absl::StrCat(again.out, again.err), HasSubstr("their results are reused"));
 }
 
 TEST_F(UpTest, AFreshDemoDeletesNothingThatIsInUse) {

@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 
 constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kNeeds[] =
-    "needs busybox, and bubblewrap or Podman that work here: scripts/packages-environments.txt";
+    "needs busybox, and bubblewrap or Podman that work here: scripts/packages/environments.txt";
 
 // What a job in a root must not be able to do: it fails if a line is printed, or if the root lacks
 // a program that tries.

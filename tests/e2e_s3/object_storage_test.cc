@@ -124,7 +124,7 @@ TEST_F(ObjectStorageTest, WhatNothingNeedsIsCollected) {
   cluster_.StartCoordinator({"--options", cluster_.File("options.yaml")});
   cluster_.StartWorker("w1", 2);
   ASSERT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
-  ASSERT_EQ(cluster_.Concur({"sweep", "delete", "s1"}).exit_code, 0);
+  ASSERT_EQ(cluster_.Concur({"sweep", "delete", "s1", "--yes"}).exit_code, 0);
   cluster_.KillCoordinator(SIGTERM);
   WriteOptions("gc: {interval: 1s, grace: 0s}");
   cluster_.StartCoordinator({"--options", cluster_.File("options.yaml")});

@@ -59,7 +59,7 @@ class StaticWorkerTest : public ::testing::Test {
     for (const char* program : {kBusybox, kBubblewrap}) {
       if (!std::filesystem::exists(program)) {
         GTEST_SKIP() << program << " is not here: scripts/install-packages "
-                     << "scripts/packages-static.txt installs it";
+                     << "scripts/packages/static.txt installs it";
       }
     }
     for (const char* sub : {"root", "root/bin", "root/etc", "root/tmp", "root/proc", "root/dev"}) {

@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "annotation/log.h"
-#include "annotation/room.h"
 #include "base/check.h"
 #include "base/digest.h"
+#include "studies/annotation/log.h"
+#include "studies/annotation/room.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -22,10 +23,13 @@ using concur::annotation::Room;
 
 std::string WithSums(absl::string_view text) {
   std::string summed;
+  std::string before;
+  const bool is_chained = !absl::StrContains(text, "\"version\":1");
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     absl::ConsumePrefix(&line, "{");
-    absl::StrAppend(&summed, "{\"sum\":\"", concur::Sha256Of(line).ToHex().substr(0, 16), "\",",
-                    line, "\n");
+    const std::string sum = concur::Sha256Of(absl::StrCat(before, line)).ToHex().substr(0, 16);
+    absl::StrAppend(&summed, "{\"sum\":\"", sum, "\",", line, "\n");
+    before = is_chained ? sum : "";
   }
   return summed;
 }
@@ -53,7 +57,8 @@ void Read(const std::string& text) {
   }
   std::string written;
   for (const Event& event : contents->events) {
-    written += concur::annotation::EventLine(event);
+    const bool is_chained = contents->events.front().log_version > 1;
+    written += concur::annotation::EventLine(event, is_chained ? written : "");
   }
   CONCUR_CHECK(written == text.substr(0, contents->bytes));
   Replay(contents->events);

@@ -9,8 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/testing/read_artifact.h"
 
 namespace {
 
@@ -23,12 +24,12 @@ void Write(const std::string& path, absl::string_view text) {
 void CheckBytes(concur::DirectoryStore& store, absl::string_view text) {
   const auto digest = store.Put(text);
   CONCUR_CHECK_OK(digest.status());
-  const auto read = store.Read(*digest, static_cast<int64_t>(text.size()));
+  const auto read = concur::testing::ReadArtifact(store, *digest);
   CONCUR_CHECK(read.ok() && *read == text);
   const auto other = store.Put(absl::StrCat(text, "another"));
   CONCUR_CHECK_OK(other.status());
   Write(*store.PathOf(*other), text);
-  CONCUR_CHECK(absl::IsDataLoss(store.Read(*other, 1 << 30).status()));
+  CONCUR_CHECK(absl::IsDataLoss(concur::testing::ReadArtifact(store, *other).status()));
   CONCUR_CHECK(!store.Has(*other));
   CONCUR_CHECK_OK(store.Verify(*digest));
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "readers/files/checkpoint_files.h"
-#include "readers/files/encoder_config.h"
-#include "readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/files/checkpoint_files.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace concur::readers {

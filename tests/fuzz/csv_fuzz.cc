@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "analysis/score_table.h"
-#include "analysis/writers.h"
 #include "base/check.h"
+#include "report/writers.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

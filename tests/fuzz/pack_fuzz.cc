@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/testing/read_artifact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const concur::testing::TempDir directory;
@@ -29,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CONCUR_CHECK_OK(all.status());
   absl::flat_hash_set<concur::Digest> sound;
   for (const concur::Digest& digest : *all) {
-    const auto read = store->Read(digest, 1 << 30);
+    const auto read = concur::testing::ReadArtifact(*store, digest);
     if (read.ok()) {
       CONCUR_CHECK(concur::Sha256Of(*read) == digest);
       sound.insert(digest);

@@ -29,11 +29,11 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/http/request_guard.h"
+#include "base/http/session.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "page/api.h"
-#include "page/page_server.h"
-#include "page/request_guard.h"
-#include "page/session.h"
+#include "coordinator/page/api.h"
+#include "coordinator/page/page_server.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/testing/http_client.h"
 #include "tests/testing/temp_dir.h"
@@ -218,7 +218,7 @@ void CheckRequest(const ApiMethod& method, const absl::StatusOr<std::string>& re
 
 // name=value&name=value, decoded already.
 void CheckQuery(const ApiMethod& method, absl::string_view text) {
-  concur::page::HttpRequest request;
+  concur::http::HttpRequest request;
   for (const absl::string_view field : absl::StrSplit(text, '&')) {
     const std::pair<std::string, std::string> parts =
         absl::StrSplit(field, absl::MaxSplits('=', 1));
@@ -234,10 +234,10 @@ void CheckQuery(const ApiMethod& method, absl::string_view text) {
 
 // A header with cookies: no value that was not sealed here opens a session.
 void CheckCookies(absl::string_view text) {
-  static const concur::page::SessionSealer& sealer =
-      *new concur::page::SessionSealer(std::string(concur::page::kPageKeyBytes, 'k'));
+  static const concur::http::SessionSealer& sealer =
+      *new concur::http::SessionSealer(std::string(concur::http::kPageKeyBytes, 'k'));
   const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
-  const std::string value = concur::page::CookieValue(text, "concur_session_7447");
+  const std::string value = concur::http::CookieValue(text, "concur_session_7447");
   CONCUR_CHECK(absl::StrContains(text, value));
   CONCUR_CHECK(!sealer.Open(value, now).ok());
   CONCUR_CHECK(!sealer.Open(text, now).ok());
@@ -246,7 +246,7 @@ void CheckCookies(absl::string_view text) {
   const std::string sealed = sealer.Seal(token, now + absl::Hours(1));
   const auto opened = sealer.Open(sealed, now);
   CONCUR_CHECK(opened.ok() && *opened == token);
-  CONCUR_CHECK(concur::page::CookieValue(absl::StrCat("a=b; concur_session_7447=", sealed),
+  CONCUR_CHECK(concur::http::CookieValue(absl::StrCat("a=b; concur_session_7447=", sealed),
                                          "concur_session_7447") == sealed);
 }
 

@@ -28,8 +28,8 @@ constexpr size_t kHeapFactorMax = 32;
 size_t HeapMax(const std::string& contents) {
   size_t bytes = contents.size();
   if (contents.starts_with("\x1f\x8b")) {
-    bytes = std::max(static_cast<size_t>(concur::qa::kGzipFreeBytes),
-                     static_cast<size_t>(concur::qa::kGzipRatioMax) * bytes);
+    bytes = std::max(static_cast<size_t>(concur::qa::kUnpackedFreeBytes),
+                     static_cast<size_t>(concur::qa::kUnpackedRatioMax) * bytes);
   }
   return kHeapFree + kHeapFactorMax * bytes;
 }

@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "imports/import.h"
-#include "imports/imported.h"
-#include "imports/reader.h"
+#include "qa/results/import.h"
+#include "qa/results/imported.h"
+#include "qa/results/reader.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/testing/temp_dir.h"
 

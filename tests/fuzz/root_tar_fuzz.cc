@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "archive/root_tar.h"
+#include "base/archive/root_tar.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/fuzz/fuzz.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

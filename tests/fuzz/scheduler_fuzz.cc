@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/scheduler/scheduler_harness.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -80,7 +80,7 @@ concur::SyncRequest SomeSync(Bytes& bytes) {
 }
 
 void Submit(Bytes& bytes, concur::testing::SchedulerHarness& harness, size_t event) {
-  if (harness.scheduler().sweep_count() >= kSweepsMax) {
+  if (harness.scheduler().views().sweep_count() >= kSweepsMax) {
     return;
   }
   concur::SweepSpec spec = concur::testing::SmallSweep();
@@ -108,7 +108,10 @@ void Submit(Bytes& bytes, concur::testing::SchedulerHarness& harness, size_t eve
 
 void OnSweep(Bytes& bytes, concur::Scheduler& scheduler) {
   const SweepId id{1 + bytes.Next(kSweepsMax + 1)};
-  switch (bytes.Next(7)) {
+  switch (bytes.Next(8)) {
+    case 7:
+      (void)scheduler.SetPriority(id, static_cast<int32_t>(bytes.Next(3)));
+      break;
     case 6:
       (void)scheduler.CancelJob({id, bytes.Next(30)});
       break;

@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "base/check.h"
-#include "metrics/status_server.h"
+#include "base/metrics/status_server.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/testing/http_client.h"
 

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "core/reported_step.h"
 #include "tests/fuzz/fuzz.h"
-#include "worker/step_reader.h"
+#include "worker/execution/step_reader.h"
 
 namespace {
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes in over the wire: Syncs, their answers, sweeps, and what served systems are told and
-// say. The first byte says which. What is accepted must mean the same after it was converted there
-// and back.
+// Messages from the wire: Syncs, their answers and sweeps. The first byte says which. What is
+// accepted must mean the same after it was converted there and back.
 #include <cstdint>
 #include <string>
 
 #include "base/check.h"
 #include "concur/v1/worker.pb.h"
-#include "core/expansion.h"
-#include "rpc/convert_serve.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_sync.h"
+#include "core/sweep/expansion.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_sync.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -40,24 +38,15 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (bytes.empty()) {
     return 0;
   }
-  switch (bytes[0] % 6) {
+  switch (bytes[0] % 3) {
     case 0:
       Check<concur::v1::SyncRequest>(bytes.substr(1));
       break;
     case 1:
       Check<concur::v1::SyncResponse>(bytes.substr(1));
       break;
-    case 2:
-      Check<concur::v1::SweepSpec>(bytes.substr(1));
-      break;
-    case 3:
-      Check<concur::v1::ServeOrder>(bytes.substr(1));
-      break;
-    case 4:
-      Check<concur::v1::ServedQuestion>(bytes.substr(1));
-      break;
     default:
-      Check<concur::v1::ServedAnswer>(bytes.substr(1));
+      Check<concur::v1::SweepSpec>(bytes.substr(1));
   }
   return 0;
 }

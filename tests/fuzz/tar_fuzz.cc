@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/check.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/check.h"
-#include "coordinator/pilot_tls.h"
+#include "coordinator/access/pilot_tls.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "readers/text/albert_tokenizer.h"
-#include "readers/text/byte_pair.h"
-#include "readers/text/fast_albert.h"
-#include "readers/text/sentence_piece.h"
-#include "readers/text/word_piece.h"
+#include "studies/readers/text/albert_tokenizer.h"
+#include "studies/readers/text/byte_pair.h"
+#include "studies/readers/text/fast_albert.h"
+#include "studies/readers/text/sentence_piece.h"
+#include "studies/readers/text/word_piece.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace concur::readers {

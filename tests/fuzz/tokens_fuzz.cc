@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "base/check.h"
-#include "coordinator/tokens.h"
+#include "coordinator/access/tokens.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

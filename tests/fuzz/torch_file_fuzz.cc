@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "readers/files/torch_file.h"
+#include "studies/readers/files/torch_file.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

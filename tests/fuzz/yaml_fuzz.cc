@@ -8,12 +8,12 @@
 
 #include "absl/strings/match.h"
 #include "base/check.h"
-#include "core/expansion.h"
-#include "spec/approach_yaml.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/options_yaml.h"
-#include "spec/sweep_yaml.h"
+#include "core/sweep/expansion.h"
 #include "tests/fuzz/fuzz.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/options_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 namespace {
 

@@ -30,7 +30,7 @@ std::string GridEngineCluster::Missing() {
     if (!std::filesystem::exists(program)) {
       return absl::StrCat(program,
                           " is not here: scripts/install-packages "
-                          "scripts/packages-gridengine.txt installs a Grid Engine");
+                          "scripts/packages/gridengine.txt installs a Grid Engine");
     }
   }
   return geteuid() == 0 ? "" : "Grid Engine's daemons want to be root";

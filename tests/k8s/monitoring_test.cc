@@ -20,13 +20,13 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "coordinator/coordinator_metrics.h"
-#include "coordinator/engine.h"
-#include "rpc/convert_sweep.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/services/coordinator_metrics.h"
+#include "proto/rpc/convert_sweep.h"
 #include "store/memory_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/worker_metrics.h"
+#include "worker/agent/worker_metrics.h"
 
 namespace concur {
 namespace {

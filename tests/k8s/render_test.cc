@@ -19,11 +19,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
-#include "provision/kube_client.h"
-#include "provision/kube_objects.h"
-#include "spec/options_yaml.h"
+#include "coordinator/provision/kube_client.h"
+#include "coordinator/provision/kube_objects.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/options_yaml.h"
 
 namespace concur {
 namespace {

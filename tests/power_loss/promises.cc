@@ -14,14 +14,15 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
 #include "tests/power_loss/crash_states.h"
 #include "tests/store/store_rows.h"
 #include "tests/testing/full_result.h"
+#include "tests/testing/read_artifact.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/spool.h"
+#include "worker/agent/spool.h"
 
 namespace concur::testing {
 namespace {
@@ -297,8 +298,7 @@ std::string Promises::CheckArtifacts(const std::string& data, size_t position) c
   }
   for (const Artifact& artifact : artifacts) {
     if (artifact.acknowledged <= position && position <= artifact.dropped) {
-      const absl::StatusOr<std::string> read =
-          (*store)->Read(Sha256Of(artifact.data), int64_t{1} << 30);
+      const absl::StatusOr<std::string> read = ReadArtifact(**store, Sha256Of(artifact.data));
       if (!read.ok() || *read != artifact.data) {
         return absl::StrCat("an acknowledged artifact is lost: ", read.status().ToString());
       }

@@ -11,11 +11,12 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
 import concur
-from concur import aio, client, columns, program, spec
+from concur import aio, columns, handles, program, spec
 from coordinator import BIN, CoordinatorTest, approach, study
 
 
@@ -42,7 +43,13 @@ class ClientTest(CoordinatorTest):
         self.assertIn("<svg", matrix._repr_html_())
         with self.assertRaisesRegex(AttributeError, "kendall has no 'r'"):
             matrix.r
-        self.assertEqual(sweep.table().shape[0], 5)
+        # It had text alone, and rows "#goal" and "#scale" among the approaches.
+        table = sweep.table()
+        self.assertEqual(table.index.tolist(), ["a", "b", "c", "d", "e"])
+        self.assertEqual(table.dtypes.astype(str).tolist(), ["float64"] * 2)
+        self.assertAlmostEqual(table.loc["b", "y"], 22.2)
+        self.assertEqual(list(table.attrs["benchmarks"]), ["x", "y"])
+        self.assertEqual(table.attrs["states"], {})
 
     # 362,170 of 1,000,000 values were read as a neighbour; an approach called NA was missing.
     def test_scores_have_the_bits_and_the_names_that_were_reported(self):
@@ -61,10 +68,34 @@ class ClientTest(CoordinatorTest):
         self.assertEqual(scores.worker.isna().sum(), 0)
         self.assertGreater(scores.seconds.min(), 0)
         self.assertEqual(sweep.job(int(scores.job[2])).get()["approach"], "007")
-        other = sweep.scores(metric="f1")
-        self.assertTrue(other.value.isna().all())
-        self.assertEqual(other.metric.unique().tolist(), ["f1"])
-        self.assertEqual(sweep.table().approach.tolist()[0], "NA")
+        # They were rows of NaN.
+        for ask in (sweep.scores, sweep.table, sweep.matrix):
+            with self.assertRaisesRegex(concur.InvalidInput, 'no job reported "f1".* accuracy'):
+                ask(metric="f1")
+        self.assertEqual(sweep.table().index[0], "NA")
+
+    def test_hyperparameters_are_columns_of_their_types(self):
+        approaches = [
+            approach("a", "echo '{{\"accuracy\": 1}}' > {metrics}; : {test} {hp.depth} {hp.deep} {hp.state}",
+                     hyperparameters={"default": {"depth": 2, "deep": True, "state": "on"}}),
+            approach("b", "echo '{{\"accuracy\": 1}}' > {metrics}; : {test} {hp.depth} {hp.lr}",
+                     hyperparameters={"default": {"depth": 3, "lr": 0.5}}),
+        ]
+        scores = self.client.submit(study(approaches=approaches, seeds=[1])).wait(timeout=120).scores()
+        self.assertEqual(scores.depth.tolist(), [2, 2, 3, 3])
+        self.assertEqual(scores.deep.tolist(), [True, True, None, None])
+        self.assertEqual(scores.lr.fillna(-1).tolist(), [-1, -1, 0.5, 0.5])
+        self.assertEqual(scores["setting.state"].tolist(), ["on", "on", None, None])
+
+    # It was empty.
+    def test_a_reused_job_has_the_log_of_the_job_that_ran(self):
+        talk = approach("talk", "echo hello; echo '{{\"accuracy\": 1}}' > {metrics}; : {test}")
+        self.client.submit(study(approaches=[talk], seeds=[1])).wait(timeout=120)
+        again = study(approaches=[talk], seeds=[1])
+        again.name = "again"
+        sweep = self.client.submit(again).wait(timeout=120)
+        self.assertEqual(sweep.job(0).get()["reused_from"], "s1/0")
+        self.assertEqual(sweep.job(0).log(), "hello\n")
 
     def test_scores_of_examples_have_intervals_and_settings_their_text(self):
         right = [{"id": str(i), "question": "q", "answers": [{"text": "yes", "answer_start": 0}]}
@@ -149,6 +180,26 @@ class ClientTest(CoordinatorTest):
         self.assertNotEqual(self.client.submit(study(seeds=[1])).id, first.id)
         self.assertNotEqual(self.client.submit(study(), request_id="again").id, first.id)
 
+    def test_a_changed_file_makes_it_another_sweep(self):
+        path = pathlib.Path("edited.sh")
+        command = ["sh", "{code}/edited.sh", "{metrics}", "{test}"]
+        own = concur.Approach("own", None, {"command": command}, more={"code": ["edited.sh"]})
+        ids = []
+        for score in (0.5, 0.75, 0.5):
+            path.write_text(f"printf '{{\"accuracy\": {score}}}' > $1\n")
+            ids.append(self.client.submit(study(approaches=[own], seeds=[1])).id)
+        self.assertNotEqual(ids[0], ids[1])
+        self.assertEqual(ids[0], ids[2])
+
+    def test_what_a_submission_warns_of_is_a_warning(self):
+        tool = pathlib.Path("lib/tool.py").absolute()
+        tool.parent.mkdir(exist_ok=True)
+        tool.write_text("pass\n")
+        command = ["python3", str(tool), "{metrics}", "{test}"]
+        own = concur.Approach("own", "1", {"command": command})
+        with self.assertWarnsRegex(UserWarning, "in no code"):
+            self.client.submit(study(approaches=[own], seeds=[1]))
+
     def test_failures_say_why(self):
         bad = approach("bad", "echo out of milk >&2; exit 3; : {metrics} {test}")
         sweep = self.client.submit(study(approaches=[bad], seeds=[1]))
@@ -171,7 +222,7 @@ class ClientTest(CoordinatorTest):
             self.client.sweep("nothing")
         # Of commands that print text it began with "concur: error: ".
         with self.assertRaisesRegex(concur.NotFound, "^no sweep"):
-            client.Job(self.client.program, "s9999/0").log()
+            handles.Job(self.client.program, "s9999/0").log()
         with self.assertRaises(concur.Unavailable):
             concur.connect("unix:/nonexistent/socket")
         self.assertEqual(list(pathlib.Path(".").glob(".concur-*")), [], "no file is left")
@@ -260,7 +311,7 @@ class ClientTest(CoordinatorTest):
     # It was a bare ModuleNotFoundError.
     def test_without_pandas_it_is_said_what_to_install(self):
         with unittest.mock.patch.dict(sys.modules, {"pandas": None}):
-            for make in (columns.read_frame, lambda _: client.Job(None, "s1/0").metrics()):
+            for make in (columns.read_frame, lambda _: handles.Job(None, "s1/0").metrics()):
                 with self.assertRaisesRegex(ImportError, "pip install pandas"):
                     make(io.BytesIO())
 
@@ -302,6 +353,21 @@ class TenLinesTest(CoordinatorTest):
         self.assertEqual(s.state, "succeeded", "canceling what has ended changes nothing")
         self.assertEqual(results, [2.1, 3.0])
         self.assertEqual(f[1].setting, {"lr": 1.0, "depth": 2})
+
+
+class InsideTest(unittest.TestCase):
+    def test_a_report_is_a_line_of_the_log_and_of_the_file_for_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = pathlib.Path(folder) / "lines"
+            code = "import concur\nfor i in range(2): concur.report_metric(i, i / 2, 'loss')"
+            for path in (lines, None):
+                env = {**os.environ, "CONCUR_METRICS_LINES": str(path or "")}
+                done = subprocess.run([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE,
+                                      encoding="utf-8", check=True)
+                reports = [json.loads(line.split(" ", 1)[1]) for line in done.stdout.splitlines()]
+                self.assertEqual(reports, [{"step": 0, "name": "loss", "value": 0.0},
+                                           {"step": 1, "name": "loss", "value": 0.5}])
+            self.assertEqual([json.loads(line) for line in lines.read_text().splitlines()], reports)
 
 
 class SpecTest(unittest.TestCase):

@@ -13,8 +13,8 @@ import concur
 BIN = pathlib.Path(os.environ["CONCUR_BIN_DIR"])
 
 
-def approach(name, script="printf '{{\"accuracy\": %s}}' {seed} > {metrics}; : {test}"):
-    return concur.Approach(name, version="1", predict={"command": ["/bin/sh", "-c", script]})
+def approach(name, script="printf '{{\"accuracy\": %s}}' {seed} > {metrics}; : {test}", **more):
+    return concur.Approach(name, version="1", predict={"command": ["/bin/sh", "-c", script]}, **more)
 
 
 def study(name="study", approaches=None, seeds=range(1, 4)):

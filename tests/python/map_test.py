@@ -109,17 +109,16 @@ class MapTest(CoordinatorTest):
         self.assertEqual(list(calls.as_completed()), list(calls))
         with self.assertRaisesRegex(concur.JobFailed, "expected a finite number.*'good'"):
             self.client.map(text, {"lr": [0.1]}).result(60)
-        with self.assertRaisesRegex(concur.JobFailed, "pass checkpoints="):
-            self.client.map(counts, {"folder": ["x"]}, retry=self.once).result(60)
 
     def test_a_later_attempt_finds_the_checkpoint(self):
         retry = {"lost_max": 3, "backoff_min": "1ms", "backoff_max": "1ms"}
-        calls = self.client.map(counts, {"folder": ["x"]}, checkpoints="kept", retry=retry)
-        self.assertEqual(calls.result(60), [1.0])
+        for where in (None, "kept"):
+            calls = self.client.map(counts, {"folder": ["x"]}, checkpoints=where, retry=retry)
+            self.assertEqual(calls.result(60), [1.0], where)
         with self.assertRaisesRegex(RuntimeError, "for jobs"):
             concur.checkpoint_dir()
 
-    def test_in_a_train_job_the_checkpoint_is_the_coordinators(self):
+    def test_the_checkpoint_is_the_coordinators(self):
         job = {"CONCUR_JOB": "s1/0", "CONCUR_CHECKPOINT": "kept-by-coordinator"}
         with unittest.mock.patch.dict(os.environ, job):
             self.assertEqual(concur.checkpoint_dir(), pathlib.Path("kept-by-coordinator"))

@@ -5,19 +5,24 @@ import subprocess
 import unittest
 
 import concur
-from concur.client import Client, Job, SubmittedSweep
+from concur.client import Client
+from concur.handles import Job, SubmittedSweep
 from concur.program import Program
 from coordinator import BIN, study
 
 # Commands for Client.run, which has no method of their own for them.
 BY_RUN = """
-import sweep.submit-predictions sweep.steps early-stop sweep.import plan init up demo top page
-audit usage
+ bundle.convert bundle.load bundle.verify sweep.submit-predictions sweep.steps next concurrence init
+ up demo top page audit usage
 worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
-strata verify diff score data.build data.fetch data.import data.list data.majority data.mixture
+strata diff data.score data.build data.fetch data.import data.list data.majority data.mixture
 data.downsample data.split data.stats data.validate data.export adapt.predictions adapt.nbest
-adapt.lines adapt.metrics adapt.lm-eval schema chaos annotate.export annotate.status
+adapt.lines adapt.metrics adapt.lm-eval schema annotate.export annotate.status
 """.split()
+
+
+# Of lists of commands in help.
+HEADINGS = {"Run:", "Watch:", "Results:", "Analysis:", "Data:", "Serve:", "Subcommands:"}
 
 
 class Recorder(Program):
@@ -30,7 +35,7 @@ class Recorder(Program):
         self.commands.append(list(arguments))
         return ""
 
-    def json(self, arguments, stdin=None):
+    def json(self, arguments, stdin=None, warn=False):
         self.run(arguments)
         return {"id": "s1", "retried": 1, "state": "running"}
 
@@ -58,6 +63,7 @@ def called():
         "sweep failures": lambda client, sweep, job: sweep.failure_groups(),
         "sweep pause": lambda client, sweep, job: sweep.pause(),
         "sweep resume": lambda client, sweep, job: sweep.resume(),
+        "sweep set": lambda client, sweep, job: sweep.set_priority(3),
         "sweep cancel": lambda client, sweep, job: sweep.cancel(),
         "sweep retry": lambda client, sweep, job: sweep.retry(),
         "sweep delete": lambda client, sweep, job: sweep.delete(),
@@ -70,9 +76,9 @@ def called():
         "matrix": lambda client, sweep, job: sweep.matrix(),
         "simulate": lambda client, sweep, job: sweep.simulate(),
         "report": lambda client, sweep, job: sweep.report("a.html"),
-        "export": lambda client, sweep, job: sweep.export("a"),
+        "bundle write": lambda client, sweep, job: sweep.export("a"),
     }
-    for name in ("uncertainty", "curve", "compare", "rank", "cross", "scatter", "shift"):
+    for name in ("uncertainty", "curve", "significance", "rank", "transfer", "scatter", "shift"):
         methods[name] = lambda client, sweep, job, name=name: sweep.analyze(name)
     return methods
 
@@ -84,11 +90,11 @@ def leaves(path=()):
     )
     below, inside = [], False
     for line in done.stdout.splitlines():
-        if line == "Subcommands:":
+        if line in HEADINGS:
             inside = True
-        elif inside and not line.startswith("  "):
-            break
-        elif inside and line[2] != " ":
+        elif line and not line.startswith("  "):
+            inside = False
+        elif inside and line and line[2] != " ":
             below.append(line.split()[0])
     return [leaf for name in below for leaf in leaves((*path, name))] if below else [" ".join(path)]
 

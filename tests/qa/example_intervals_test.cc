@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scores/example_intervals.h"
+#include "qa/example_intervals.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -82,6 +83,35 @@ TEST_F(PassageReaderTest, BadMrqaQuestionsArePassedOnWithWhatTheyHave) {
   EXPECT_THAT(passages_[0].questions[1].spans, ElementsAre(Span{2, 3}));
   EXPECT_THAT(places_, ElementsAre(":2"));
   EXPECT_THAT(notes_, ElementsAre(":2: qas[1] a span th", ":2: qas[1] a span th"));
+}
+
+TEST_F(PassageReaderTest, RowsOfOneContextAreOnePassage) {
+  const std::string rows[] = {
+      R"({"id":262,"title":"T","context":"a b","question":"?","answers":{"text":["b"],"answer_start":[2]}})",
+      R"({"id":"2","title":"T","context":"a b","question":"?","answers":{"text":["a","b"],"answer_start":[0,2]}})",
+      R"({"id":"3","title":"T","context":"c","question":"?","answers":{"text":[],"answer_start":[]}})"};
+  for (const std::string& text :
+       {absl::StrJoin(rows, "\n"), absl::StrCat("{\"data\":[", absl::StrJoin(rows, ","), "]}")}) {
+    passages_.clear();
+    ASSERT_OK(PassOn(text, /*is_squad=*/true));
+    ASSERT_EQ(passages_.size(), 2);
+    EXPECT_EQ(passages_[0].title, "T");
+    ASSERT_EQ(passages_[0].questions.size(), 2);
+    EXPECT_EQ(passages_[0].questions[0].id, "262");
+    EXPECT_THAT(passages_[0].questions[1].answers, ElementsAre("a", "b"));
+    EXPECT_THAT(passages_[0].questions[1].spans, ElementsAre(Span{0, 1}, Span{2, 3}));
+    EXPECT_THAT(passages_[1].questions[0].answers, IsEmpty());
+    EXPECT_THAT(notes_, IsEmpty());
+  }
+  EXPECT_THAT(
+      PassOn(
+          R"({"id":"1","context":"a","question":"?","answers":{"text":["a"],"answer_start":[]}})",
+          /*is_squad=*/true),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("answers: expected as many places as texts, got 0 and 1")));
+  ReadPolicy refuse;
+  EXPECT_THAT(ReadMrqa(path_, refuse, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("concur data import squad")));
 }
 
 TEST_F(PassageReaderTest, PassingOnStillNeedsTheLayoutAndAnswerSpans) {

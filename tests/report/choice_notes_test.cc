@@ -8,20 +8,24 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/cluster.h"
-#include "analysis/contrast.h"
-#include "analysis/curve.h"
-#include "analysis/figures.h"
-#include "analysis/fit.h"
-#include "analysis/generalization.h"
-#include "analysis/matrix.h"
-#include "analysis/notes.h"
-#include "analysis/plan.h"
-#include "analysis/plan_next.h"
-#include "analysis/plan_replay.h"
+#include "analysis/comparison/fit.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/comparison/table_difference.h"
+#include "analysis/concurrence/cluster.h"
+#include "analysis/concurrence/contrast.h"
+#include "analysis/concurrence/curve.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_next.h"
 #include "analysis/score_table.h"
-#include "analysis/table_difference.h"
-#include "analysis/writers.h"
+#include "report/block_table.h"
+#include "report/comparison_tables.h"
+#include "report/curve_tables.h"
+#include "report/figures/figures.h"
+#include "report/notes.h"
+#include "report/plan_tables.h"
+#include "report/ranking_tables.h"
+#include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -84,10 +88,11 @@ TEST(ChoiceNotesTest, TablesSayThatSettingsWereChosenOnTheTestSet) {
   const CellCosts costs = EqualCosts(table);
   ASSERT_OK_AND_ASSIGN(const NextCells next, PlanNext(table, costs, {}));
   tables.push_back(NextTable(next, table, costs, {}));
-  tables.push_back(ReplayTable({}, table, costs, {}));
   tables.push_back(DifferenceTable(CompareTables(table, table), "a", "b"));
   for (const Table& made : tables) {
-    EXPECT_THAT(made.notes, ::testing::Contains(HasSubstr(kOnTest)).Times(1)) << made.title;
+    const std::string text = WriteTable(made, TableFormat::kText, {.details = true});
+    EXPECT_THAT(text, HasSubstr(kOnTest)) << made.title;
+    EXPECT_THAT(WriteTable(made, TableFormat::kJson), HasSubstr(kOnTest)) << made.title;
   }
   EXPECT_THAT(ExpectedBestTable({}, {}).notes, ElementsAre(kBestOnTestNote));
   for (const TableFormat format :
@@ -102,14 +107,27 @@ TEST(ChoiceNotesTest, AFigureSaysNothingOfBenchmarksThatItDoesNotShow) {
       ParseChoices("approach,x,y,z\n#chosen,,,test\na,1,2,3\nb,2,3,4\nc,3,1,2\n");
   ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
                        ScatterPanels(table, {"x", {"y"}, ""}));
-  EXPECT_THAT(ScatterTable(table, panels).notes, ElementsAre());
+  EXPECT_THAT(ScatterTable(table, panels).details, ElementsAre());
+}
+
+// Every analysis, figure and page said "added at least: x 0.00, y 0.00".
+TEST(ChoiceNotesTest, AChoiceThatChangesNoScoreIsNoWarning) {
+  const auto warning = [](const std::string& rows) {
+    return ChoiceWarning(ParseChoices(ChosenCsv(rows)).benchmarks());
+  };
+  EXPECT_THAT(warning("#chosen,,,test,test\n#optimism,,,0,0.001\n"), ElementsAre());
+  EXPECT_THAT(warning("#chosen,,,test,test\n#optimism,,,0,1.5\n"),
+              ElementsAre("Settings were chosen on the test sets: scores are too high."));
+  EXPECT_THAT(warning("#chosen,,,test,validation\n"),
+              ElementsAre("Settings of x were chosen on the test sets: scores are too high."));
+  EXPECT_THAT(warning("#chosen,,,validation,validation\n#optimism,,,0.5,1.5\n"), ElementsAre());
 }
 
 TEST(ChoiceNotesTest, TwoTablesSayWhichOfThemChoseOnTheTestSet) {
   const ScoreTable chosen = ChosenOnTest();
   const ScoreTable plain = ParseChoices(ChosenCsv(""));
-  EXPECT_THAT(ChoiceNotes(plain, plain), ElementsAre());
-  EXPECT_THAT(ChoiceNotes(plain, chosen),
+  EXPECT_THAT(ChoiceNotes(plain.benchmarks(), plain.benchmarks()), ElementsAre());
+  EXPECT_THAT(ChoiceNotes(plain.benchmarks(), chosen.benchmarks()),
               ElementsAre(HasSubstr(absl::StrCat("Second table: ", kOnTest))));
 }
 

@@ -8,26 +8,29 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/bounds.h"
-#include "analysis/curve.h"
-#include "analysis/figures.h"
-#include "analysis/fit.h"
-#include "analysis/generalization.h"
-#include "analysis/matrix.h"
-#include "analysis/notes.h"
-#include "analysis/report_summary.h"
+#include "analysis/comparison/fit.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/comparison/selection.h"
+#include "analysis/comparison/table_difference.h"
+#include "analysis/concurrence/bounds.h"
+#include "analysis/concurrence/curve.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/concurrence/structure.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
-#include "analysis/structure.h"
-#include "analysis/table.h"
-#include "analysis/table_difference.h"
-#include "analysis/writers.h"
+#include "report/comparison_tables.h"
+#include "report/figures/figures.h"
+#include "report/html/report_summary.h"
+#include "report/notes.h"
+#include "report/ranking_tables.h"
+#include "report/table.h"
+#include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
 namespace {
 
 using ::concur::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -104,9 +107,9 @@ TEST(GoalsTest, PartialScoresAreMarkedInEveryTableMadeFromThem) {
   EXPECT_THAT(text, HasSubstr("70.00 "));
   EXPECT_THAT(text, HasSubstr("* some seeds or settings of its scores failed"));
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
-  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText),
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText, {.text = {.details = true}}),
               HasSubstr("scores of which some seeds or settings are not there: acc (1)"));
-  EXPECT_THAT(FindingsOf(table, &matrix, {}).back().text,
+  EXPECT_THAT(FindingsOf(table, &matrix, {})[1].text,
               HasSubstr("Of 1 score some seeds or settings are not there"));
 }
 
@@ -144,7 +147,6 @@ TEST(GoalsTest, SelectBestTakesTheLowestPerplexity) {
     record.train = record.test = "b";
     record.setting = setting;
     record.seed = 1;
-    record.metric = "perplexity";
     record.value = setting == 1 ? 12.5 : 30 + setting;
     records.push_back(record);
   }
@@ -217,7 +219,9 @@ TEST(GoalsTest, FloorAndCeilingFollowGoalAndScale) {
   EXPECT_EQ(flags[1].end, 1) << "the worst of 1 to 5";
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText),
-              HasSubstr("mean opinion: floor: 2 of 4 approaches within 1 % of the worst score, 1"));
+              HasSubstr("Floor (within 1 % of the worst score, 1): mean opinion (2 of 4)."));
+  EXPECT_THAT(FindingsOf(table, &matrix, {})[2].text,
+              HasSubstr("Ceiling (within 1 % of a perfect score): error (2 of 4)."));
 }
 
 TEST(GoalsTest, BoundsOfPearsonNeedLimits) {
@@ -256,8 +260,8 @@ TEST(GoalsTest, DiffPutsTheLesserAhead) {
   ScoreTable before = ParseGoals("approach,x\nm,1\nn,2\n");
   ScoreTable after = ParseGoals("approach,x\nm,3\nn,2\n");
   ASSERT_OK(before.Minimize({"x"}));
-  EXPECT_THAT(CompareTables(before, after).only_in_one,
-              ElementsAre(HasSubstr("x: less is better before")));
+  EXPECT_THAT(DifferenceTable(CompareTables(before, after), "a", "b").notes,
+              Contains(HasSubstr("x: less is better before")));
   ASSERT_OK(after.Minimize({"x"}));
   const TableDifference difference = CompareTables(before, after);
   ASSERT_THAT(difference.flips, SizeIs(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/markup.h"
+#include "report/markup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "analysis/figures.h"
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
+#include "report/figures/figures.h"
+#include "report/table.h"
+#include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -44,10 +44,14 @@ TEST(MarkupTest, MarkdownShowsValuesHolesAndReasons) {
             "| 1 | A\\_1 |  |  |\n"
             "| 2 | B\\|2 | 0.33\\* |  |\n"
             "| 3 | C &amp; D | undef | undef\\* |\n"
-            "\n\\* fewer approaches, because these scores are not there:\n"
-            "\n  B\\|2: 1 of 4: z\n"
-            "\nundef: all scores on the second benchmark are equal: 1–3 2–3\n"
-            "\nC &amp; D: constant: 4 of 4 approaches with the same score\n");
+            "\n\\* over fewer approaches: 1 of 12 scores are missing.\n"
+            "\nConstant (the same score): C &amp; D (4 of 4).\n"
+            "\nundef: all scores on the second benchmark are equal.\n");
+  EXPECT_THAT(WriteMatrix(MatrixOf(kMarkupScores, false), TableFormat::kMarkdown,
+                          {.text = {.details = true}}),
+              HasSubstr("\n\\* fewer approaches, because these scores are not there:\n"
+                        "\n  B\\|2: 1 of 4: z\n"
+                        "\nundef: all scores on the second benchmark are equal: 1–3 2–3\n"));
 }
 
 TEST(MarkupTest, LatexNotesWrap) {
@@ -55,8 +59,8 @@ TEST(MarkupTest, LatexNotesWrap) {
   const std::string latex = WriteMatrix(MatrixOf(kMarkupScores, false), TableFormat::kLatex);
   EXPECT_THAT(latex, Not(HasSubstr("\\multicolumn")));
   EXPECT_THAT(latex, HasSubstr("\\end{tabular}\n\n{\\footnotesize\\raggedright Kendall's"));
-  EXPECT_THAT(latex, HasSubstr("{\\footnotesize\\raggedright * fewer approaches, because these "
-                               "scores are not there:\\par}\n"));
+  EXPECT_THAT(latex, HasSubstr("{\\footnotesize\\raggedright * over fewer approaches: 1 of 12 "
+                               "scores are missing.\\par}\n"));
 }
 
 TEST(MarkupTest, LatexIsATabularWithItsNotes) {
@@ -99,7 +103,7 @@ TEST(MarkupTest, FiguresHaveAColourBarAndNoNumbersOfPairs) {
   EXPECT_THAT(svg, Not(HasSubstr("1–3"))) << "footnotes name what is not in the figure";
   EXPECT_THAT(svg, HasSubstr(">A_1</text>")) << "names have no numbers";
   EXPECT_THAT(svg, HasSubstr("* over fewer approaches: 1 of 12 scores are missing"));
-  EXPECT_THAT(svg, HasSubstr("undef: too few approaches, or all scores of a benchmark are equal"));
+  EXPECT_THAT(svg, HasSubstr("undef: all scores on the second benchmark are equal"));
 }
 
 TEST(MarkupTest, FiguresHaveTheTitleAndTheWidthThatAreAskedFor) {
@@ -122,7 +126,7 @@ TEST(MarkupTest, IntervalsWithoutWidthCarryTheirWarningEverywhere) {
   // "1.00 [1.00, 1.00]" looked like certainty.
   const ConcurrenceMatrix matrix = MatrixOf("approach,x,y\na,1,2\nb,2,3\nc,3,4\nd,4,5\n", true);
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("1.00 [1.00, 1.00]†"));
-  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("† intervals: "));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("\n† all replicates agree: "));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv), HasSubstr(",warning\n"));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv), HasSubstr("all replicates agree"));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson), HasSubstr("all replicates agree"));

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "analysis/figures.h"
-#include "analysis/fit.h"
-#include "analysis/generalization.h"
-#include "analysis/rank_sets.h"
+#include "analysis/comparison/fit.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/comparison/rank_sets.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "report/figures/figures.h"
+#include "report/ranking_tables.h"
+#include "report/table.h"
+#include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {

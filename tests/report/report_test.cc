@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/report.h"
+#include "report/html/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "analysis/report_assets.h"
-#include "analysis/report_summary.h"
-#include "analysis/svg_canvas.h"
 #include "base/digest.h"
+#include "report/figures/svg_canvas.h"
+#include "report/html/report_assets.h"
+#include "report/html/report_summary.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/text.h"
 
@@ -69,14 +69,25 @@ TEST(ReportTest, HoldsEveryMatrixOfEveryGroup) {
   EXPECT_EQ(data["group_by"], "kind");
 }
 
-TEST(ReportTest, BesideFamiliesThePValuesHaveTheirCaveat) {
-  const std::string rows = "m,f,10,20\nn,f,20,10\no,g,30,30\np,g,40,35\n";
-  const auto notes = [&](const std::string& tag) {
-    const std::string csv = absl::StrCat("a,", tag, ",x,y\n", rows);
-    return DataOf(Report(ParseReport(csv)))["subsets"][0].dump();
-  };
-  EXPECT_THAT(notes("family"), HasSubstr("p-values take approaches as unrelated"));
-  EXPECT_THAT(notes("kind"), Not(HasSubstr("p-values take approaches as unrelated")));
+// The summary led with p-values of independence; families and noise stood below it or nowhere.
+TEST(ReportTest, TheSummaryLeadsWithFamiliesAndTheValueWithoutNoise) {
+  ScoreTable table =
+      ParseReport("a,family,x,y\nm,f,10,20\nn,f,20,10\no,g,30,30\np,g,40,35\nq,h,50,60\n");
+  for (size_t b = 0; b < 2; ++b) {
+    for (size_t i = 0; i < 5; ++i) {
+      table.cell(i, b).seeds = 2;
+      table.cell(i, b).standard_deviation = 5;
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
+  // Variances 250 and 355, noise 12.5: reliabilities .95 and .9648; 2 / pi asin(sin(.4 pi) /
+  // .9574).
+  EXPECT_NEAR(*matrix.pairs[0].noise_free, 0.9269, 1e-4);
+  const std::string text = FindingsOf(table, &matrix, {})[0].text;
+  EXPECT_THAT(text, HasSubstr("n = 5, 0.80"));
+  EXPECT_THAT(text, HasSubstr("5 approaches in 3 families tell about as much as"));
+  EXPECT_THAT(text, HasSubstr("Without noise of seeds: 0.93."));
+  EXPECT_THAT(Report(table), Not(HasSubstr("class=\"number\">p</th>")));
 }
 
 TEST(ReportTest, MissingCellsOfAGroupKeepTheirApproach) {
@@ -129,9 +140,10 @@ TEST(ReportTest, TheSummaryIsFirstAndHasTheThreeFindings) {
   const std::string html = Report(ParseReport(kReportScores), options);
   EXPECT_LT(html.find("<section id=\"summary\">"), html.find("<section id=\"concurrence\">"));
   EXPECT_THAT(html, HasSubstr("<p>4 approaches (m, n, o, p) on 3 benchmarks (x, y, z).</p>"));
-  EXPECT_THAT(html, HasSubstr("<dt>Concurrence</dt><dd>Most: x and y, 0.67 ["));
-  EXPECT_THAT(html, HasSubstr(" Least: x and z, 0.33 ["));
+  EXPECT_THAT(html, HasSubstr("<dt>Concurrence</dt><dd>Most: x and y, n = 4, 0.67 ["));
+  EXPECT_THAT(html, HasSubstr(" Least: x and z, n = 3, 0.33 ["));
   EXPECT_THAT(html, HasSubstr("* (and 1 pair more)")) << "y and z have as little";
+  EXPECT_THAT(html, HasSubstr("These intervals are of the most and the least of 3 pairs"));
   EXPECT_THAT(html, HasSubstr("<dt>Unresolved ranks</dt><dd>Not known: without per-example"));
   EXPECT_THAT(html, HasSubstr("<dt>Missing scores</dt><dd>1 of 12 (1 missing): z (1).</dd>"));
 }
@@ -157,11 +169,11 @@ TEST(ReportTest, UnresolvedRanksNameTheLeadersThatChanceExplains) {
   const ScoreTable table = ParseReport("a,x\nm,1\n");
   const std::vector<Finding> findings = FindingsOf(table, nullptr, {resolved, open});
   ASSERT_THAT(findings, SizeIs(2));
-  EXPECT_THAT(findings[0].text, HasSubstr("3 of 4 differences between two approaches"));
-  EXPECT_THAT(findings[0].text,
+  EXPECT_THAT(findings[1].text, HasSubstr("3 of 4 differences between two approaches"));
+  EXPECT_THAT(findings[1].text,
               HasSubstr("The best two are not resolved on 1 of 2 benchmarks: hard (a, b)."));
-  EXPECT_EQ(findings[1].text, "None.");
-  EXPECT_THAT(FindingsOf(table, nullptr, {resolved})[0].text,
+  EXPECT_EQ(findings[0].text, "None.");
+  EXPECT_THAT(FindingsOf(table, nullptr, {resolved})[1].text,
               HasSubstr("The best approach is resolved on every benchmark."));
 
   // c has 5, b 7 and a 9 of what less is better.
@@ -181,7 +193,7 @@ TEST(ReportTest, UnresolvedRanksNameTheLeadersThatChanceExplains) {
   pair.mean_a = 7;
   pair.mean_b = 9;
   errors.pairs.push_back(pair);
-  EXPECT_THAT(FindingsOf(table, nullptr, {errors})[0].text, HasSubstr("errors (c, b)."));
+  EXPECT_THAT(FindingsOf(table, nullptr, {errors})[1].text, HasSubstr("errors (c, b)."));
 }
 
 TEST(ReportTest, WithoutAnyCoefficientTheSummarySaysWhy) {
@@ -195,7 +207,8 @@ TEST(ReportTest, PerfectConcurrenceSaysThatItsIntervalIsNone) {
   options.bootstrap = BootstrapOptions();
   options.bootstrap->replicates = 200;
   const std::string html = Report(ParseReport("a,x,y\nm,1,2\nn,2,3\no,3,4\np,4,5\n"), options);
-  EXPECT_THAT(html, HasSubstr("The one pair: x and y, 1.00 [1.00, 1.00]†. † All replicates agree"));
+  EXPECT_THAT(
+      html, HasSubstr("The one pair: x and y, n = 4, 1.00 [1.00, 1.00]†. † All replicates agree"));
 }
 
 TEST(ReportTest, PagesOfPaperKeepEveryColumn) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "analysis/generalization.h"
-#include "analysis/writers.h"
+#include "analysis/comparison/generalization.h"
 #include "core/job_score.h"
-#include "core/sweep.h"
-#include "tests/core/sweep_builder.h"
+#include "core/sweep/sweep.h"
+#include "report/ranking_tables.h"
+#include "report/writers.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -252,7 +253,7 @@ TEST(SweepTableTest, TheSettingIsChosenOnTheValidationSetWhereThereIsOne) {
   EXPECT_EQ(table.cell(0, 0).setting, 1);
   EXPECT_EQ(table.cell(0, 0).value, 60);
   EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"validation", 10}));
-  const std::vector<std::string> notes = analysis::ScoresTable(table, false).notes;
+  const std::vector<std::string> notes = analysis::ScoresTable(table, false).details;
   EXPECT_THAT(notes, Contains("Settings were chosen on validation sets."));
   EXPECT_THAT(notes, Contains("Choosing on the test sets instead would add, on the mean over "
                               "approaches: x 10.00."));
@@ -263,7 +264,7 @@ TEST(SweepTableTest, TheSettingIsChosenOnTheValidationSetWhereThereIsOne) {
   ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.select = "best-on-test"}));
   EXPECT_EQ(table.cell(0, 0).value, 70);
   EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"test", std::nullopt}));
-  EXPECT_THAT(analysis::ScoresTable(table, false).notes,
+  EXPECT_THAT(analysis::ScoresTable(table, false).details,
               Contains(HasSubstr("each score is the best of several")));
 
   ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.show_validation = true}));

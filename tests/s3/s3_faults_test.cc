@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "store/artifact_reader.h"
-#include "store/s3_store.h"
+#include "store/artifacts/artifact_reader.h"
+#include "store/artifacts/s3_store.h"
 #include "tests/testing/http_server.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -87,7 +87,7 @@ class S3FaultsTest : public ::testing::Test {
   std::string body_;
   Digest digest_;
   StalledClock clock_;
-  HttpServer server_;
+  FakeHttpServer server_;
   std::vector<absl::Duration> slept_;
   s3::Options options_;
   std::unique_ptr<S3Store> store_;

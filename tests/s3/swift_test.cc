@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "store/artifact_reader.h"
-#include "store/s3_store.h"
+#include "store/artifacts/artifact_reader.h"
+#include "store/artifacts/s3_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/swift_server.h"
 

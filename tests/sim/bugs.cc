@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/bugs.h"
+#include "tests/sim/bugs.h"
 
 #include <array>
 #include <string>
@@ -30,13 +30,16 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "stop-not-saved",
     "scores-forgotten",
     "checkpoint-not-saved",
+    "choice-not-saved",
     "brackets-forgotten",
     "answer-before-commit",
     "stale-attempt-accepted",
     "lease-never-ends",
+    "pause-not-counted",
     "overdue-kept",
     "submitted-twice",
     "name-taken-over",
+    "hosts-forgotten",
     "key-forgets-data",
     "given-up-at-once",
     "checkpoint-mixed-up",

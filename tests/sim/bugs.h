@@ -3,8 +3,8 @@
 // wrapper around one of the real interfaces, not in the real code.
 //
 // Values.
-#ifndef CONCUR_SIM_BUGS_H_
-#define CONCUR_SIM_BUGS_H_
+#ifndef CONCUR_TESTS_SIM_BUGS_H_
+#define CONCUR_TESTS_SIM_BUGS_H_
 
 #include <array>
 #include <cstddef>
@@ -36,14 +36,17 @@ enum class Bug : uint8_t {
   kStopNotSaved,         // jobs that early_stop stopped are saved as waiting
   kScoresForgotten,      // a restart forgets what jobs reported to early_stop
   kCheckpointNotSaved,   // a restart forgets what attempts left for the next ones
+  kChoiceNotSaved,       // the settings that a search chose are not saved
   kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
   kLeaseNeverEnds,        // a silent worker keeps its jobs
+  kPauseNotCounted,       // leases end while the coordinator itself is paused
   kOverdueKept,           // a worker that calls keeps its jobs, though no results come
   kSubmittedTwice,        // a repeated submission makes another sweep
   kNameTakenOver,         // a second worker takes the name of a live one
+  kHostsForgotten,        // workers of one machine are compared with each other
   kKeyForgetsData,        // content keys do not cover the data
   kGivenUpAtOnce,         // one failure is enough to give up similar jobs
   kCheckpointMixedUp,     // an attempt goes on from another job's checkpoint
@@ -67,7 +70,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 44;  // without kNone
+inline constexpr size_t kBugs = 47;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);
@@ -78,4 +81,4 @@ std::array<Bug, kBugs> AllBugs();
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_BUGS_H_
+#endif  // CONCUR_TESTS_SIM_BUGS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/checker.h"
+#include "tests/sim/checker.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,15 +8,24 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/content_key.h"
+#include "core/scheduler/reason_text.h"
+#include "core/sweep/content_key.h"
 
 namespace concur::sim {
 namespace {
 
 // Turns between checks of all acknowledged changes, which are also checked at each restart.
 constexpr uint64_t kTurnsBetweenFullChecks = 64;
+
+std::vector<Digest> KeysOf(const Expansion& expansion) {
+  const ContentKeys keys(expansion);
+  std::vector<Digest> of_jobs;
+  for (uint32_t job = 0; job < expansion.job_count(); ++job) {
+    of_jobs.push_back(keys.KeyOf(job));
+  }
+  return of_jobs;
+}
 
 std::string ScoreText(const std::vector<Metric>& metrics) {
   return metrics.empty() ? "no score" : absl::StrCat(metrics[0].name, " ", metrics[0].value);
@@ -27,17 +36,38 @@ std::string ScoreText(const std::vector<Metric>& metrics) {
 Checker::Checker(World& world, const Workload& workload, const Outcomes* expected)
     : world_(world), workload_(workload), expected_(expected) {
   for (const PlannedSweep& sweep : workload.sweeps) {
-    const ContentKeys keys(*sweep.expansion);
-    std::vector<Digest>& of_sweep = keys_.emplace_back();
-    for (uint32_t job = 0; job < sweep.expansion->job_count(); ++job) {
-      of_sweep.push_back(keys.KeyOf(job));
-    }
+    keys_.push_back(KeysOf(*sweep.expansion));
   }
 }
 
 const Digest* Checker::KeyOf(JobId id) const {
+  if (const auto chosen = chosen_keys_.find(id.sweep); chosen != chosen_keys_.end()) {
+    return &(*chosen->second)[id.index];
+  }
   const auto it = planned_.find(id.sweep);
   return it == planned_.end() ? nullptr : &keys_[it->second][id.index];
+}
+
+bool Checker::IsChosen(size_t planned, uint32_t job) const {
+  const Expansion& expansion = *workload_.sweeps[planned].expansion;
+  const JobCoordinates at = expansion.Locate(job);
+  return expansion.IsSearched(at.block) && at.setting > 0;
+}
+
+void Checker::OnChosen(const std::string& text, const SweepSpec& spec) {
+  const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  if (!expansion.ok()) {
+    world_.Fail(absl::StrCat("a search chose what is refused: ", expansion.status().ToString()));
+    return;
+  }
+  keys_by_text_.emplace(text, KeysOf(*expansion));
+}
+
+void Checker::PutSweep(SweepId id, size_t planned, const std::string& text) {
+  planned_.emplace(id, planned);
+  if (const auto keys = keys_by_text_.find(text); keys != keys_by_text_.end()) {
+    chosen_keys_[id] = &keys->second;
+  }
 }
 
 // --- workers -------------------------------------------------------------------------------------
@@ -54,6 +84,11 @@ void Checker::OnStart(const JobOrder& order, const std::vector<const JobOrder*>&
   const std::string id = order.id.ToString();
   if (!started_.insert(order.id).second) {
     world_.Fail(absl::StrCat(id, " was started twice"));
+  }
+  if (const Setting& tried = tried_.emplace(order.id.job, order.setting).first->second;
+      tried != order.setting) {
+    world_.Fail(absl::StrCat(id, " tries ", SettingText(order.setting),
+                             ", and an earlier attempt tried ", SettingText(tried)));
   }
   if (std::popcount(order.gpu_mask) != order.resources.GpuCount()) {
     world_.Fail(absl::StrCat(id, " was given ", std::popcount(order.gpu_mask), " GPUs, not ",
@@ -91,11 +126,16 @@ void Checker::PutRow(const JobRow& row) {
       it->second.erase(row.id);
     }
   }
+  if (row.state == JobState::kRunning) {
+    // One that came back after its lease had ended goes on with the time that it had left.
+    begun_.try_emplace({row.id, row.attempt}, row.update_time);
+  }
   rows_.insert_or_assign(row.id, row);
 }
 
 void Checker::DropSweep(SweepId id) {
   planned_.erase(id);
+  chosen_keys_.erase(id);
   std::erase_if(rows_, [&](const auto& entry) { return entry.first.sweep == id; });
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.sweep == id; });
   std::erase_if(results_, [&](const auto& entry) { return entry.first.sweep == id; });
@@ -154,12 +194,12 @@ void Checker::OnLoad(const Snapshot& snapshot) {
   retried_.clear();
   collected_.clear();
   planned_.clear();
+  chosen_keys_.clear();
   rows_.clear();
   finished_.clear();
   for (const SweepRow& row : snapshot.sweeps) {
-    size_t planned = 0;
-    if (absl::SimpleAtoi(row.spec, &planned) && planned < keys_.size()) {
-      planned_[row.id] = planned;
+    if (const std::optional<size_t> planned = workload_.NumberOf(row.spec)) {
+      PutSweep(row.id, *planned, row.spec);
     }
   }
   for (const JobRow& row : snapshot.jobs) {
@@ -171,8 +211,11 @@ void Checker::OnLoad(const Snapshot& snapshot) {
 }
 
 void Checker::OnRestored(const Scheduler& scheduler, absl::Time now) {
-  restored_at_ = now;
-  last_sync_.clear();
+  OnLeasesGranted(now);
+  last_seen_.clear();
+  for (const WorkerView& worker : scheduler.views().ListWorkers()) {
+    last_seen_[worker.info.incarnation] = worker.last_seen;
+  }
   scheduler.CheckInvariants();
   CheckAcknowledged(scheduler);
   CheckBlameKept(scheduler, now);
@@ -271,7 +314,7 @@ void Checker::CheckResult(const ResultRow& row) {
     world_.Fail(absl::StrCat("a result was saved for ", row.id.ToString(), ", which has no row"));
     return;
   }
-  if (expected_ != nullptr && row.result.succeeded) {
+  if (expected_ != nullptr && row.result.succeeded && !IsChosen(planned->second, row.id.index)) {
     const JobOutcome& outcome = (*expected_)[planned->second][row.id.index];
     if (outcome.state != JobState::kSucceeded || outcome.metrics != row.result.metrics) {
       world_.Fail(absl::StrCat("job ", row.id.ToString(), " was counted with ",
@@ -304,7 +347,7 @@ bool Checker::IsOverdue(const AttemptRow& row, absl::Time now) const {
   const auto before = rows_.find(row.id);
   return row.result.failure == FailureClass::kWorker && before != rows_.end() &&
          before->second.state == JobState::kRunning &&
-         now >= std::min(before->second.update_time, restored_at_) + kOverdueGrace;
+         now >= std::min(begun_.at({row.id, before->second.attempt}), restored_at_) + kOverdueGrace;
 }
 
 void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
@@ -333,10 +376,7 @@ void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
     return;
   }
   const std::string& incarnation = before->second.incarnation;
-  const auto synced = last_sync_.find(incarnation);
-  const absl::Time renewed =
-      std::max(restored_at_, synced == last_sync_.end() ? restored_at_ : synced->second);
-  if (alive_.contains(incarnation) && now < renewed + workload_.lease) {
+  if (alive_.contains(incarnation) && now < LeaseEndOf(incarnation)) {
     world_.Fail(absl::StrCat(id.ToString(), " was taken from ", incarnation,
                              ", which is alive and whose lease has not ended"));
   }
@@ -348,18 +388,19 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     return;
   }
   for (const SweepRow& row : batch.put_sweeps) {
-    size_t planned = 0;
-    if (!absl::SimpleAtoi(row.spec, &planned) || planned >= keys_.size()) {
+    const std::optional<size_t> planned = workload_.NumberOf(row.spec);
+    if (!planned) {
       world_.Fail(absl::StrCat("sweep ", row.id.ToString(), " has a spec that nobody submitted"));
       continue;
     }
     for (const auto& [id, other] : planned_) {
-      if (other == planned && id != row.id) {
+      if (other == *planned && id != row.id) {
         world_.Fail(
             absl::StrCat("one submission became ", id.ToString(), " and ", row.id.ToString()));
       }
     }
-    const bool is_new = planned_.emplace(row.id, planned).second;
+    const bool is_new = !planned_.contains(row.id);
+    PutSweep(row.id, *planned, row.spec);
     if (const PlannedSweep* const import = ImportOf(row.id); is_new && import != nullptr) {
       CheckImportBatch(row.id, *import, batch);
     }
@@ -409,7 +450,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   for (const JobRow* row : new_attempts) {
     CheckSourceEnded(*row);
     CheckNewAttempt(*row);
-    CheckNotSetAside(*row, now);
+    CheckNotSetAside(*row, batch, now);
   }
   CheckSkipped(skipped, just_succeeded);
   CheckStopped(stopped);
@@ -426,8 +467,25 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   trained_again_ = std::exchange(collected_, {});
 }
 
-void Checker::OnSyncApplied(const std::string& incarnation, absl::Time now) {
-  last_sync_[incarnation] = now;
+void Checker::OnLeasesGranted(absl::Time now) {
+  restored_at_ = now;
+  restored_end_ = now + workload_.lease;
+  lease_ends_.clear();
+}
+
+void Checker::OnPaused(absl::Duration pause, absl::Time now) {
+  const auto extend = [&](absl::Time& end) {
+    end = std::min(std::max(end + pause, now + kPauseMin), now + workload_.lease);
+  };
+  extend(restored_end_);
+  for (auto& [incarnation, end] : lease_ends_) {
+    extend(end);
+  }
+}
+
+absl::Time Checker::LeaseEndOf(const std::string& incarnation) const {
+  const auto found = lease_ends_.find(incarnation);
+  return found == lease_ends_.end() ? restored_end_ : found->second;
 }
 
 void Checker::OnSyncAnswered(const SyncResponse& response) {
@@ -457,8 +515,13 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
 
 void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
   scheduler.CheckInvariants();
-  for (const WorkerView& worker : scheduler.ListWorkers()) {
-    if (worker.running > 0 && std::max(worker.last_seen, restored_at_) + workload_.lease < now) {
+  for (const WorkerView& worker : scheduler.views().ListWorkers()) {
+    const std::string& incarnation = worker.info.incarnation;
+    if (std::exchange(last_seen_[incarnation], worker.last_seen) != worker.last_seen) {
+      lease_ends_[incarnation] =
+          std::max(LeaseEndOf(incarnation), worker.last_seen + workload_.lease);
+    }
+    if (worker.running > 0 && LeaseEndOf(incarnation) < now) {
       world_.Fail(absl::StrCat("worker ", worker.info.name, " keeps ", worker.running,
                                " attempts though its lease has ended"));
     }
@@ -516,8 +579,8 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
     if (deleted_.contains(id)) {
       continue;
     }
-    const std::optional<SweepView> sweep = scheduler.FindSweep(id);
-    if (!sweep || sweep->row->spec != workload_.sweeps[planned].text) {
+    const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
+    if (!sweep || workload_.NumberOf(sweep->row->spec) != planned) {
       world_.Fail(absl::StrCat("sweep ", id.ToString(), " was acknowledged and is gone"));
       return;
     }
@@ -529,9 +592,9 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
   }
   for (const JobId& id : canceled_jobs_) {
     if (!deleted_.contains(id.sweep) && !revived_.contains(id.sweep) &&
-        !IsTerminal(scheduler.ViewJob(id).state)) {
+        !IsTerminal(scheduler.views().ViewJob(id).state)) {
       world_.Fail(absl::StrCat("job ", id.ToString(), " was canceled and is ",
-                               JobStateName(scheduler.ViewJob(id).state)));
+                               JobStateName(scheduler.views().ViewJob(id).state)));
     }
   }
   for (const auto& [job, attempt] : results_) {
@@ -539,7 +602,7 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
       continue;
     }
     const std::vector<FinishedAttempt>& reports = reports_[attempt];
-    const JobView view = scheduler.ViewJob(job);
+    const JobView view = scheduler.views().ViewJob(job);
     if (view.state != JobState::kSucceeded ||
         std::none_of(reports.begin(), reports.end(), [&](const FinishedAttempt& one) {
           return one.result.metrics == view.result->metrics &&
@@ -554,13 +617,13 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
 
 void Checker::CheckOutcomes(const Scheduler& scheduler) {
   for (const auto& [planned, id] : submitted_) {
-    const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+    const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
     if (!sweep || sweep->row->canceled) {
       continue;
     }
     const std::vector<JobOutcome>& outcomes = (*expected_)[planned];
     for (uint32_t job = 0; job < outcomes.size(); ++job) {
-      const JobView view = scheduler.ViewJob({id, job});
+      const JobView view = scheduler.views().ViewJob({id, job});
       const std::vector<Metric> metrics =
           view.result == nullptr ? std::vector<Metric>() : view.result->metrics;
       if (view.state == JobState::kCanceled &&
@@ -571,17 +634,25 @@ void Checker::CheckOutcomes(const Scheduler& scheduler) {
           asked_to_cancel_.lower_bound({id, 0}) != asked_to_cancel_.end() &&
           asked_to_cancel_.lower_bound({id, 0})->sweep == id &&
           workload_.sweeps[planned].failures_max > 0;
-      if (view.state == JobState::kSkipped && (lacks_success || MayBeGivenUp(planned, job))) {
+      const Expansion& expansion = *workload_.sweeps[planned].expansion;
+      if (IsChosen(planned, job)) {
+        continue;
+      }
+      const bool has_others =  // whose settings the world without faults did not try
+          expansion.spec().search.has_value();
+      if (view.state == JobState::kSkipped &&
+          (lacks_success || has_others || MayBeGivenUp(planned, job))) {
         continue;  // after similar jobs failed; CheckSkipped checks that
       }
       if (view.state == JobState::kStopped && MayBeStopped(view.id)) {
         continue;
       }
       if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {
-        world_.Fail(absl::StrCat(
-            "job ", view.id.ToString(), " ended as ", JobStateName(view.state), " with ",
-            ScoreText(metrics), ", and without faults it is ", JobStateName(outcomes[job].state),
-            " with ", ScoreText(outcomes[job].metrics), ": ", scheduler.Explain(view.id)));
+        world_.Fail(absl::StrCat("job ", view.id.ToString(), " ended as ", JobStateName(view.state),
+                                 " with ", ScoreText(metrics), ", and without faults it is ",
+                                 JobStateName(outcomes[job].state), " with ",
+                                 ScoreText(outcomes[job].metrics), ": ",
+                                 ReasonText(scheduler.views().ReasonOf(view.id))));
         return;
       }
     }

@@ -4,8 +4,8 @@
 // (CheckInvariants) end the process.
 //
 // One thread. Only observes: it draws no random numbers and changes nothing.
-#ifndef CONCUR_SIM_CHECKER_H_
-#define CONCUR_SIM_CHECKER_H_
+#ifndef CONCUR_TESTS_SIM_CHECKER_H_
+#define CONCUR_TESTS_SIM_CHECKER_H_
 
 #include <cstdint>
 #include <functional>
@@ -18,12 +18,12 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "core/ids.h"
-#include "core/job_order.h"
 #include "core/rows.h"
-#include "core/scheduler.h"
-#include "core/sync.h"
-#include "sim/workload.h"
-#include "sim/world.h"
+#include "core/scheduler/scheduler.h"
+#include "core/sync/job_order.h"
+#include "core/sync/sync.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -62,12 +62,15 @@ class Checker {
   void OnLoad(const Snapshot& snapshot);
   void OnRestored(const Scheduler& scheduler, absl::Time now);
   // All leases were renewed, as the disk was full until now.
-  void OnLeasesGranted(absl::Time now) { restored_at_ = now; }
+  void OnLeasesGranted(absl::Time now);
+  // The coordinator took no calls for so long until now.
+  void OnPaused(absl::Duration pause, absl::Time now);
+  // A search chose; `text` will encode the spec.
+  void OnChosen(const std::string& text, const SweepSpec& spec);
   // The store returned from the commit of a batch.
   void OnCommit(const Batch& batch, bool durable, absl::Time now);
   // The process ends in this turn, whose changes may be durable.
   void OnTurnInDoubt(const Scheduler& scheduler);
-  void OnSyncApplied(const std::string& incarnation, absl::Time now);
   void OnSyncAnswered(const SyncResponse& response);
   // After every turn.
   void AfterTurn(const Scheduler& scheduler, absl::Time now);
@@ -99,12 +102,13 @@ class Checker {
   uint64_t acknowledged() const { return acknowledged_; }
   uint64_t counted() const { return counted_.size(); }
   uint64_t given_up() const { return given_up_; }  // jobs skipped because similar ones had failed
-  uint64_t quarantines() const { return quarantines_; }  // started quarantines
-  uint64_t imports() const { return imports_; }          // committed, each once
-  uint64_t stopped() const { return stopped_; }          // train jobs, by early_stop
-  uint64_t staged() const { return staged_; }            // attempts of stages
-  uint64_t steps() const { return counted_steps_; }      // reports that were counted
-  uint64_t resumed() const { return resumed_; }          // attempts that began with a checkpoint
+  uint64_t quarantines() const { return quarantines_; }     // started quarantines
+  uint64_t imports() const { return imports_; }             // committed, each once
+  uint64_t stopped() const { return stopped_; }             // train jobs, by early_stop
+  uint64_t staged() const { return staged_; }               // attempts of stages
+  uint64_t chosen() const { return keys_by_text_.size(); }  // settings, by searches
+  uint64_t steps() const { return counted_steps_; }         // reports that were counted
+  uint64_t resumed() const { return resumed_; }             // attempts that began with a checkpoint
 
  private:
   // Null for a sweep that runs, or that is not known.
@@ -119,13 +123,14 @@ class Checker {
   void CheckResult(const ResultRow& row);
   bool IsOverdue(const AttemptRow& row, absl::Time now) const;
   void CheckAttempt(const AttemptRow& row, absl::Time now);
+  absl::Time LeaseEndOf(const std::string& incarnation) const;
   void PutRow(const JobRow& row);
   // checker_blame.cc
   void CheckSkipped(const std::vector<JobId>& skipped, const std::set<JobId>& just_succeeded);
   bool IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const;
   bool MayBeGivenUp(size_t planned, uint32_t job) const;
   bool MayBeCanceled(JobId id) const;
-  void CheckNotSetAside(const JobRow& row, absl::Time now);
+  void CheckNotSetAside(const JobRow& row, const Batch& batch, absl::Time now);
   void RememberBlame(const Scheduler& scheduler);
   void CheckBlameKept(const Scheduler& scheduler, absl::Time now);
   // checker_early_stop.cc
@@ -144,12 +149,18 @@ class Checker {
   void CheckPauseTaken(const AttemptId& id);
   void DropSweep(SweepId id);
   const Digest* KeyOf(JobId id) const;
+  // True where a search chooses the job's setting, by what has ended then: its score is not known.
+  bool IsChosen(size_t planned, uint32_t job) const;
+  void PutSweep(SweepId id, size_t planned, const std::string& text);
   bool SystemsAreCollected(const std::set<JobId>& jobs) const;
 
   World& world_;
   const Workload& workload_;
   const Outcomes* const expected_;
-  std::vector<std::vector<Digest>> keys_;  // [planned sweep][job]
+  std::vector<std::vector<Digest>> keys_;                      // [planned sweep][job]
+  std::map<std::string, std::vector<Digest>> keys_by_text_;    // [text][job] of searches
+  std::map<SweepId, const std::vector<Digest>*> chosen_keys_;  // of searches that have chosen
+  std::map<JobId, Setting> tried_;                             // the setting of each started job
   std::function<bool(const Digest&)> has_artifact_;
 
   std::set<std::string> alive_;  // incarnations
@@ -161,6 +172,7 @@ class Checker {
   // The state known to be durable.
   std::map<SweepId, size_t> planned_;  // number of the planned sweep
   std::map<JobId, JobRow> rows_;
+  std::map<AttemptId, absl::Time> begun_;       // when each was first saved as running
   std::map<Digest, std::set<JobId>> finished_;  // jobs that succeeded, by content key
   std::set<AttemptId> counted_;
   Steps steps_;                    // that have counted
@@ -177,6 +189,7 @@ class Checker {
     absl::Time end;
     absl::Duration span;
     std::string reason;
+    std::string incarnation;
 
     friend bool operator==(const SetAside&, const SetAside&) = default;
   };
@@ -188,13 +201,17 @@ class Checker {
     std::map<JobId, std::pair<EarlyStop::State, size_t>> settings;
   };
   static Held HeldBy(const Scheduler& scheduler);
+  void CheckSuspect(const std::string& worker, const Held& held);
   // The difference from `after`, the state after a restart at `now`; "" if there is none.
   static std::string DifferenceAfterRestart(const Held& before, const Held& after, absl::Time now);
   Held held_;                          // after the last durable turn
   std::optional<Held> held_in_doubt_;  // after a turn that may be durable
 
   absl::Time restored_at_ = absl::InfinitePast();
-  std::map<std::string, absl::Time> last_sync_;  // by incarnation, in the coordinator's time
+  // Ends of leases by incarnation, in the coordinator's time; and of those that it restored.
+  std::map<std::string, absl::Time> lease_ends_;
+  std::map<std::string, absl::Time> last_seen_;  // by incarnation
+  absl::Time restored_end_ = absl::InfinitePast();
 
   // Acknowledged to users and workers.
   std::map<size_t, SweepId> submitted_;
@@ -217,4 +234,4 @@ class Checker {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_CHECKER_H_
+#endif  // CONCUR_TESTS_SIM_CHECKER_H_

@@ -2,13 +2,15 @@
 // Checks of quarantines and of jobs that are given up early.
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "sim/checker.h"
+#include "tests/sim/checker.h"
 
 namespace concur::sim {
 
@@ -16,19 +18,19 @@ namespace concur::sim {
 
 Checker::Held Checker::HeldBy(const Scheduler& scheduler) {
   Held held;
-  for (const WorkerView& worker : scheduler.ListWorkers()) {
+  for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     if (worker.quarantine_span != absl::ZeroDuration()) {
       held.set_aside[worker.info.name] = {worker.quarantine_end, worker.quarantine_span,
-                                          worker.quarantine_reason};
+                                          worker.quarantine_reason, worker.info.incarnation};
     }
   }
-  held.blame = scheduler.ListBlame();
-  held.deaths = scheduler.ListDeaths();
-  for (const SweepId& id : scheduler.ListSweeps()) {
-    const SweepView sweep = *scheduler.FindSweep(id);
+  held.blame = scheduler.views().ListBlame();
+  held.deaths = scheduler.views().ListDeaths();
+  for (const SweepId& id : scheduler.views().ListSweeps()) {
+    const SweepView sweep = *scheduler.views().FindSweep(id);
     for (uint32_t job = 0; sweep.expansion->spec().early_stop && job < sweep.expansion->job_count();
          ++job) {
-      const JobView view = scheduler.ViewJob({id, job});
+      const JobView view = scheduler.views().ViewJob({id, job});
       if (view.early_stop) {
         held.settings[view.id] = {*view.early_stop, view.rung};
       }
@@ -44,6 +46,9 @@ void Checker::RememberBlame(const Scheduler& scheduler) {
     if (!set_aside.reason.empty() &&
         (before == held_.set_aside.end() || before->second != set_aside)) {
       ++quarantines_;
+      if (before == held_.set_aside.end() || before->second.reason.empty()) {
+        CheckSuspect(worker, held);
+      }
       if (world_.tracing()) {
         world_.Trace(absl::StrCat(worker, " is set aside until ", FormatIsoTime(set_aside.end),
                                   ": ", set_aside.reason));
@@ -103,9 +108,39 @@ void Checker::CheckBlameKept(const Scheduler& scheduler, absl::Time now) {
   held_in_doubt_.reset();
 }
 
-// A worker in quarantine gets no new jobs.
-void Checker::CheckNotSetAside(const JobRow& row, absl::Time now) {
+// A worker is set aside for jobs that it failed and workers on other machines did, as the table
+// says that is saved.
+void Checker::CheckSuspect(const std::string& worker, const Held& held) {
+  std::map<std::string, std::string> hosts;
+  for (const PlannedWorker& planned : workload_.workers) {
+    hosts[planned.name] = planned.host;
+  }
+  std::set<Digest> failed;
+  std::set<Digest> done_elsewhere;
+  for (const BlameRow& row : held.blame) {
+    if (row.worker == worker && row.failures > 0) {
+      failed.insert(row.kind);
+    } else if (row.success_time && hosts[row.worker] != hosts[worker]) {
+      done_elsewhere.insert(row.kind);
+    }
+  }
+  std::erase_if(failed, [&](const Digest& key) { return !done_elsewhere.contains(key); });
+  if (failed.size() < kQuarantineFailures) {
+    world_.Fail(absl::StrCat(worker, " is set aside: ", held.set_aside.at(worker).reason,
+                             "; but workers on other machines did ", failed.size(),
+                             " of the jobs that it failed"));
+  }
+}
+
+// A worker in quarantine gets no new jobs, unless it was started again.
+void Checker::CheckNotSetAside(const JobRow& row, const Batch& batch, absl::Time now) {
   const auto it = held_.set_aside.find(row.worker);
+  if (std::any_of(batch.put_workers.begin(), batch.put_workers.end(), [&](const WorkerRow& put) {
+        return put.name == row.worker && it != held_.set_aside.end() &&
+               put.incarnation != it->second.incarnation;
+      })) {
+    return;
+  }
   if (row.state == JobState::kRunning && it != held_.set_aside.end() && it->second.end > now) {
     world_.Fail(absl::StrCat("job ", row.id.ToString(), " was given to ", row.worker,
                              ", which is set aside until ", FormatIsoTime(it->second.end), ": ",

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "sim/checker.h"
+#include "tests/sim/checker.h"
 
 namespace concur::sim {
 

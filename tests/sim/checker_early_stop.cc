@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/early_stop_brackets.h"
-#include "sim/checker.h"
+#include "core/early_stop/early_stop_brackets.h"
+#include "tests/sim/checker.h"
 
 namespace concur::sim {
 

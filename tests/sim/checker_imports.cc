@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "sim/checker.h"
+#include "tests/sim/checker.h"
 
 namespace concur::sim {
 namespace {
@@ -55,7 +55,7 @@ void Checker::CheckImportBatch(SweepId id, const PlannedSweep& import, const Bat
 void Checker::CheckImports(const Scheduler& scheduler) {
   for (const auto& [id, planned] : planned_) {
     const PlannedSweep* const import = ImportOf(id);
-    const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+    const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
     if (import == nullptr || !sweep) {
       continue;  // one that is gone is acknowledged or not: CheckAcknowledged
     }
@@ -63,7 +63,7 @@ void Checker::CheckImports(const Scheduler& scheduler) {
       world_.Fail(absl::StrCat("import ", id.ToString(), " is ", SweepStateName(sweep->state)));
     }
     for (uint32_t job = 0; job < sweep->expansion->job_count(); ++job) {
-      const JobView view = scheduler.ViewJob({id, job});
+      const JobView view = scheduler.views().ViewJob({id, job});
       const ImportedResult* const sent = ImportedResultOf(*import, job);
       const bool same = sent == nullptr
                             ? view.state == JobState::kCanceled && view.result == nullptr

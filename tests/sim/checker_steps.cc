@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sim/checker.h"
+#include "tests/sim/checker.h"
 
 namespace concur::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/coordinator_machine.h"
+#include "tests/sim/coordinator_machine.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,13 +11,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "coordinator/collector.h"
+#include "coordinator/engine/collector.h"
 
 namespace concur::sim {
 namespace {
 
 // Short, so that workers are lost and return within a world.
-constexpr uint32_t kQuarantineFailures = 2;
 constexpr absl::Duration kQuarantineMin = absl::Seconds(20);
 constexpr absl::Duration kQuarantineMax = absl::Minutes(1);
 // Few, so that messages are split and late watchers get snapshots.
@@ -102,12 +101,20 @@ void CoordinatorMachine::Start() {
   EngineOptions options;
   options.policy.lease =
       world_.bug() == Bug::kLeaseNeverEnds ? absl::Hours(100'000) : workload_.lease;
+  options.policy.pause_min =
+      world_.bug() == Bug::kPauseNotCounted ? absl::InfiniteDuration() : kPauseMin;
   options.policy.overdue_grace =
       world_.bug() == Bug::kOverdueKept ? absl::Hours(100'000) : kOverdueGrace;
   options.policy.quotas.otherwise.running_jobs_max = workload_.running_jobs_max;
   options.policy.quarantine_failures = kQuarantineFailures;
   options.policy.quarantine_min = kQuarantineMin;
   options.policy.quarantine_max = kQuarantineMax;
+  options.policy.encode_spec = [this](const SweepSpec& spec) {
+    const std::string text = TextOf(spec);
+    chosen_.emplace(text, spec);
+    checker_.OnChosen(text, spec);
+    return text;
+  };
   options.board.events_max = kBoardEventsMax;
   options.board.events_per_message_max = kEventsPerMessageMax;
   absl::StatusOr<std::unique_ptr<Store>> opened = disk_.Open();
@@ -116,7 +123,10 @@ void CoordinatorMachine::Start() {
     disk_store_ = *std::move(opened);
     store_ = std::make_unique<CheckedStore>(*this);
     const auto decode = [this](absl::string_view text) {
-      absl::StatusOr<SweepSpec> spec = workload_.Decode(text);
+      const auto chosen = chosen_.find(text);
+      absl::StatusOr<SweepSpec> spec = chosen != chosen_.end()
+                                           ? absl::StatusOr<SweepSpec>(chosen->second)
+                                           : workload_.Decode(text);
       if (spec.ok() && spec->early_stop && world_.bug() == Bug::kBracketsForgotten &&
           spec->early_stop->rule.method == EarlyStopMethod::kHyperband) {
         spec->early_stop->rule.method = EarlyStopMethod::kAsha;
@@ -153,6 +163,7 @@ void CoordinatorMachine::Start() {
     ended_ = true;
   });
   checker_.OnRestored(scheduler(), clock_.Now());
+  due_ = std::max(engine_->NextDeadline(), clock_.Now());
   history_.OnProcess();
   engine_->AddObserver(history_);
   ScheduleTurn(world_.now());
@@ -223,6 +234,9 @@ void CoordinatorMachine::ScheduleTurn(absl::Time at) {
 
 void CoordinatorMachine::RunTurn() {
   const bool was_stalled = engine_->is_stalled();
+  if (!was_stalled && clock_.Now() >= due_ + kPauseMin) {
+    checker_.OnPaused(clock_.Now() - due_, clock_.Now());
+  }
   engine_->RunTurn();
   if (was_stalled && !engine_->is_stalled()) {
     checker_.OnLeasesGranted(clock_.Now());
@@ -236,6 +250,7 @@ void CoordinatorMachine::RunTurn() {
     checker_.AfterTurn(scheduler(), clock_.Now());
   }
   const absl::Time next = engine_->NextDeadline();
+  due_ = std::max(next, clock_.Now());
   if (next != absl::InfiniteFuture()) {
     ScheduleTurn(std::max(clock_.ToWorld(next), world_.now() + absl::Milliseconds(1)));
   }
@@ -246,17 +261,19 @@ void CoordinatorMachine::RunTurn() {
 // The injected bugs of the worker service.
 void CoordinatorMachine::Mutate(SyncRequest& request) {
   std::optional<WorkerView> known;
-  for (WorkerView& worker : scheduler().ListWorkers()) {
+  for (WorkerView& worker : scheduler().views().ListWorkers()) {
     if (worker.info.name == request.worker.name) {
       known = std::move(worker);
     }
   }
   if (world_.bug() == Bug::kNameTakenOver && known) {
     request.worker.previous_incarnation = known->info.incarnation;
+  } else if (world_.bug() == Bug::kHostsForgotten) {
+    request.worker.host.clear();
   } else if (world_.bug() == Bug::kStaleAttemptAccepted) {
     for (FinishedAttempt& finished : request.finished) {
-      if (scheduler().HasJob(finished.id.job)) {
-        finished.id.attempt = scheduler().ViewJob(finished.id.job).attempt;
+      if (scheduler().views().HasJob(finished.id.job)) {
+        finished.id.attempt = scheduler().views().ViewJob(finished.id.job).attempt;
       }
     }
   }
@@ -328,7 +345,7 @@ CoordinatorMachine::Seen CoordinatorMachine::ReadBoard(SweepId id) {
   if (!up()) {
     return absl::UnavailableError("connection refused");
   }
-  const absl::StatusOr<SweepFacts> facts = board().Find(id.ToString());
+  const absl::StatusOr<SweepFacts> facts = board().Find(id.ToString(), "");
   return facts.ok() ? std::optional(SeenOf(facts->View())) : std::nullopt;
 }
 
@@ -366,9 +383,10 @@ absl::Status CoordinatorMachine::Download(const Digest& digest) const {
 // For an injected bug of the collector.
 std::set<Digest> CoordinatorMachine::Checkpoints() const {
   std::set<Digest> checkpoints;
-  for (const SweepId& id : scheduler().ListSweeps()) {
-    for (uint32_t job = 0; job < scheduler().FindSweep(id)->expansion->job_count(); ++job) {
-      if (const std::optional<Checkpoint> checkpoint = scheduler().ViewJob({id, job}).checkpoint) {
+  for (const SweepId& id : scheduler().views().ListSweeps()) {
+    for (uint32_t job = 0; job < scheduler().views().FindSweep(id)->expansion->job_count(); ++job) {
+      if (const std::optional<Checkpoint> checkpoint =
+              scheduler().views().ViewJob({id, job}).checkpoint) {
         checkpoints.insert(checkpoint->digest);
       }
     }

@@ -3,8 +3,8 @@
 // one process after another.
 //
 // One thread.
-#ifndef CONCUR_SIM_COORDINATOR_MACHINE_H_
-#define CONCUR_SIM_COORDINATOR_MACHINE_H_
+#ifndef CONCUR_TESTS_SIM_COORDINATOR_MACHINE_H_
+#define CONCUR_TESTS_SIM_COORDINATOR_MACHINE_H_
 
 #include <cstdint>
 #include <functional>
@@ -20,15 +20,15 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
-#include "coordinator/engine.h"
-#include "coordinator/sweep_board.h"
-#include "core/sync.h"
-#include "sim/checker.h"
-#include "sim/history.h"
-#include "sim/store_disk.h"
-#include "sim/workload.h"
-#include "sim/world.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/engine/sweep_board.h"
+#include "core/sync/sync.h"
 #include "store/store.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/disks/store_disk.h"
+#include "tests/sim/history.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -125,6 +125,7 @@ class CoordinatorMachine {
   const Workload& workload_;
   StoreDisk& disk_;
   MachineClock clock_;
+  std::map<std::string, SweepSpec, std::less<>> chosen_;  // specs of searches, by text
   std::map<Digest, absl::Time> artifacts_;  // time of the last upload, by this machine's clock
 
   std::map<SweepId, std::optional<SeenSweep>> read_;  // what a cache with a bug keeps
@@ -139,10 +140,11 @@ class CoordinatorMachine {
 
   absl::Time turn_at_ = absl::InfiniteFuture();
   uint64_t turn_number_ = 0;
+  absl::Time due_;  // when the next turn is due at the latest, by this machine's clock
   absl::Time paused_until_ = absl::InfinitePast();
   absl::Time slow_until_ = absl::InfinitePast();
 };
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_COORDINATOR_MACHINE_H_
+#endif  // CONCUR_TESTS_SIM_COORDINATOR_MACHINE_H_

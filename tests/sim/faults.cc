@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults.h"
+#include "tests/sim/faults.h"
 
 #include <array>
 

@@ -2,8 +2,8 @@
 // The faults of a simulated world, their rates and their counts.
 //
 // Values.
-#ifndef CONCUR_SIM_FAULTS_H_
-#define CONCUR_SIM_FAULTS_H_
+#ifndef CONCUR_TESTS_SIM_FAULTS_H_
+#define CONCUR_TESTS_SIM_FAULTS_H_
 
 #include <array>
 #include <cstddef>
@@ -78,4 +78,4 @@ struct FaultRates {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_FAULTS_H_
+#endif  // CONCUR_TESTS_SIM_FAULTS_H_

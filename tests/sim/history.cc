@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/history.h"
+#include "tests/sim/history.h"
 
 #include <algorithm>
 #include <limits>
@@ -43,13 +43,13 @@ SeenSweep SeenOf(const SweepView& sweep) {
 }
 
 std::optional<SeenSweep> SeenIn(const Scheduler& scheduler, SweepId id) {
-  const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+  const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
   if (!sweep) {
     return std::nullopt;
   }
   SeenSweep seen = SeenOf(*sweep);
   for (uint32_t job = 0; job < sweep->expansion->job_count(); ++job) {
-    const JobView view = scheduler.ViewJob({id, job});
+    const JobView view = scheduler.views().ViewJob({id, job});
     const bool succeeded = view.state == JobState::kSucceeded;
     const bool scored = succeeded && view.result != nullptr && !view.result->metrics.empty();
     seen.jobs.push_back(

@@ -13,8 +13,8 @@
 // repeat, across broken connections.
 //
 // One thread. Only observes: it draws no random numbers and changes nothing.
-#ifndef CONCUR_SIM_HISTORY_H_
-#define CONCUR_SIM_HISTORY_H_
+#ifndef CONCUR_TESTS_SIM_HISTORY_H_
+#define CONCUR_TESTS_SIM_HISTORY_H_
 
 #include <array>
 #include <cstddef>
@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "coordinator/engine_observer.h"
-#include "core/scheduler.h"
+#include "coordinator/engine/engine_observer.h"
+#include "core/scheduler/scheduler.h"
 
 namespace concur::sim {
 
@@ -114,4 +114,4 @@ class History : public EngineObserver {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_HISTORY_H_
+#endif  // CONCUR_TESTS_SIM_HISTORY_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which histories have an order that explains them.
-#include "sim/history.h"
+#include "tests/sim/history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// concur-chaos: does the work of `concur chaos`, with the same command line.
+// chaos: simulates the whole system with faults and checks its guarantees; needs no server.
+// scripts/chaos builds and runs it.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -14,12 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "analysis/json_text.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
-#include "cli/commands/chaos.h"
+#include "cli/app/context.h"
 #include "cli/output/print.h"
 #include "cli/programs/run_command_line.h"
-#include "sim/runner.h"
+#include "report/json_text.h"
+#include "tests/sim/runner.h"
 
 namespace concur::cli {
 namespace {
@@ -29,8 +31,17 @@ constexpr size_t kTraceLinesMax = 1'000'000;
 constexpr size_t kFailuresMax = 10;
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 
+struct ChaosFlags {
+  uint64_t seed = 1;
+  uint64_t seeds = 1;
+  uint64_t steps = 0;  // 0: the simulation's default
+  int jobs = 0;
+  std::string bug = "none";
+  bool trace = false;
+};
+
 std::string ReplayCommand(const ChaosFlags& flags, uint64_t seed) {
-  return absl::StrCat("concur chaos --seed ", seed,
+  return absl::StrCat("scripts/chaos --seed ", seed,
                       flags.bug == "none" ? "" : absl::StrCat(" --bug ", flags.bug), " --trace");
 }
 
@@ -143,12 +154,41 @@ absl::Status Chaos(const ChaosFlags& flags, CommandContext& context) {
   return absl::InternalError(absl::StrCat("seed ", first.seed, ": ", first.violation));
 }
 
+void AddChaosOptions(Command& command, CommandContext& context) {
+  const auto flags = std::make_shared<ChaosFlags>();
+  command.AddOption("--seed", flags->seed, "The first seed (default: 1)")->TypeName("N");
+  command
+      .AddOption("--seeds", flags->seeds, "How many seeds to run, from that one on (default: 1)")
+      ->TypeName("N")
+      ->InRange(uint64_t{1}, uint64_t{1'000'000'000});
+  command
+      .AddOption("--steps", flags->steps,
+                 "Events after which a world counts as one that comes to no rest (default: far "
+                 "more than any has had)")
+      ->TypeName("N");
+  command.AddOption("-j,--jobs", flags->jobs, "Processes at a time (default: one for each CPU)")
+      ->TypeName("N")
+      ->InRange(1, 1024);
+  command.AddFlag("--trace", flags->trace, "Print everything that happens in the world of --seed");
+  command
+      .AddOption("--bug", flags->bug,
+                 "Plant a bug, to see it found: spool-not-read, answer-before-commit, …; a wrong "
+                 "name lists them all")
+      ->TypeName("NAME");
+  OnRun(&command, context, [flags, &context] { return Chaos(*flags, context); });
+}
+
 int RunChaos(const std::vector<std::string>& args, CommandContext& context) {
-  return RunCommandLine(args,
-                        {"The part of concur that simulates it with faults: concur chaos.", ""},
-                        context, [](Command& app, CommandContext& command_context) {
-                          AddChaosCommand(app, command_context, Chaos);
-                        });
+  return RunCommandLine(
+      args,
+      {"Try to break the promises: simulate the whole system with faults\n"
+       "The real scheduler, engine and agents run on a virtual clock while messages are lost, "
+       "disks fill up, power is cut and jobs fail. A seed says what happens: the same seed, the "
+       "same world. Needs no server and touches no data. Exit code 1 when a promise broke; the "
+       "end of that world is printed, and the command that shows all of it.",
+       "Examples:\n  scripts/chaos --seeds 1000\n  scripts/chaos --seed 17 --trace",
+       "scripts/chaos"},
+      context, AddChaosOptions);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/network.h"
+#include "tests/sim/network.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,8 +2,8 @@
 // A network that loses, duplicates, delays and reorders messages, and can be cut in one direction.
 //
 // One thread.
-#ifndef CONCUR_SIM_NETWORK_H_
-#define CONCUR_SIM_NETWORK_H_
+#ifndef CONCUR_TESTS_SIM_NETWORK_H_
+#define CONCUR_TESTS_SIM_NETWORK_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "sim/world.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -42,4 +42,4 @@ class Network {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_NETWORK_H_
+#endif  // CONCUR_TESTS_SIM_NETWORK_H_

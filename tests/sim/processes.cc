@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/processes.h"
+#include "tests/sim/processes.h"
 
 #include <algorithm>
 #include <csignal>
@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "worker/finish.h"
+#include "worker/execution/finish.h"
 
 namespace concur::sim {
 namespace {
 
+using process::KillCause;
+using process::ProcessEnd;
 using worker::ExecutorReport;
 using worker::FailedResult;
-using worker::KillCause;
-using worker::ProcessEnd;
 using worker::StopCause;
 
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
@@ -101,15 +101,15 @@ void Processes::Start(const JobOrder& order) {
   Fetch(order.id, 0);
 }
 
-// Fetches the system of an eval job, or the checkpoint of a train job; data files are assumed to be
-// present.
+// Fetches the checkpoint and the system of a job; data files are assumed to be present.
 void Processes::Fetch(const AttemptId& id, int tries) {
   const auto it = runs_.find(id);
   if (it == runs_.end() || it->second.stopped) {
     return;  // ended meanwhile
   }
   const JobOrder& order = it->second.order;
-  const Digest needed = order.checkpoint ? order.checkpoint->digest : order.system;
+  const bool lacks_checkpoint = order.checkpoint && !kept_.contains(order.checkpoint->digest);
+  const Digest needed = lacks_checkpoint ? order.checkpoint->digest : order.system;
   if (needed.IsZero() || kept_.contains(needed)) {
     it->second.resumed_from = order.checkpoint ? order.checkpoint->attempt : 0;
     Later(world_.Between(absl::Milliseconds(5), absl::Milliseconds(50)),
@@ -117,7 +117,7 @@ void Processes::Fetch(const AttemptId& id, int tries) {
     return;
   }
   calls_.Download(
-      needed, IfAlive([this, id, needed, tries](const absl::Status& status) {
+      needed, IfAlive([this, id, needed, lacks_checkpoint, tries](const absl::Status& status) {
         const auto run = runs_.find(id);
         if (run == runs_.end()) {
           return;
@@ -127,7 +127,7 @@ void Processes::Fetch(const AttemptId& id, int tries) {
           Fetch(id, tries);
         } else if (MayWorkLater(status)) {
           Later(RetryDelay(tries), [this, id, tries] { Fetch(id, tries + 1); });
-        } else if (run->second.order.checkpoint) {
+        } else if (lacks_checkpoint) {
           run->second.order.checkpoint.reset();  // it begins anew
           Fetch(id, tries);
         } else {
@@ -251,7 +251,7 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
 
 // Of worker::CollectCheckpoint. Some attempts get no further than the checkpoint that they had.
 std::optional<Checkpoint> Processes::LeaveCheckpoint(const Run& run, const JobResult& result) {
-  if (!run.order.is_train || result.succeeded || run.stopped == StopCause::kCanceled ||
+  if (result.succeeded || run.stopped == StopCause::kCanceled ||
       run.stopped == StopCause::kFenced) {
     return std::nullopt;
   }

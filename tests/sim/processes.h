@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor of a simulated worker: attempts fetch their inputs, run, end in all ways that
-// processes can, and upload their artifacts. Real code makes results of the ends (worker/finish.h)
-// and handles them (the agent).
+// processes can, and upload their artifacts. Real code makes results of the ends
+// (worker/execution/finish.h) and handles them (the agent).
 //
 // One thread; lives as long as its worker's process.
-#ifndef CONCUR_SIM_PROCESSES_H_
-#define CONCUR_SIM_PROCESSES_H_
+#ifndef CONCUR_TESTS_SIM_PROCESSES_H_
+#define CONCUR_TESTS_SIM_PROCESSES_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "sim/checker.h"
-#include "sim/workload.h"
-#include "sim/world.h"
+#include "base/process/process_watcher.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
 #include "worker/executor.h"
-#include "worker/process_watcher.h"
 
 namespace concur::sim {
 
@@ -83,8 +83,8 @@ class Processes : public worker::Executor {
   // Lets a train job report so many steps, the last at its end.
   void ReportSteps(const AttemptId& id, absl::Duration run_time);
   void ReportStep(const AttemptId& id, int64_t step);
-  void EndAfter(const AttemptId& id, absl::Duration delay, const worker::ProcessEnd& end);
-  void End(const AttemptId& id, const worker::ProcessEnd& end);
+  void EndAfter(const AttemptId& id, absl::Duration delay, const process::ProcessEnd& end);
+  void End(const AttemptId& id, const process::ProcessEnd& end);
   JobResult Collect(const JobOrder& order, JobResult result);
   std::optional<Checkpoint> LeaveCheckpoint(const Run& run, const JobResult& result);
   void Report(FinishedAttempt finished, bool published);
@@ -115,4 +115,4 @@ class Processes : public worker::Executor {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_PROCESSES_H_
+#endif  // CONCUR_TESTS_SIM_PROCESSES_H_

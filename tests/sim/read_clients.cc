@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/read_clients.h"
+#include "tests/sim/read_clients.h"
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "coordinator/sweep_board.h"
+#include "coordinator/engine/sweep_board.h"
 
 namespace concur::sim {
 namespace {

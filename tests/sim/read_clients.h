@@ -6,8 +6,8 @@
 // world goes as it would without them.
 //
 // One thread.
-#ifndef CONCUR_SIM_READ_CLIENTS_H_
-#define CONCUR_SIM_READ_CLIENTS_H_
+#ifndef CONCUR_TESTS_SIM_READ_CLIENTS_H_
+#define CONCUR_TESTS_SIM_READ_CLIENTS_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,9 +18,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/random.h"
-#include "sim/coordinator_machine.h"
-#include "sim/history.h"
-#include "sim/world.h"
+#include "tests/sim/coordinator_machine.h"
+#include "tests/sim/history.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -57,4 +57,4 @@ class ReadClients {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_READ_CLIENTS_H_
+#endif  // CONCUR_TESTS_SIM_READ_CLIENTS_H_

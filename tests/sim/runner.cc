@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/runner.h"
+#include "tests/sim/runner.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ class Child {
     auto child = std::unique_ptr<Child>(new Child);
     child->read_end_ = FileDescriptor(ends[0]);
     FileDescriptor write_end(ends[1]);
-    child->errors_ = FileDescriptor(memfd_create("concur-chaos", MFD_CLOEXEC));
+    child->errors_ = FileDescriptor(memfd_create("chaos", MFD_CLOEXEC));
     std::fflush(nullptr);
     child->pid_ = fork();
     if (child->pid_ < 0) {
@@ -133,15 +133,15 @@ class PipeBuffer : public std::streambuf {
 };
 
 // "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES READS
-// IMPORTS REPORTED-STEPS STOPPED RESUMED STAGED FAULTS… VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 14;
+// IMPORTS REPORTED-STEPS STOPPED RESUMED STAGED CHOSEN FAULTS… VIOLATION".
+constexpr size_t kFieldsBeforeFaults = 15;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
                       report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
                       report.reads, " ", report.imports, " ", report.reported_steps, " ",
-                      report.stopped, " ", report.resumed, " ", report.staged, " ",
-                      absl::StrJoin(report.faults, " "), " ",
+                      report.stopped, " ", report.resumed, " ", report.staged, " ", report.chosen,
+                      " ", absl::StrJoin(report.faults, " "), " ",
                       absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
@@ -168,6 +168,7 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.stopped += number(11);
   report.resumed += number(12);
   report.staged += number(13);
+  report.chosen += number(14);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

@@ -3,8 +3,8 @@
 // the process of its seed and is reported like any other violation.
 //
 // Functions fork and wait; the caller must have no other threads that affect the simulation.
-#ifndef CONCUR_SIM_RUNNER_H_
-#define CONCUR_SIM_RUNNER_H_
+#ifndef CONCUR_TESTS_SIM_RUNNER_H_
+#define CONCUR_TESTS_SIM_RUNNER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sim/simulation.h"
+#include "tests/sim/simulation.h"
 
 namespace concur::sim {
 
@@ -46,6 +46,7 @@ struct SeedsReport {
   uint64_t stopped = 0;
   uint64_t resumed = 0;
   uint64_t staged = 0;
+  uint64_t chosen = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };
@@ -60,4 +61,4 @@ absl::StatusOr<std::vector<std::string>> TraceOf(const SimulationOptions& option
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_RUNNER_H_
+#endif  // CONCUR_TESTS_SIM_RUNNER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/simulation.h"
+#include "tests/sim/simulation.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,17 +10,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
-#include "sim/checker.h"
-#include "sim/coordinator_machine.h"
-#include "sim/history.h"
-#include "sim/network.h"
-#include "sim/read_clients.h"
-#include "sim/sqlite_disk.h"
-#include "sim/store_disk.h"
-#include "sim/users.h"
-#include "sim/worker_machine.h"
-#include "sim/workload.h"
-#include "sim/world.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/coordinator_machine.h"
+#include "tests/sim/disks/sqlite_disk.h"
+#include "tests/sim/disks/store_disk.h"
+#include "tests/sim/history.h"
+#include "tests/sim/network.h"
+#include "tests/sim/read_clients.h"
+#include "tests/sim/users.h"
+#include "tests/sim/worker_machine.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 namespace {
@@ -83,13 +84,13 @@ class Simulation {
     Outcomes outcomes;
     for (size_t planned = 0; planned < workload_.sweeps.size() && !world_.failed(); ++planned) {
       std::vector<JobOutcome>& of_sweep = outcomes.emplace_back();
-      for (const SweepId& id : coordinator_.scheduler().ListSweeps()) {
-        const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
-        if (sweep.row->spec != workload_.sweeps[planned].text) {
+      for (const SweepId& id : coordinator_.scheduler().views().ListSweeps()) {
+        const SweepView sweep = *coordinator_.scheduler().views().FindSweep(id);
+        if (workload_.NumberOf(sweep.row->spec) != planned) {
           continue;
         }
         for (uint32_t job = 0; job < sweep.expansion->job_count(); ++job) {
-          const JobView view = coordinator_.scheduler().ViewJob({id, job});
+          const JobView view = coordinator_.scheduler().views().ViewJob({id, job});
           of_sweep.push_back(
               {view.state, view.result == nullptr ? std::vector<Metric>() : view.result->metrics});
         }
@@ -116,6 +117,7 @@ class Simulation {
     report.stopped = checker_.stopped();
     report.resumed = checker_.resumed();
     report.staged = checker_.staged();
+    report.chosen = checker_.chosen();
     report.faults = world_.counts();
     return report;
   }
@@ -325,14 +327,15 @@ class Simulation {
       return "a user waits for an answer";
     }
     const Scheduler& scheduler = coordinator_.scheduler();
-    for (const SweepId& id : scheduler.ListSweeps()) {
-      const SweepView sweep = *scheduler.FindSweep(id);
+    for (const SweepId& id : scheduler.views().ListSweeps()) {
+      const SweepView sweep = *scheduler.views().FindSweep(id);
       if (IsTerminal(sweep.state)) {
         continue;
       }
       for (uint32_t job = 0; job < sweep.expansion->job_count(); ++job) {
-        if (!IsTerminal(scheduler.ViewJob({id, job}).state)) {
-          return absl::StrCat("job ", JobId{id, job}.ToString(), " ", scheduler.Explain({id, job}));
+        if (!IsTerminal(scheduler.views().ViewJob({id, job}).state)) {
+          return absl::StrCat("job ", JobId{id, job}.ToString(), " ",
+                              ReasonText(scheduler.views().ReasonOf({id, job})));
         }
       }
       return absl::StrCat("sweep ", id.ToString(), " is ", SweepStateName(sweep.state));

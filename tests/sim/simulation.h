@@ -3,18 +3,18 @@
 // spools on a virtual clock, with faults injected between them. The seed determines the users'
 // requests and the faults; the same seed gives the same world, event for event.
 //
-// Thread-safe (stateless). A failed check in the real code ends the process; sim/runner.h runs
-// seeds in separate processes.
-#ifndef CONCUR_SIM_SIMULATION_H_
-#define CONCUR_SIM_SIMULATION_H_
+// Thread-safe (stateless). A failed check in the real code ends the process; tests/sim/runner.h
+// runs seeds in separate processes.
+#ifndef CONCUR_TESTS_SIM_SIMULATION_H_
+#define CONCUR_TESTS_SIM_SIMULATION_H_
 
 #include <cstdint>
 #include <ostream>
 #include <string>
 
 #include "absl/time/time.h"
-#include "sim/bugs.h"
-#include "sim/faults.h"
+#include "tests/sim/bugs.h"
+#include "tests/sim/faults.h"
 
 namespace concur::sim {
 
@@ -42,6 +42,7 @@ struct SimulationReport {
   uint64_t stopped = 0;         // train jobs, by early_stop
   uint64_t resumed = 0;         // attempts that went on from a checkpoint
   uint64_t staged = 0;          // attempts that started from a source's system
+  uint64_t chosen = 0;          // settings, by searches
   FaultCounts faults{};
 };
 
@@ -50,4 +51,4 @@ SimulationReport Simulate(const SimulationOptions& options);
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_SIMULATION_H_
+#endif  // CONCUR_TESTS_SIM_SIMULATION_H_

@@ -3,7 +3,7 @@
 //
 // CONCUR_SIM_SEEDS=n runs n seeds instead of 2,000, CONCUR_SIM_FIRST=n starts at seed n.
 // A failure names its seed and shows the end of its trace.
-#include "sim/simulation.h"
+#include "tests/sim/simulation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/log.h"
-#include "sim/runner.h"
+#include "tests/sim/runner.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::sim {
@@ -75,6 +75,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     EXPECT_GT(report.stopped, report.seeds / 10);
     EXPECT_GT(report.resumed, report.seeds / 10);
     EXPECT_GT(report.staged, report.seeds / 10);
+    EXPECT_GT(report.chosen, report.seeds / 10);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }

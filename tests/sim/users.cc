@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/users.h"
+#include "tests/sim/users.h"
 
 #include <optional>
 #include <set>
@@ -129,9 +129,9 @@ Users::Work Users::RetryWork(SweepId id, std::vector<uint32_t> jobs, bool rerun)
   return
       [this, id, jobs = std::move(jobs), rerun](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
         std::set<JobId> collected;
-        const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+        const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
         for (uint32_t job = 0; sweep && job < sweep->expansion->job_count(); ++job) {
-          if (scheduler.ViewJob({id, job}).system_collected) {
+          if (scheduler.views().ViewJob({id, job}).system_collected) {
             collected.insert({id, job});
           }
         }
@@ -158,8 +158,13 @@ void Users::Meddle(size_t planned, SweepId id) {
         *plan.pause_after, UserRequest::kPause, id, absl::StrCat("pause ", id.ToString()),
         on_sweep(&Scheduler::PauseSweep),
         [this, id, on_sweep, ignore, after = *plan.pause_after](const absl::StatusOr<SweepId>&) {
-          AskAfter(after, UserRequest::kResume, id, absl::StrCat("resume ", id.ToString()),
-                   on_sweep(&Scheduler::ResumeSweep), ignore);
+          AskAfter(
+              after, UserRequest::kResume, id, absl::StrCat("resume ", id.ToString()),
+              [resume = on_sweep(&Scheduler::ResumeSweep), id](Scheduler& scheduler) {
+                (void)scheduler.SetPriority(id, static_cast<int32_t>(id.number % 3));
+                return resume(scheduler);
+              },
+              ignore);
         });
   }
   if (plan.cancel_after) {
@@ -167,7 +172,7 @@ void Users::Meddle(size_t planned, SweepId id) {
     AskAfter(
         *plan.cancel_after, UserRequest::kCancel, id, absl::StrCat("cancel ", id.ToString()),
         [this, id, cancel = on_sweep(&Scheduler::CancelSweep)](Scheduler& scheduler) {
-          const std::optional<SweepView> before = scheduler.FindSweep(id);
+          const std::optional<SweepView> before = scheduler.views().FindSweep(id);
           const bool changes = before && !before->row->canceled && !IsTerminal(before->state);
           absl::StatusOr<SweepId> canceled = cancel(scheduler);
           if (canceled.ok() && changes) {
@@ -230,7 +235,7 @@ void Users::ResumeAll() {
   TryOnce(
       std::make_shared<const std::string>("resume all"),
       [](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
-        for (const SweepId& id : scheduler.ListSweeps()) {
+        for (const SweepId& id : scheduler.views().ListSweeps()) {
           scheduler.ResumeSweep(id).IgnoreError();  // of one that has ended
         }
         return SweepId();
@@ -239,8 +244,8 @@ void Users::ResumeAll() {
 }
 
 void Users::RetryFailed() {
-  for (const SweepId& id : coordinator_.scheduler().ListSweeps()) {
-    const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
+  for (const SweepId& id : coordinator_.scheduler().views().ListSweeps()) {
+    const SweepView sweep = *coordinator_.scheduler().views().FindSweep(id);
     if (sweep.state == SweepState::kFailed) {
       Ask(UserRequest::kRetry, id, absl::StrCat("retry ", id.ToString()), RetryWork(id, {}, false),
           [](const absl::StatusOr<SweepId>&) {});
@@ -249,8 +254,8 @@ void Users::RetryFailed() {
 }
 
 void Users::RerunSome() {
-  for (const SweepId& id : coordinator_.scheduler().ListSweeps()) {
-    const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
+  for (const SweepId& id : coordinator_.scheduler().views().ListSweeps()) {
+    const SweepView sweep = *coordinator_.scheduler().views().FindSweep(id);
     const uint32_t job = sweep.expansion->job_count() - 1;  // an eval job
     if (!sweep.row->canceled) {
       Ask(UserRequest::kRetry, id, absl::StrCat("run again ", id.ToString()),

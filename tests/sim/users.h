@@ -3,8 +3,8 @@
 // rerun and delete them over the network, repeating each request until it is answered.
 //
 // One thread.
-#ifndef CONCUR_SIM_USERS_H_
-#define CONCUR_SIM_USERS_H_
+#ifndef CONCUR_TESTS_SIM_USERS_H_
+#define CONCUR_TESTS_SIM_USERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +17,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/scheduler.h"
-#include "sim/checker.h"
-#include "sim/coordinator_machine.h"
-#include "sim/history.h"
-#include "sim/network.h"
-#include "sim/workload.h"
-#include "sim/world.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/coordinator_machine.h"
+#include "tests/sim/history.h"
+#include "tests/sim/network.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -71,4 +71,4 @@ class Users {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_USERS_H_
+#endif  // CONCUR_TESTS_SIM_USERS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/worker_machine.h"
+#include "tests/sim/worker_machine.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "worker/spool.h"
+#include "worker/agent/spool.h"
 
 namespace concur::sim {
 namespace {
@@ -193,6 +193,7 @@ void WorkerMachine::Start() {
   worker::AgentOptions options;
   options.info.name = planned_.name;
   options.info.incarnation = process->incarnation;
+  options.info.host = planned_.host;
   if (!last_incarnation_.empty() && !world_.Strikes(Fault::kIdentityLost)) {
     options.info.previous_incarnation = last_incarnation_;
   }

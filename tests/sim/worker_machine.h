@@ -3,8 +3,8 @@
 // in one worker process after another.
 //
 // One thread.
-#ifndef CONCUR_SIM_WORKER_MACHINE_H_
-#define CONCUR_SIM_WORKER_MACHINE_H_
+#ifndef CONCUR_TESTS_SIM_WORKER_MACHINE_H_
+#define CONCUR_TESTS_SIM_WORKER_MACHINE_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,14 +12,14 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "sim/checker.h"
-#include "sim/coordinator_machine.h"
-#include "sim/disk.h"
-#include "sim/network.h"
-#include "sim/processes.h"
-#include "sim/workload.h"
-#include "sim/world.h"
-#include "worker/agent.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/coordinator_machine.h"
+#include "tests/sim/disks/disk.h"
+#include "tests/sim/network.h"
+#include "tests/sim/processes.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
+#include "worker/agent/agent.h"
 
 namespace concur::sim {
 
@@ -96,4 +96,4 @@ class WorkerMachine : public ArtifactCalls {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_WORKER_MACHINE_H_
+#endif  // CONCUR_TESTS_SIM_WORKER_MACHINE_H_

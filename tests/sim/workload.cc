@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/workload.h"
+#include "tests/sim/workload.h"
 
 #include <algorithm>
 #include <string>
@@ -168,14 +168,15 @@ void DrawBrackets(Random& random, SweepSpec& spec) {
   }
 }
 
-// The world without faults trains every setting to its end, so that it has all outcomes.
-void DrawEarlyStop(Random& random, bool gives_up, SweepSpec& spec) {
+// The world without faults trains every setting to its end, so that it has all outcomes. Returns
+// whether the other worlds stop some.
+bool DrawEarlyStop(Random& random, bool gives_up, SweepSpec& spec) {
   spec.early_stop.reset();
   const bool trains =
       std::any_of(spec.approaches.begin(), spec.approaches.end(),
                   [](const ApproachSpec& approach) { return !approach.train_command.empty(); });
   if (!random.Chance(0.3) || !trains) {
-    return;
+    return false;
   }
   spec.random_settings = static_cast<uint32_t>(random.Between(1, 4));
   EarlyStopSpec early_stop;
@@ -187,17 +188,36 @@ void DrawEarlyStop(Random& random, bool gives_up, SweepSpec& spec) {
   if (gives_up) {
     spec.early_stop = std::move(early_stop);
   }
+  return true;
+}
+
+// Some sweeps without early_stop are searched; what overlaps one that is, is searched as well.
+void DrawSearch(Random& random, bool stops, SweepSpec& spec) {
+  const bool overlaps = spec.search.has_value();
+  const bool is_searched = random.Chance(0.25) || overlaps;
+  const auto trials = static_cast<uint32_t>(random.Between(3, 6));
+  const auto parallel = static_cast<uint32_t>(random.Between(1, 2));
+  spec.search.reset();
+  if (!is_searched || stops) {
+    return;
+  }
+  spec.random_settings = overlaps ? spec.random_settings : trials - 1;
+  spec.search = SearchSpec{.on_test = true, .parallel = parallel, .proposals = {}};
+  if (!Expansion::Make(spec).ok()) {  // nothing has a space
+    spec.search.reset();
+  }
 }
 
 PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool gives_up) {
   PlannedSweep planned;
   planned.failures_max = gives_up ? spec.failures_max_per_block : 0;
+  spec.path = absl::StrCat(number);
   spec.failures_max_per_block = bug == Bug::kGivenUpAtOnce && gives_up ? 1 : planned.failures_max;
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
   CONCUR_CHECK(expansion.ok());
-  planned.text = absl::StrCat(number);
-  planned.request_id = absl::StrCat("request", number);
   planned.expansion = std::make_shared<const Expansion>(*std::move(expansion));
+  planned.text = planned.expansion->spec().path;
+  planned.request_id = absl::StrCat("request", number);
   planned.submit_after = absl::Milliseconds(static_cast<int64_t>(random.Below(120'000)));
   if (number == 0) {
     planned.submit_after = absl::Seconds(1);
@@ -262,6 +282,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random early_stop(seed, "sim.early_stop");
   Random brackets(seed, "sim.brackets");
   Random stages(seed, "sim.stages");
+  Random search(seed, "sim.search");
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
@@ -278,8 +299,9 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       spec.keep.systems = random.Chance(0.5);
     }
     DrawStages(stages, bug, spec);
-    DrawEarlyStop(early_stop, gives_up, spec);
+    const bool stops = DrawEarlyStop(early_stop, gives_up, spec);
     DrawBrackets(brackets, spec);
+    DrawSearch(search, stops, spec);
     for (ApproachSpec& approach : spec.approaches) {
       approach.rerun = rerun.Chance(0.1);
     }
@@ -302,6 +324,10 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   workload.workers[0].capacity.gpus = 4;  // one worker can run every job
   Random broken(seed, "sim.broken");
   workload.workers.back().broken = broken.Chance(0.25);
+  Random host(seed, "sim.host");
+  for (PlannedWorker& worker : workload.workers) {
+    worker.host = host.Chance(0.7) ? worker.name : "shared";
+  }
   Random cancel_job(seed, "sim.cancel_job");
   for (PlannedSweep& sweep : workload.sweeps) {
     sweep.cancel_job_after = Sometimes(cancel_job, 0.2);
@@ -324,11 +350,26 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
 }
 
 absl::StatusOr<SweepSpec> Workload::Decode(absl::string_view text) const {
-  size_t number = 0;
-  if (!absl::SimpleAtoi(text, &number) || number >= sweeps.size()) {
+  const std::optional<size_t> number = NumberOf(text);
+  if (!number || text != sweeps[*number].text) {
     return absl::DataLossError(absl::StrCat("no spec is called \"", text, "\""));
   }
-  return sweeps[number].expansion->spec();
+  return sweeps[*number].expansion->spec();
+}
+
+std::optional<size_t> Workload::NumberOf(absl::string_view text) const {
+  size_t number = 0;
+  const bool is_known = absl::SimpleAtoi(text.substr(0, text.find(' ')), &number);
+  return is_known && number < sweeps.size() ? std::optional(number) : std::nullopt;
+}
+
+std::string TextOf(const SweepSpec& spec) {
+  std::string text = spec.path;
+  for (const Proposal& proposal : spec.search->proposals) {
+    absl::StrAppend(&text, " ", proposal.block, "/", proposal.setting, "=",
+                    SettingText(proposal.values));
+  }
+  return text;
 }
 
 absl::Duration Workload::SerialTime() const {

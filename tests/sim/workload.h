@@ -3,8 +3,8 @@
 // the seed only, not on faults, so that a world without faults gives the expected scores.
 //
 // Values; immutable after Draw.
-#ifndef CONCUR_SIM_WORKLOAD_H_
-#define CONCUR_SIM_WORKLOAD_H_
+#ifndef CONCUR_TESTS_SIM_WORKLOAD_H_
+#define CONCUR_TESTS_SIM_WORKLOAD_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,19 +16,20 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
-#include "core/expansion.h"
-#include "core/imported_results.h"
-#include "core/job_order.h"
 #include "core/resources.h"
 #include "core/result.h"
-#include "core/sweep.h"
-#include "sim/bugs.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/imported_results.h"
+#include "core/sweep/sweep.h"
+#include "core/sync/job_order.h"
+#include "tests/sim/bugs.h"
 
 namespace concur::sim {
 
 inline constexpr absl::Duration kJobTimeMax = absl::Seconds(15);
 inline constexpr absl::Duration kJobTimeout = absl::Seconds(60);
 inline constexpr absl::Duration kOverdueGrace = absl::Seconds(40);
+inline constexpr absl::Duration kPauseMin = absl::Seconds(1);
 inline constexpr char kSweepOwner[] = "user";
 inline constexpr char kStepName[] = "score";  // that train jobs report
 inline constexpr int64_t kTrainSteps = 3;     // of them
@@ -54,9 +55,12 @@ struct PlannedSweep {
   uint32_t failures_max = 0;
 };
 
+inline constexpr uint32_t kQuarantineFailures = 2;
+
 struct PlannedWorker {
   std::string name;
   Resources capacity;
+  std::string host;
   bool shares_disk = false;  // with the coordinator, for artifacts
   bool broken = false;       // every command fails there, until the faults end
 };
@@ -71,11 +75,16 @@ struct Workload {
   // kKeyForgetsData gives all data files the same digest, as if keys did not cover them. Without
   // `gives_up` no job is given up, and none is stopped early.
   static Workload Draw(uint64_t seed, Bug bug, bool gives_up);
-  // The spec that `text` encodes.
+  // The submitted spec that `text` encodes.
   absl::StatusOr<SweepSpec> Decode(absl::string_view text) const;
+  // The number of the sweep that `text` encodes, with or without what its search chose.
+  std::optional<size_t> NumberOf(absl::string_view text) const;
   // Total run time of all jobs, one attempt each.
   absl::Duration SerialTime() const;
 };
+
+// The text of a submitted spec, which is its path, and of what its search chose.
+std::string TextOf(const SweepSpec& spec);
 
 // What the command of a job does without faults: a function of the job's definition.
 struct JobBehavior {
@@ -90,4 +99,4 @@ JobBehavior BehaviorOf(const JobOrder& order);
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_WORKLOAD_H_
+#endif  // CONCUR_TESTS_SIM_WORKLOAD_H_

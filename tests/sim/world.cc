@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/world.h"
+#include "tests/sim/world.h"
 
 #include <algorithm>
 #include <string>

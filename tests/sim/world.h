@@ -3,8 +3,8 @@
 // the first violation.
 //
 // One thread. Deterministic: the same seed gives the same world, event for event.
-#ifndef CONCUR_SIM_WORLD_H_
-#define CONCUR_SIM_WORLD_H_
+#ifndef CONCUR_TESTS_SIM_WORLD_H_
+#define CONCUR_TESTS_SIM_WORLD_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "sim/bugs.h"
-#include "sim/faults.h"
+#include "tests/sim/bugs.h"
+#include "tests/sim/faults.h"
 
 namespace concur::sim {
 
@@ -109,4 +109,4 @@ class MachineClock : public Clock {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_WORLD_H_
+#endif  // CONCUR_TESTS_SIM_WORLD_H_

@@ -86,6 +86,17 @@ class OperationsPageTest : public ::testing::Test {
                         dir_.File(scratch), env_);
   }
 
+  // A user's home beside the cluster.
+  void Home(SlurmCluster& slurm) {
+    env_ = slurm.Environment();
+    env_["HOME"] = dir_.File("home");
+    env_["XDG_DATA_HOME"] = "";
+    env_["XDG_STATE_HOME"] = "";
+    const std::string programs = Cluster::Binary("concur");
+    env_["PATH"] = programs.substr(0, programs.rfind('/')) + ":/usr/bin:/bin";
+    std::filesystem::create_directory(dir_.File("home"));
+  }
+
   TempDir dir_;
   std::map<std::string, std::string> env_;
 };
@@ -107,13 +118,7 @@ TEST_F(OperationsPageTest, FromZeroToASweepOnSlurm) {
 
   SlurmCluster slurm(2, 2);
   ASSERT_EQ(slurm.Start(), absl::OkStatus());
-  env_ = slurm.Environment();
-  env_["HOME"] = dir_.File("home");
-  env_["XDG_DATA_HOME"] = "";
-  env_["XDG_STATE_HOME"] = "";
-  const std::string programs = Cluster::Binary("concur");
-  env_["PATH"] = programs.substr(0, programs.rfind('/')) + ":/usr/bin:/bin";
-  std::filesystem::create_directory(dir_.File("home"));
+  Home(slurm);
   ASSERT_EQ(WriteFileAtomically(dir_.File("home/options.yaml"), blocks[0].text), absl::OkStatus());
 
   // bash becomes its last command, so that the coordinator ends with this process.
@@ -127,6 +132,26 @@ TEST_F(OperationsPageTest, FromZeroToASweepOnSlurm) {
   const Output after = Sh(blocks[3].text, "after");
   EXPECT_EQ(after.exit_code, 0) << after.err;
   EXPECT_THAT(after.out, HasSubstr("cluster"));
+}
+
+TEST_F(OperationsPageTest, UpRunsASweepThroughSlurm) {
+  if (const std::string missing = SlurmCluster::Missing(); !missing.empty()) {
+    GTEST_SKIP() << missing;
+  }
+  if (!OwnNetwork()) {
+    GTEST_SKIP() << "only root may have a network of its own";
+  }
+  SlurmCluster slurm(2, 2);
+  ASSERT_EQ(slurm.Start(), absl::OkStatus());
+  Home(slurm);
+  const std::string up = "concur up --slurm default --cpus 2 --run study/study.yaml --max ";
+  const Output first = Sh("concur init study\n" + up + "2", "first");
+  EXPECT_EQ(first.exit_code, 0) << first.out << first.err;
+  EXPECT_THAT(first.err, HasSubstr("0 here, up to 2 through Slurm"));
+  const Output again = Sh(up + "2", "again");  // with the certificates and the pool of before
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  const Output left = Sh("squeue --noheader", "left");  // the pool went with the command
+  EXPECT_THAT(left.out, ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::string SlurmCluster::Missing() {
     if (!std::filesystem::exists(program)) {
       return absl::StrCat(program,
                           " is not here: scripts/install-packages "
-                          "scripts/packages-slurm.txt installs a Slurm");
+                          "scripts/packages/slurm.txt installs a Slurm");
     }
   }
   return "";

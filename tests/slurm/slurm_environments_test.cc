@@ -46,7 +46,7 @@ class SlurmEnvironmentsTest : public ::testing::Test {
           << "no static worker: cmake -DCONCUR_STATIC_LIBRARIES=$(scripts/static-libraries)";
     }
     if (!Works(cluster_, {"bwrap", "--ro-bind", "/", "/", "--unshare-pid", "true"})) {
-      GTEST_SKIP() << "bubblewrap does not work here: scripts/packages-environments.txt";
+      GTEST_SKIP() << "bubblewrap does not work here: scripts/packages/environments.txt";
     }
     ASSERT_EQ(slurm_.Start(), absl::OkStatus());
     for (const char* directory : {"programs", "work", "pilot-logs", "cache"}) {

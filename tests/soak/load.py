@@ -102,7 +102,7 @@ class User(threading.Thread):
             self.submitted += 1
 
     def delete(self, sweep):
-        if self.ask("delete", "sweep", "delete", sweep, allowed=[PRECONDITION, 3]) is None:
+        if self.ask("delete", "sweep", "delete", sweep, "--yes", allowed=[PRECONDITION, 3]) is None:
             self.ask("cancel", "sweep", "cancel", sweep, allowed=[PRECONDITION, 3])
         # Gone, whether this call or one whose answer was lost did it.
         if self.ask("get", "sweep", "get", sweep, allowed=[3]) is None:

@@ -32,8 +32,8 @@ WORKER_OPTIONS = """apiVersion: concur/v1
 kind: WorkerOptions
 spec: {cache_bytes_max: 4MiB, stop_grace: 1s, drain_max: 2s}
 """
-AUDIT_FILE_BYTES, AUDIT_FILES = 16 << 20, 9  # coordinator/audit_log.h
-PACK_BYTES = 64 << 20  # store/pack_format.h
+AUDIT_FILE_BYTES, AUDIT_FILES = 16 << 20, 9  # coordinator/access/audit_log.h
+PACK_BYTES = 64 << 20  # store/artifacts/pack_format.h
 PLANTED = {"coordinator rss", "coordinator pss", "coordinator descriptors", "coordinator threads",
            "w2 files of the spool"}
 

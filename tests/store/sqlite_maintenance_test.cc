@@ -80,13 +80,15 @@ TEST(SqliteMaintenanceTest, ADamagedBackupIsNotRestored) {
   EXPECT_FALSE(std::filesystem::exists(dir.File("worse.db")));
 }
 
-// Name and text of every table, index and view.
+// Name and columns of every table, index and view, and the text of views.
 std::string SchemaText(const std::string& path) {
   auto database = SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite);
   CONCUR_CHECK_OK(database.status());
   const absl::StatusOr<std::string> text = (*database)->QueryText(
-      "SELECT group_concat(name || ': ' || coalesce(sql, ''), char(10)) FROM "
-      "(SELECT name, sql FROM sqlite_schema ORDER BY name)");
+      "SELECT group_concat(line, char(10)) FROM (SELECT s.name || ' ' || "
+      "coalesce(c.cid || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk, "
+      "s.sql, '') AS line FROM sqlite_schema s LEFT JOIN "
+      "pragma_table_info(CASE s.type WHEN 'table' THEN s.name END) c ORDER BY s.name, c.cid)");
   CONCUR_CHECK_OK(text.status());
   return *text;
 }
@@ -100,7 +102,7 @@ TEST(SqliteMigrationTest, EveryOlderSchemaLeadsToTheCurrentOneWithItsRows) {
   }
   const TempDir dir;
   MakeDatabase(dir.File("fresh.db"));
-  for (int64_t version = 1; version <= kSchemaVersion; ++version) {
+  for (int64_t version = kSchemaBaseline; version <= kSchemaVersion; ++version) {
     SCOPED_TRACE(absl::StrCat("schema ", version));
     const std::string path = dir.File(absl::StrCat(version, ".db"));
     ASSERT_OK_AND_ASSIGN(const std::string dump,

@@ -111,6 +111,19 @@ TEST(SqliteStoreTest, ANewerSchemaIsRefusedAndLeftAlone) {
   EXPECT_EQ(Bytes(path), before);
 }
 
+TEST(SqliteStoreTest, ASchemaBeforeTheBaselineIsRefusedAndLeftAlone) {
+  const TempDir dir;
+  const std::string path = dir.File("concur.db");
+  MakeDatabase(path);
+  Tamper(path, absl::StrCat("PRAGMA user_version = ", kSchemaBaseline - 1));
+  const std::string before = Bytes(path);
+  EXPECT_THAT(SqliteStore::Open(path),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr(absl::StrCat(path, ": schema ", kSchemaBaseline - 1)),
+                             HasSubstr("start a coordinator of 0.2.0 on it once"))));
+  EXPECT_EQ(Bytes(path), before);
+}
+
 TEST(SqliteStoreTest, AnotherProgramsFileIsRefusedAndLeftAlone) {
   const TempDir dir;
   const std::string path = dir.File("other.db");

@@ -277,6 +277,7 @@ Batch RandomBatch(Random& random) {
     }
     if (random.Chance(0.5)) {
       row.forecast = absl::Nanoseconds(random.Between(0, int64_t{1} << 50));
+      row.priority = static_cast<int32_t>(random.Between(-9, 9));
     }
     batch.put_sweeps.push_back(row);
   }
@@ -352,7 +353,8 @@ std::string Describe(Store& store) {
                     " ", row.request_id, " ", TimeText(row.create_time), " ",
                     absl::CHexEscape(row.spec), " ", row.paused, row.canceled, " ",
                     row.end_time ? TimeText(*row.end_time) : "-", " ",
-                    row.forecast ? absl::FormatDuration(*row.forecast) : "-", "\n");
+                    row.forecast ? absl::FormatDuration(*row.forecast) : "-",
+                    row.priority ? absl::StrCat(" priority ", *row.priority) : "", "\n");
   }
   for (const JobRow& row : snapshot->jobs) {
     absl::StrAppend(&text, "job ", JobText(row.id), " state=", static_cast<int>(row.state), " ",

@@ -14,8 +14,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/check.h"
-#include "core/job_order.h"
-#include "core/sync.h"
+#include "core/sync/job_order.h"
+#include "core/sync/sync.h"
 #include "worker/executor.h"
 
 namespace concur::testing {

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/check.h"
-#include "core/sync.h"
+#include "core/sync/sync.h"
 #include "worker/gateway_client.h"
 
 namespace concur::testing {

@@ -58,10 +58,10 @@ class StalledClock : public Clock {
 };
 
 // Thread-safe.
-class HttpServer {
+class FakeHttpServer {
  public:
   // `on_stall` is called repeatedly while a stalled client waits.
-  explicit HttpServer(std::function<void()> on_stall = [] {}) : on_stall_(std::move(on_stall)) {
+  explicit FakeHttpServer(std::function<void()> on_stall = [] {}) : on_stall_(std::move(on_stall)) {
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -73,13 +73,13 @@ class HttpServer {
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { Serve(); });
   }
-  ~HttpServer() {
+  ~FakeHttpServer() {
     shutdown(listener_, SHUT_RDWR);
     thread_.join();
     close(listener_);
   }
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  FakeHttpServer(const FakeHttpServer&) = delete;
+  FakeHttpServer& operator=(const FakeHttpServer&) = delete;
 
   std::string Url(const std::string& path) const {
     return absl::StrCat("http://127.0.0.1:", port_, path);

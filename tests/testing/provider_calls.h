@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "provision/provider.h"
+#include "coordinator/provision/provider.h"
 
 namespace concur::testing {
 

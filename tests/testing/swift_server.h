@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "http/client.h"
+#include "base/http/client.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/temp_dir.h"
 

@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/grpc_gateway.h"
+#include "worker/agent/grpc_gateway.h"
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/waker.h"
 #include "concur/v1/worker.grpc.pb.h"
-#include "rpc/convert_serve.h"
-#include "rpc/convert_sync.h"
+#include "proto/rpc/convert_sync.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/waker.h"
 
 namespace concur::worker {
 namespace {
@@ -116,47 +111,6 @@ class FakeService : public v1::WorkerGateway::Service {
     return grpc::Status::OK;
   }
 
-  // Orders, asks two questions at once, and ends once something else than an answer comes. For the
-  // worker "bad" the order has no system.
-  grpc::Status ServeSystem(
-      grpc::ServerContext* /*context*/,
-      grpc::ServerReaderWriter<v1::ServeSystemResponse, v1::ServeSystemRequest>* stream) override {
-    v1::ServeSystemRequest request;
-    stream->Read(&request);
-    ServeOrder order;
-    order.train = TrainOrder();
-    order.command = {"serve", "{model}"};
-    order.system = Sha256Of("weights");
-    v1::ServeSystemResponse response;
-    *response.mutable_order() = rpc::ToProto(order);
-    if (request.offer().worker() == "bad") {
-      response.mutable_order()->clear_system();
-    }
-    stream->Write(response);
-    for (const uint64_t number : {1, 2}) {
-      *response.mutable_question() = rpc::ToProto(ServedQuestion{number, "A passage.", "Why?"});
-      stream->Write(response);
-    }
-    std::vector<std::string> said;
-    while (!request.has_failure() && stream->Read(&request)) {
-      said.push_back(request.has_prepared() ? "prepared"
-                     : request.has_answer() ? request.answer().text()
-                                            : "failed: " + request.failure());
-    }
-    MutexLock lock(mu_);
-    said_ = std::move(said);
-    changed_.NotifyAll();
-    return grpc::Status::OK;
-  }
-  // What a worker said on a stream that has ended, after its offer.
-  std::vector<std::string> AwaitSaid() {
-    MutexLock lock(mu_);
-    while (!said_.has_value()) {
-      changed_.Wait(mu_);
-    }
-    return *said_;
-  }
-
   // The next upload is broken off after so many bytes.
   void BreakAt(size_t bytes) {
     MutexLock lock(mu_);
@@ -208,7 +162,6 @@ class FakeService : public v1::WorkerGateway::Service {
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::string> held_ ABSL_GUARDED_BY(mu_);
   std::vector<size_t> received_ ABSL_GUARDED_BY(mu_);
-  std::optional<std::vector<std::string>> said_ ABSL_GUARDED_BY(mu_);
   int64_t announced_ ABSL_GUARDED_BY(mu_) = 0;
   size_t break_at_ ABSL_GUARDED_BY(mu_) = SIZE_MAX;
   bool is_old_ ABSL_GUARDED_BY(mu_) = false;
@@ -254,7 +207,7 @@ class GrpcGatewayTest : public ::testing::Test {
   std::string address_;
   FakeService service_;
   std::unique_ptr<grpc::Server> server_;
-  Waker waker_;
+  process::Waker waker_;
   std::unique_ptr<GrpcGateway> gateway_;
   const ArtifactTransfer::IsCanceled never_ = [] { return false; };
 };
@@ -267,52 +220,6 @@ TEST_F(GrpcGatewayTest, AnAnswerComesThroughPoll) {
   EXPECT_EQ(answer.response->lease, absl::Seconds(30));
   ASSERT_EQ(answer.response->start.size(), 1u);
   EXPECT_EQ(answer.response->start[0].id.job.sweep.number, 1u);
-}
-
-TEST_F(GrpcGatewayTest, APlaceGetsItsOrderAndQuestionsAndReports) {
-  WorkerInfo worker;
-  worker.name = "w1";
-  std::unique_ptr<ServingStream> stream = gateway_->Offer(worker);
-  const auto order = stream->Wait();
-  ASSERT_TRUE(order.has_value());
-  EXPECT_EQ(std::get<ServeOrder>(*order).system, Sha256Of("weights"));
-  stream->Prepared();
-  const auto question = stream->Wait();
-  ASSERT_TRUE(question.has_value());
-  EXPECT_EQ(std::get<ServedQuestion>(*question).number, 1u);
-  stream->Answer({1, true, "Because"});
-  EXPECT_FALSE(stream->ended());
-  stream.reset();  // a question has come that nobody reads
-  // What was sent before the end may be lost with it, and comes in order.
-  const std::vector<std::string> said = service_.AwaitSaid();
-  const std::vector<std::string> all = {"prepared", "Because"};
-  ASSERT_LE(said.size(), all.size());
-  EXPECT_TRUE(std::equal(said.begin(), said.end(), all.begin()));
-}
-
-TEST_F(GrpcGatewayTest, AnotherThreadEndsAPlaceThatWaits) {
-  WorkerInfo worker;
-  worker.name = "w1";
-  const std::unique_ptr<ServingStream> stream = gateway_->Offer(worker);
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(stream->Wait().has_value());
-  }
-  std::thread ends([&stream] { stream->Cancel(); });
-  EXPECT_FALSE(stream->Wait().has_value());
-  ends.join();
-  EXPECT_TRUE(stream->ended());
-  EXPECT_TRUE(absl::IsCancelled(stream->status()));
-}
-
-TEST_F(GrpcGatewayTest, AMalformedOrderToServeEndsThePlace) {
-  WorkerInfo worker;
-  worker.name = "bad";
-  const std::unique_ptr<ServingStream> stream = gateway_->Offer(worker);
-  EXPECT_FALSE(stream->Wait().has_value());
-  EXPECT_TRUE(stream->ended());
-  const std::vector<std::string> said = service_.AwaitSaid();
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], HasSubstr("failed: the coordinator's message is malformed: order.system"));
 }
 
 TEST_F(GrpcGatewayTest, ErrorsKeepTheirCodes) {

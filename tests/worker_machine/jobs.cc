@@ -13,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "worker/run_dir.h"
+#include "worker/inputs/run_dir.h"
 
 namespace concur::testing {
 namespace {

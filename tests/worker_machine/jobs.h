@@ -15,9 +15,9 @@
 
 #include "base/random.h"
 #include "core/ids.h"
-#include "core/job_order.h"
 #include "core/result.h"
-#include "tests/worker/fake_transfer.h"
+#include "core/sync/job_order.h"
+#include "tests/worker/execution/fake_transfer.h"
 #include "tests/worker_machine/machine.h"
 
 namespace concur::testing {

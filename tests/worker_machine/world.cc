@@ -13,13 +13,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/process/waker.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/worker/fake_transfer.h"
+#include "tests/worker/execution/fake_transfer.h"
 #include "tests/worker_machine/jobs.h"
-#include "worker/agent.h"
-#include "worker/spool.h"
-#include "worker/subprocess_executor.h"
-#include "worker/waker.h"
+#include "worker/agent/agent.h"
+#include "worker/agent/spool.h"
+#include "worker/execution/subprocess_executor.h"
 
 namespace concur::testing {
 namespace {
@@ -567,7 +567,7 @@ class World {
   const std::string work_;
   worker::FakeTransfer transfer_;
   SystemClock clock_;
-  worker::Waker waker_;
+  process::Waker waker_;
   Jobs jobs_;
   SmallCoordinator coordinator_;
   Machine machine_;

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/params.h"
-#include "spec/approach_yaml.h"
+#include "core/sweep/params.h"
 #include "tests/testing/status_matchers.h"
+#include "yaml/approach_yaml.h"
 
 namespace concur::spec {
 namespace {
@@ -29,6 +29,7 @@ void ExpectDefaults(const std::string& folder,
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     ASSERT_OK_AND_ASSIGN(const ApproachSpec approach,
                          LoadApproach(entry.path().string(), {{"vectors", "/vectors"},
+                                                              {"dev", "none"},
                                                               {"device", "cpu"},
                                                               {"gpus", "0"},
                                                               {"checkpoints", "/checkpoints"}}));

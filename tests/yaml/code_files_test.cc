@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `code:` of approaches: which files it names, what is refused, and that packing is reproducible.
-#include "spec/code_files.h"
+#include "yaml/code_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
@@ -46,14 +46,18 @@ class CodeFilesTest : public ::testing::Test {
   }
 
   // Loads a sweep whose approach, in study/approach.yaml, has this code.
-  absl::StatusOr<LoadedSweep> Load(const std::string& code) const {
-    Write("study/approach.yaml", absl::StrCat(R"(apiVersion: concur/v1
+  absl::StatusOr<LoadedSweep> Load(const std::string& code,
+                                   const std::string& of_predict = "") const {
+    Write("study/approach.yaml",
+          absl::StrCat(R"(apiVersion: concur/v1
 kind: Approach
 metadata: {name: mine}
 spec:
   code: )",
-                                              code, R"(
-  predict: {command: [python3, "{code}/train.py", "{test}", "{predictions}"]}
+                       code, R"(
+  predict: {)",
+                       of_predict,
+                       R"(command: [python3, "{code}/train.py", "{test}", "{predictions}"]}
 )"));
     Write("sweep.yaml", R"(apiVersion: concur/v1
 kind: Sweep
@@ -92,6 +96,17 @@ spec:
 
   testing::TempDir temp_;
 };
+
+TEST_F(CodeFilesTest, PredictMayHaveFilesOfItsOwn) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load("[train.py]", "code: [lib], "));
+  const ApproachSpec& approach = sweep.spec.approaches[0];
+  ASSERT_TRUE(approach.code.has_value() && approach.predict_code.has_value());
+  EXPECT_EQ(approach.code->files.size(), 1u);
+  EXPECT_EQ(approach.predict_code->files.size(), 3u);
+  EXPECT_EQ(approach.predict_code->files[0].path, "lib/a.py");
+  EXPECT_THAT(std::string(Load("[train.py]", "code: [absent], ").status().message()),
+              HasSubstr("approach.yaml:6:20: spec.predict.code[0]: "));
+}
 
 TEST_F(CodeFilesTest, FilesFoldersAndPatternsAreRelativeToTheApproachsFile) {
   EXPECT_THAT(FilesOf("[train.py]"), ElementsAre("train.py"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads files of configs/ in tests.
-#ifndef CONCUR_TESTS_SPEC_CONFIG_FILES_H_
-#define CONCUR_TESTS_SPEC_CONFIG_FILES_H_
+#ifndef CONCUR_TESTS_YAML_CONFIG_FILES_H_
+#define CONCUR_TESTS_YAML_CONFIG_FILES_H_
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 
@@ -43,14 +43,11 @@ inline std::set<std::string> FilesOf(const std::string& folder) {
 
 // Every variable that some file has.
 inline const std::map<std::string, std::string>& AllVariables() {
-  static const auto& variables =
-      *new std::map<std::string, std::string>{{"data", "/data"},
-                                              {"programs", "/programs"},
-                                              {"program", "/program"},
-                                              {"vectors", "/vectors"},
-                                              {"device", "cpu"},
-                                              {"gpus", "0"},
-                                              {"checkpoints", "/checkpoints"}};
+  static const auto& variables = *new std::map<std::string, std::string>{
+      {"data", "/data"},       {"programs", "/programs"},
+      {"program", "/program"}, {"vectors", "/vectors"},
+      {"dev", "none"},         {"device", "cpu"},
+      {"gpus", "0"},           {"checkpoints", "/checkpoints"}};
   return variables;
 }
 
@@ -61,9 +58,18 @@ inline absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
 
 // The benchmarks whose test sets the MRQA shared task kept hidden.
 inline const std::set<std::string>& HiddenSets() {
-  static const auto& names = *new std::set<std::string>{
-      "mrqa-bioprocess", "mrqa-complex-web-questions", "mrqa-mctest", "mrqa-qamr", "mrqa-qast",
-      "mrqa-trec"};
+  static const auto& names = *new std::set<std::string>{"mrqa-bioasq-test",
+                                                        "mrqa-bioprocess",
+                                                        "mrqa-complex-web-questions",
+                                                        "mrqa-drop-test",
+                                                        "mrqa-duorc-test",
+                                                        "mrqa-mctest",
+                                                        "mrqa-qamr",
+                                                        "mrqa-qast",
+                                                        "mrqa-race-test",
+                                                        "mrqa-relation-extraction-test",
+                                                        "mrqa-textbookqa-test",
+                                                        "mrqa-trec"};
   return names;
 }
 
@@ -79,4 +85,4 @@ inline absl::StatusOr<LoadedSweep> LoadWithHiddenSets(const std::string& path) {
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_TESTS_SPEC_CONFIG_FILES_H_
+#endif  // CONCUR_TESTS_YAML_CONFIG_FILES_H_

@@ -14,24 +14,24 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "core/expansion.h"
-#include "spec/approach_yaml.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/catalogue_yaml.h"
-#include "spec/options_yaml.h"
-#include "spec/pools_yaml.h"
-#include "spec/sweep_yaml.h"
-#include "tests/spec/config_files.h"
+#include "core/sweep/expansion.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/yaml/config_files.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/catalogue_yaml.h"
+#include "yaml/options_yaml.h"
+#include "yaml/pools_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
-  const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "environments",
-                                       "data",     "options",    "pools",      "providers",
-                                       "starter",  "sweeps",     "README.md"};
+  const std::set<std::string> known = {"adapters",  "approaches", "benchmarks", "environments",
+                                       "data",      "options",    "panels",     "pools",
+                                       "providers", "starter",    "sweeps",     "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }

@@ -13,12 +13,12 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "core/expansion.h"
-#include "spec/approach_yaml.h"
-#include "spec/benchmark_yaml.h"
-#include "spec/sweep_yaml.h"
+#include "core/sweep/expansion.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/benchmark_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `environment:` of approaches: what is read, what is refused with which remedy, what is warned of.
-#include "spec/environment_yaml.h"
+#include "yaml/environment_yaml.h"
 
 #include <filesystem>
 #include <string>
@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {

@@ -28,9 +28,9 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "spec/options_yaml.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/options_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {

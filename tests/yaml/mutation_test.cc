@@ -13,8 +13,8 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "spec/sweep_yaml.h"
-#include "tests/spec/sweep_yaml_fixture.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/yaml/sweep_yaml_fixture.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory with approaches, benchmarks and a sweep file for tests.
-#ifndef CONCUR_TESTS_SPEC_SWEEP_YAML_FIXTURE_H_
-#define CONCUR_TESTS_SPEC_SWEEP_YAML_FIXTURE_H_
+#ifndef CONCUR_TESTS_YAML_SWEEP_YAML_FIXTURE_H_
+#define CONCUR_TESTS_YAML_SWEEP_YAML_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 
@@ -78,4 +78,4 @@ inline constexpr char kAll[] = R"(  approaches: ["../approaches/*.yaml"]
 
 }  // namespace concur::spec
 
-#endif  // CONCUR_TESTS_SPEC_SWEEP_YAML_FIXTURE_H_
+#endif  // CONCUR_TESTS_YAML_SWEEP_YAML_FIXTURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/sweep_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/expansion.h"
-#include "tests/spec/sweep_yaml_fixture.h"
+#include "absl/strings/str_replace.h"
+#include "core/sweep/expansion.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/yaml/sweep_yaml_fixture.h"
 
 namespace concur::spec {
 namespace {
@@ -22,6 +23,26 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
+
+TEST_F(SweepYamlTest, AGridMakesEveryCombinationASetting) {
+  Write("approaches/grid.yaml", R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: grid}
+spec:
+  version: "1"
+  predict: {command: [rank, "{test}", "{predictions}", "{seed}", "{hp.depth}"]}
+  hyperparameters:
+    default: {depth: 1, lr: 0.10}
+    space: {depth: {grid: [1, 2, 3]}, lr: {grid: [0.10, 1e-3]}}
+)");
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
+  approaches: [../approaches/grid.yaml]
+  benchmarks: [../benchmarks/c.yaml]
+)"));
+  ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(sweep.spec));
+  EXPECT_EQ(expansion.job_count(), 6u);
+}
 
 TEST_F(SweepYamlTest, PatternsAreReadInByteOrder) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(kAll));
@@ -82,6 +103,25 @@ TEST_F(SweepYamlTest, AnApproachSaysHowItIsServedAndSweepsDoNotCare) {
   write("  serve: {command: [p], timeout: 3s}\n");
   EXPECT_THAT(LoadServedApproach(path),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("timeout")));
+}
+
+// A test file of the name "its parameters" was taken for one that is made of them.
+TEST_F(SweepYamlTest, ATestFileIsMadeOfParametersOnlyWhereNoneIsNamed) {
+  Write("benchmarks/its parameters", "x");
+  Benchmark("a", "{format: file, test: its parameters, parameters: {task: t}, metric: m}");
+  Benchmark("b", "{parameters: {task: t, shots: 3.10}, metric: m}");
+  Write("approaches/asks.yaml",
+        "apiVersion: concur/v1\nkind: Approach\nmetadata: {name: asks}\n"
+        "spec: {version: 1, predict: {command: [p, \"{benchmark.task}\", \"{metrics}\"]}}\n");
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load("  approaches: [../approaches/asks.yaml]\n"
+                            "  benchmarks: [../benchmarks/a.yaml, ../benchmarks/b.yaml]\n"));
+  EXPECT_THAT(sweep.made_of_parameters, ElementsAre(1));
+  ASSERT_EQ(sweep.files.size(), 1u);
+  EXPECT_EQ(sweep.files[0].benchmark, 0u);
+  EXPECT_EQ(sweep.spec.benchmarks[1].format, DataFormat::kFile);
+  EXPECT_THAT(sweep.spec.benchmarks[1].parameters,
+              ElementsAre(Pair("shots", "3.10"), Pair("task", "t")));
 }
 
 TEST_F(SweepYamlTest, DefaultsOfTheSweepFillInWhatAnApproachLeavesOpen) {
@@ -367,6 +407,65 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   EXPECT_EQ(rule.eta, 4);
 }
 
+// One train set, and its validation set.
+constexpr char kValidated[] = R"(  approaches: ["../approaches/ranker.yaml"]
+  benchmarks:
+    - metadata: {name: v}
+      spec: {train: ../data/y.json, test: ../data/y.json, validation: ../data/y.json}
+)";
+
+TEST_F(SweepYamlTest, ASearchThatCannotBeMeantIsRefusedAtItsPlace) {
+  const auto refused = [&](const std::string& axes, const std::string& settings,
+                           const std::string& message) {
+    EXPECT_THAT(Load(absl::StrCat(axes, "\n  settings: ", settings, "\n")),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
+        << settings;
+  };
+  refused(kValidated, "{search: grid, trials: 9}",
+          "spec.settings.search: expected tpe, got \"grid\"");
+  refused(kValidated, "{search: tpe}",
+          "expected the field \"trials\" (how many settings are tried)");
+  refused(kValidated, "{search: tpe, trials: 0}", "settings.trials: expected");
+  refused(kValidated, "{search: tpe, trials: 1}", "settings.trials: expected");
+  refused(kValidated, "{search: tpe, trials: 1001}", "settings.trials: expected");
+  refused(kValidated, "{search: tpe, trials: 9, parallel: 0}", "settings.parallel: expected");
+  refused(kValidated, "{search: tpe, trials: 9, by: luck}",
+          "settings.by: expected validation or test, got \"luck\"");
+  refused(kValidated, "{search: tpe, trials: 9, random: 3}", "expected random or search, got both");
+  refused(kValidated, "{trials: 9}", "spec.settings.trials: expected a known field");
+  refused(kAll, "{search: tpe, trials: 9}",
+          "s.yaml:8:13: spec.settings: expected a validation set on which trials of \"ranker\" on "
+          "\"a\" are compared, got none");
+  refused(R"(  approaches: ["../approaches/guess.yaml"]
+  benchmarks: ["../benchmarks/?.yaml"])",
+          "{search: tpe, trials: 9, by: test}",
+          "settings.search: expected an approach with a space to search, got none");
+  refused(kValidated, "{search: tpe, trials: 9}\n  early_stop: {metric: f1, max: 9}",
+          "settings.search: expected no early_stop beside it");
+  Write("approaches/ranker.yaml",
+        absl::StrReplaceAll(kRanker, {{"lr: {log_uniform: [0.001, 1.0]}, ", ""},
+                                      {"[1, 9, 2]", "[3, 4, 2]"},
+                                      {"[fast, 2]", "[fast]"}}));
+  refused(kValidated, "{search: tpe, trials: 9}",
+          "settings.search: expected a space with more than one setting, got one of \"ranker\"");
+}
+
+TEST_F(SweepYamlTest, ASearchIsRead) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load(absl::StrCat(kValidated, "\n  settings: {search: tpe, trials: 30}\n")));
+  ASSERT_TRUE(sweep.spec.search.has_value());
+  EXPECT_FALSE(sweep.spec.search->on_test);
+  EXPECT_EQ(sweep.spec.search->parallel, 7u);
+  EXPECT_EQ(sweep.spec.random_settings, 29u);
+  ASSERT_OK_AND_ASSIGN(
+      const LoadedSweep other,
+      Load(absl::StrCat(
+          kAll, "\n  settings: {search: tpe, trials: 5, parallel: 2, by: test, seed: 3}\n")));
+  EXPECT_TRUE(other.spec.search->on_test);
+  EXPECT_EQ(other.spec.search->parallel, 2u);
+  EXPECT_EQ(other.spec.settings_seed, 3u);
+}
+
 TEST_F(SweepYamlTest, EarlyStoppingThatCannotBeMeantIsRefusedAtItsPlace) {
   const auto refused = [&](const std::string& early_stop, const std::string& settings,
                            const std::string& message) {
@@ -481,7 +580,7 @@ TEST_F(SweepYamlTest, SuffixesAreThoseThatToolsGoBy) {
 
 TEST_F(SweepYamlTest, AnUnreadableSweepFileIsAnErrorThatNamesIt) {
   EXPECT_THAT(LoadSweep(dir_.File("none.yaml")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("none.yaml: open: No such")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none.yaml: open: No such")));
   EXPECT_THAT(LoadSweep(dir_.path()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got a directory")));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "spec/value.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/value.h"
 
 namespace concur::spec {
 namespace {

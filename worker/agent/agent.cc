@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/agent.h"
+#include "worker/agent/agent.h"
 
 #include <algorithm>
 #include <csignal>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "worker/finish.h"
+#include "worker/execution/finish.h"
 
 namespace concur::worker {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker's state machine: which attempts run, which results are not yet delivered, and the
-// Syncs that report both (core/sync.h has the rules of that exchange).
+// Syncs that report both (core/sync/sync.h has the rules of that exchange).
 //
 // A step machine: no thread, no clock or randomness of its own, no waiting. Its loop calls Step
 // whenever the gateway or the executor has events, and at the time that the last Step returned.
 // Thread-compatible; owned by the worker's loop thread.
-#ifndef CONCUR_WORKER_AGENT_H_
-#define CONCUR_WORKER_AGENT_H_
+#ifndef CONCUR_WORKER_AGENT_AGENT_H_
+#define CONCUR_WORKER_AGENT_AGENT_H_
 
 #include <cstdint>
 #include <deque>
@@ -23,11 +23,11 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "core/ids.h"
-#include "core/sync.h"
+#include "core/sync/sync.h"
+#include "worker/agent/spool.h"
+#include "worker/agent/step_outbox.h"
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
-#include "worker/spool.h"
-#include "worker/step_outbox.h"
 
 namespace concur::worker {
 
@@ -204,4 +204,4 @@ class Agent {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_AGENT_H_
+#endif  // CONCUR_WORKER_AGENT_AGENT_H_

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "worker/agent.h"
+#include "worker/agent/agent.h"
 
 namespace concur::worker {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/grpc_gateway.h"
+#include "worker/agent/grpc_gateway.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -10,85 +10,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "base/utf8.h"
 #include "concur/v1/worker.grpc.pb.h"
-#include "rpc/bidi_stream.h"
-#include "rpc/channel.h"
-#include "rpc/convert_serve.h"
-#include "rpc/convert_sync.h"
-#include "rpc/convert_value.h"
-#include "rpc/status.h"
-#include "rpc/upload.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_sync.h"
+#include "proto/rpc/status.h"
+#include "proto/rpc/upload.h"
 
 namespace concur::worker {
 namespace {
 
 constexpr absl::Duration kDownloadTimeout = absl::Minutes(10);
-constexpr absl::Duration kFailureTimeout = absl::Seconds(10);
-
-class GrpcServingStream final : public ServingStream {
- public:
-  GrpcServingStream(v1::WorkerGateway::Stub& stub, const WorkerInfo& worker)
-      : stream_([&stub](auto* context, auto* reactor) {
-          stub.async()->ServeSystem(context, reactor);
-        }) {
-    v1::ServeSystemRequest request;
-    v1::ServeSystemRequest::Offer& offer = *request.mutable_offer();
-    offer.set_worker(worker.name);
-    *offer.mutable_capacity() = rpc::ToProto(worker.capacity);
-    offer.mutable_labels()->insert(worker.labels.begin(), worker.labels.end());
-    stream_.Write(std::move(request));
-  }
-
-  std::optional<Message> Wait() override {
-    const std::optional<v1::ServeSystemResponse> response = stream_.Read();
-    if (!response.has_value()) {
-      return std::nullopt;
-    }
-    absl::StatusOr<Message> message = MessageOf(*response);
-    if (!message.ok()) {
-      Fail(absl::StrCat("the coordinator's message is malformed: ", message.status().message()));
-      return std::nullopt;
-    }
-    return *std::move(message);
-  }
-  bool ended() const override { return stream_.ended(); }
-  absl::Status status() override { return stream_.WaitForStatus(); }
-  void Cancel() override { stream_.Cancel(); }
-
-  void Prepared() override {
-    v1::ServeSystemRequest request;
-    request.mutable_prepared();
-    stream_.Write(std::move(request));
-  }
-  void Answer(const ServedAnswer& answer) override {
-    v1::ServeSystemRequest request;
-    *request.mutable_answer() = rpc::ToProto(answer);
-    stream_.Write(std::move(request));
-  }
-  void Fail(const std::string& why) override {
-    v1::ServeSystemRequest request;
-    request.set_failure(CleanUtf8(why, kServedAnswerBytesMax));
-    stream_.Write(std::move(request));
-    // The coordinator ends the stream when it has this; a cancel might overtake it.
-    const absl::Time deadline = absl::Now() + kFailureTimeout;
-    while (!stream_.ended() && absl::Now() < deadline) {
-      stream_.Read(deadline - absl::Now());
-    }
-  }
-
- private:
-  static absl::StatusOr<Message> MessageOf(const v1::ServeSystemResponse& response) {
-    if (response.has_order()) {
-      CONCUR_ASSIGN_OR_RETURN(ServeOrder order, rpc::FromProto(response.order()));
-      return Message(std::move(order));
-    }
-    CONCUR_ASSIGN_OR_RETURN(ServedQuestion question, rpc::FromProto(response.question()));
-    return Message(std::move(question));
-  }
-
-  rpc::BidiStream<v1::ServeSystemRequest, v1::ServeSystemResponse> stream_;
-};
 
 }  // namespace
 
@@ -205,10 +136,6 @@ absl::Status GrpcGateway::Download(const Digest& digest, int64_t offset,
   // A time-out is a matter of the network: to be tried again.
   const absl::Status status = rpc::FromGrpcStatus(reader->Finish());
   return absl::IsDeadlineExceeded(status) ? absl::UnavailableError(status.message()) : status;
-}
-
-std::unique_ptr<ServingStream> GrpcGateway::Offer(const WorkerInfo& worker) {
-  return std::make_unique<GrpcServingStream>(*stub_->stub, worker);
 }
 
 }  // namespace concur::worker

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway, the artifact transfer and served systems over gRPC: one channel for all.
-#ifndef CONCUR_WORKER_GRPC_GATEWAY_H_
-#define CONCUR_WORKER_GRPC_GATEWAY_H_
+// The gateway and the artifact transfer over gRPC: one channel for both.
+#ifndef CONCUR_WORKER_AGENT_GRPC_GATEWAY_H_
+#define CONCUR_WORKER_AGENT_GRPC_GATEWAY_H_
 
 #include <functional>
 #include <map>
@@ -16,15 +16,15 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "base/mutex.h"
-#include "core/sync.h"
-#include "rpc/callback_threads.h"
-#include "rpc/credentials.h"
+#include "core/sync/sync.h"
+#include "proto/rpc/callback_threads.h"
+#include "proto/rpc/credentials.h"
 #include "worker/gateway_client.h"
 
 namespace concur::worker {
 
 // Gateway's functions belong to the loop thread, the others are thread-safe.
-class GrpcGateway : public Gateway, public ArtifactTransfer, public ServingGateway {
+class GrpcGateway : public Gateway, public ArtifactTransfer {
  public:
   // `on_answer` is called from gRPC's threads when Poll has something to give. InvalidArgument when
   // `address` is none; an unreachable one is no error.
@@ -43,8 +43,6 @@ class GrpcGateway : public Gateway, public ArtifactTransfer, public ServingGatew
   absl::Status Download(const Digest& digest, int64_t offset,
                         const std::function<absl::Status(absl::string_view)>& sink,
                         const IsCanceled& is_canceled) override;
-  // The stream must end before the gateway does.
-  std::unique_ptr<ServingStream> Offer(const WorkerInfo& worker) override;
 
  private:
   struct Stub;
@@ -66,4 +64,4 @@ class GrpcGateway : public Gateway, public ArtifactTransfer, public ServingGatew
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_GRPC_GATEWAY_H_
+#endif  // CONCUR_WORKER_AGENT_GRPC_GATEWAY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/identity.h"
+#include "worker/agent/identity.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::worker {
 namespace {

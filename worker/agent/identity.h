@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The identity of a worker process: a name that outlives it, and its own incarnation.
-#ifndef CONCUR_WORKER_IDENTITY_H_
-#define CONCUR_WORKER_IDENTITY_H_
+#ifndef CONCUR_WORKER_AGENT_IDENTITY_H_
+#define CONCUR_WORKER_AGENT_IDENTITY_H_
 
 #include <memory>
 #include <string>
@@ -40,4 +40,4 @@ std::string HostName();
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_IDENTITY_H_
+#endif  // CONCUR_WORKER_AGENT_IDENTITY_H_

@@ -12,7 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/digest.h"
-#include "worker/spool.h"
+#include "base/escape.h"
+#include "worker/agent/spool.h"
 
 // How nlohmann's library converts the types of a result's fields.
 namespace nlohmann {
@@ -160,7 +161,7 @@ absl::StatusOr<std::vector<SpooledResult>> ParseResults(absl::string_view text) 
     try {
       results.push_back(FromJson(Json::parse(line.data(), line.data() + line.size())));
     } catch (const std::exception& error) {
-      return absl::DataLossError(error.what());
+      return absl::DataLossError(JsonReason(error.what()));
     }
   }
   return results;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/spool.h"
+#include "worker/agent/spool.h"
 
 #include <algorithm>
 #include <string>

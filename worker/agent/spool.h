@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results that the coordinator has not yet accepted, kept on disk so that a crash of the worker
 // loses none of them.
-#ifndef CONCUR_WORKER_SPOOL_H_
-#define CONCUR_WORKER_SPOOL_H_
+#ifndef CONCUR_WORKER_AGENT_SPOOL_H_
+#define CONCUR_WORKER_AGENT_SPOOL_H_
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
-#include "core/sync.h"
+#include "core/sync/sync.h"
 
 namespace concur::worker {
 
@@ -71,4 +71,4 @@ absl::StatusOr<std::vector<SpooledResult>> ParseResults(absl::string_view text);
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_SPOOL_H_
+#endif  // CONCUR_WORKER_AGENT_SPOOL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/step_outbox.h"
+#include "worker/agent/step_outbox.h"
 
 #include <algorithm>
 #include <utility>

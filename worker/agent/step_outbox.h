@@ -3,8 +3,8 @@
 // it came, or with the end of its attempt, and again until one is answered.
 //
 // Thread-compatible.
-#ifndef CONCUR_WORKER_STEP_OUTBOX_H_
-#define CONCUR_WORKER_STEP_OUTBOX_H_
+#ifndef CONCUR_WORKER_AGENT_STEP_OUTBOX_H_
+#define CONCUR_WORKER_AGENT_STEP_OUTBOX_H_
 
 #include <cstddef>
 #include <deque>
@@ -13,7 +13,7 @@
 
 #include "absl/time/time.h"
 #include "core/ids.h"
-#include "core/sync.h"
+#include "core/sync/sync.h"
 
 namespace concur::worker {
 
@@ -47,4 +47,4 @@ class StepOutbox {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_STEP_OUTBOX_H_
+#endif  // CONCUR_WORKER_AGENT_STEP_OUTBOX_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/worker_metrics.h"
+#include "worker/agent/worker_metrics.h"
 
 #include <algorithm>
 #include <string>

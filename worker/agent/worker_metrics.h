@@ -3,17 +3,17 @@
 //
 // OnEnded and Show belong to the worker's loop, Ready is thread-safe. All of them store numbers
 // that a scrape reads; the loop never waits for one.
-#ifndef CONCUR_WORKER_WORKER_METRICS_H_
-#define CONCUR_WORKER_WORKER_METRICS_H_
+#ifndef CONCUR_WORKER_AGENT_WORKER_METRICS_H_
+#define CONCUR_WORKER_AGENT_WORKER_METRICS_H_
 
 #include <array>
 #include <atomic>
 
 #include "absl/status/status.h"
+#include "base/metrics/metric_set.h"
 #include "core/resources.h"
 #include "core/result.h"
-#include "metrics/metric_set.h"
-#include "worker/agent.h"
+#include "worker/agent/agent.h"
 
 namespace concur::worker {
 
@@ -42,4 +42,4 @@ class WorkerMetrics {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_WORKER_METRICS_H_
+#endif  // CONCUR_WORKER_AGENT_WORKER_METRICS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How environments are built: worker/environments.h.
+// How environments are built: worker/environments/environments.h.
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,13 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "archive/root_tar.h"
+#include "base/archive/root_tar.h"
 #include "base/file.h"
+#include "base/process/remove_tree.h"
+#include "base/process/run_program.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "worker/environments.h"
-#include "worker/remove_tree.h"
-#include "worker/run_program.h"
+#include "worker/environments/environments.h"
 
 namespace concur::worker {
 namespace {
@@ -44,8 +44,8 @@ bool LooksTemporary(absl::string_view output) {
 }
 
 // `failed` is the code of an ordinary failure.
-absl::Status BuildError(absl::string_view what, const ProgramEnd& end, const std::string& log,
-                        absl::StatusCode failed) {
+absl::Status BuildError(absl::string_view what, const process::ProgramEnd& end,
+                        const std::string& log, absl::StatusCode failed) {
   std::string tail = CleanUtf8(end.output);
   if (tail.size() > kShownOutputBytes) {
     tail = CleanUtf8(tail.substr(tail.size() - kShownOutputBytes));
@@ -63,14 +63,6 @@ absl::Status BuildError(absl::string_view what, const ProgramEnd& end, const std
 
 std::string PrefixOf(EnvironmentKind kind, const std::string& directory) {
   return absl::StrCat(directory, kind == EnvironmentKind::kVenv ? "/venv" : "/conda");
-}
-
-std::vector<std::string> VariableList(const std::map<std::string, std::string>& variables) {
-  std::vector<std::string> list;
-  for (const auto& [name, value] : variables) {
-    list.push_back(absl::StrCat(name, "=", value));
-  }
-  return list;
 }
 
 }  // namespace
@@ -93,23 +85,24 @@ absl::Status Environments::Build(const Environment& environment, const Fetch& fe
       break;
   }
   CONCUR_RETURN_IF_ERROR(RunSetup(environment, is_canceled, directory, log));
-  return RemoveTree(temporary);
+  return process::RemoveTree(temporary);
 }
 
 absl::Status Environments::RunTool(const std::vector<std::string>& argv,
                                    const std::string& directory, const IsCanceled& is_canceled,
                                    const std::string& log, absl::StatusCode failed) const {
-  Command command;
+  process::Command command;
   command.argv = argv;
   CONCUR_ASSIGN_OR_RETURN(command.program, FindTool(argv[0]));
   std::map<std::string, std::string> variables = options_.build_only;
   variables.insert(options_.base.begin(), options_.base.end());
   variables["TMPDIR"] = absl::StrCat(directory, "/tmp");
-  command.env = VariableList(variables);
+  command.env = process::EnvironmentList(variables);
   command.directory = directory;
   CONCUR_ASSIGN_OR_RETURN(
-      const ProgramEnd end,
-      RunProgram(command, {.timeout = kBuildTimeout, .is_canceled = is_canceled, .log = log}));
+      const process::ProgramEnd end,
+      process::RunProgram(command,
+                          {.timeout = kBuildTimeout, .is_canceled = is_canceled, .log = log}));
   return end.exit_code == 0 ? absl::OkStatus()
                             : BuildError(absl::StrJoin(argv, " "), end, log, failed);
 }
@@ -200,14 +193,14 @@ absl::Status Environments::BuildConda(const Environment& environment, const Fetc
   return RunTool(argv, directory, is_canceled, log, absl::StatusCode::kUnknown);
 }
 
-absl::StatusOr<Command> Environments::SetupCommand(const Environment& environment,
-                                                   const std::string& line,
-                                                   const std::string& directory) const {
+absl::StatusOr<process::Command> Environments::SetupCommand(const Environment& environment,
+                                                            const std::string& line,
+                                                            const std::string& directory) const {
   const std::string temporary = absl::StrCat(directory, "/tmp");
   const bool is_root =
       environment.kind == EnvironmentKind::kRoot || environment.kind == EnvironmentKind::kImage;
   if (!is_root) {
-    Command command;
+    process::Command command;
     const std::string prefix = PrefixOf(environment.kind, directory);
     std::map<std::string, std::string> variables = options_.build_only;
     variables.insert(options_.base.begin(), options_.base.end());
@@ -216,11 +209,11 @@ absl::StatusOr<Command> Environments::SetupCommand(const Environment& environmen
     variables["TMPDIR"] = temporary;
     command.program = "/bin/sh";
     command.argv = {"sh", "-euc", line};
-    command.env = VariableList(variables);
+    command.env = process::EnvironmentList(variables);
     command.directory = temporary;
     return command;
   }
-  SandboxRun run;
+  process::SandboxRun run;
   run.root = absl::StrCat(directory, "/root");
   run.root_is_writable = true;
   run.directory = "/tmp";
@@ -231,10 +224,11 @@ absl::StatusOr<Command> Environments::SetupCommand(const Environment& environmen
              {"LANG", "C.UTF-8"}};
   for (const auto& [name, value] : options_.build_only) {
     if (name != "XDG_RUNTIME_DIR") {
-      run.env[name] = value;
+      run.own_env[name] = value;
     }
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string shell, FindProgramInRoot(run, "sh", run.env["PATH"]));
+  CONCUR_ASSIGN_OR_RETURN(const std::string shell,
+                          process::FindProgramInRoot(run, "sh", run.env["PATH"]));
   run.argv = {shell, "-euc", line};
   return sandbox_->Wrap(run);
 }
@@ -242,15 +236,16 @@ absl::StatusOr<Command> Environments::SetupCommand(const Environment& environmen
 absl::Status Environments::RunSetup(const Environment& environment, const IsCanceled& is_canceled,
                                     const std::string& directory, const std::string& log) const {
   for (const std::string& line : environment.setup) {
-    const absl::StatusOr<Command> command = SetupCommand(environment, line, directory);
+    const absl::StatusOr<process::Command> command = SetupCommand(environment, line, directory);
     if (!command.ok()) {
       return absl::IsNotFound(command.status())  // no shell in the root: nowhere else either
                  ? absl::InvalidArgumentError(command.status().message())
                  : command.status();
     }
     CONCUR_ASSIGN_OR_RETURN(
-        const ProgramEnd end,
-        RunProgram(*command, {.timeout = kBuildTimeout, .is_canceled = is_canceled, .log = log}));
+        const process::ProgramEnd end,
+        process::RunProgram(*command,
+                            {.timeout = kBuildTimeout, .is_canceled = is_canceled, .log = log}));
     if (end.exit_code != 0) {
       return BuildError(absl::StrCat("setup line \"", line, "\""), end, log,
                         absl::StatusCode::kUnknown);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/environment_cache.h"
+#include "worker/environments/environment_cache.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,11 +18,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file_system.h"
 #include "base/log.h"
+#include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "store/file_blocks.h"
-#include "worker/remove_tree.h"
-#include "worker/run_dir.h"
+#include "store/artifacts/file_blocks.h"
 
 namespace concur::worker {
 namespace {
@@ -71,7 +71,7 @@ absl::Status RemoveLocked(const std::string& path) {
   if (unlink(DoneFile(path).c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
     return ErrnoStatus(errno, DoneFile(path), "remove");
   }
-  return RemoveTree(path);
+  return process::RemoveTree(path);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ absl::Status EnvironmentCache::BuildLocked(const std::string& path, const Build&
   CONCUR_RETURN_IF_ERROR(MakeDirectories(path, 0700));
   const absl::Time start = absl::Now();
   if (absl::Status status = build(path, log); !status.ok()) {
-    if (const absl::Status removed = RemoveTree(path); !removed.ok()) {
+    if (const absl::Status removed = process::RemoveTree(path); !removed.ok()) {
       LogWarning("a failed environment cannot be removed", {{"error", removed.ToString()}});
     }
     return status;

@@ -8,8 +8,8 @@
 // together exceed the limit, but never one that is in use.
 //
 // Thread-safe; several processes use one directory.
-#ifndef CONCUR_WORKER_ENVIRONMENT_CACHE_H_
-#define CONCUR_WORKER_ENVIRONMENT_CACHE_H_
+#ifndef CONCUR_WORKER_ENVIRONMENTS_ENVIRONMENT_CACHE_H_
+#define CONCUR_WORKER_ENVIRONMENTS_ENVIRONMENT_CACHE_H_
 
 #include <cstdint>
 #include <functional>
@@ -68,4 +68,4 @@ class EnvironmentCache {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_ENVIRONMENT_CACHE_H_
+#endif  // CONCUR_WORKER_ENVIRONMENTS_ENVIRONMENT_CACHE_H_

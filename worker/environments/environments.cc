@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/environments.h"
+#include "worker/environments/environments.h"
 
-#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,11 +19,11 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process/remove_tree.h"
+#include "base/process/sandbox_kinds.h"
 #include "base/status_macros.h"
-#include "core/pool.h"
-#include "worker/inputs.h"
-#include "worker/remove_tree.h"
-#include "worker/sandbox_kinds.h"
+#include "core/pools/pool.h"
+#include "worker/inputs/inputs.h"
 
 extern char** environ;  // NOLINT: the C library's
 
@@ -44,28 +43,16 @@ std::string RootOf(const ReadyEnvironment& environment) {
   return absl::StrCat(environment.held->directory(), "/root");
 }
 
-std::vector<std::string> Glob(const std::string& pattern) {
-  glob_t found{};
-  std::vector<std::string> paths;
-  // It reads no environment without GLOB_TILDE.  NOLINTNEXTLINE(concurrency-mt-unsafe)
-  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  }
-  globfree(&found);
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 // The driver's devices and libraries, which come from the machine and not from the root.
-void AddGpus(SandboxRun* run) {
-  run->devices = GpuDevices();
+void AddGpus(process::SandboxRun* run) {
+  run->devices = process::GpuDevices();
   for (const char* folder :
        {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/aarch64-linux-gnu", "/usr/lib",
         "/usr/local/nvidia/lib64", "/run/opengl-driver/lib"}) {
     std::vector<std::string> libraries;
     for (const char* name :
          {"libcuda.so*", "libnvidia-*.so*", "libcudadebugger.so*", "libnvcuvid.so*"}) {
-      for (std::string& library : Glob(absl::StrCat(folder, "/", name))) {
+      for (std::string& library : process::Glob(absl::StrCat(folder, "/", name))) {
         libraries.push_back(std::move(library));
       }
     }
@@ -87,7 +74,7 @@ void AddGpus(SandboxRun* run) {
 
 // What an attempt reads lies elsewhere, and its directory has links to it: the command must see
 // both.
-void AddInputs(const RunPaths& paths, SandboxRun* run) {
+void AddInputs(const RunPaths& paths, process::SandboxRun* run) {
   for (const std::string* path :
        {&paths.train, &paths.validation, &paths.start, &paths.test, &paths.code, &paths.model}) {
     std::error_code error;
@@ -128,17 +115,6 @@ std::vector<std::pair<std::string, std::string>> ReadVariables(const std::string
 
 }  // namespace
 
-std::vector<std::string> GpuDevices() {
-  std::vector<std::string> devices;
-  for (const char* pattern : {"/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/nvidia-uvm*",
-                              "/dev/nvidia-modeset", "/dev/nvidia-caps/*"}) {
-    for (std::string& device : Glob(pattern)) {
-      devices.push_back(std::move(device));
-    }
-  }
-  return devices;
-}
-
 std::map<std::string, std::string> BuildVariables() {
   std::map<std::string, std::string> variables;
   for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
@@ -163,9 +139,9 @@ std::map<std::string, std::string> ImageVariables(const std::vector<std::string>
   for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
     const absl::string_view text = *one;
     const std::string name(text.substr(0, text.find('=')));
-    const bool is_passed =
-        std::any_of(env_pass.begin(), env_pass.end(),
-                    [&](const std::string& pattern) { return EnvPatternMatches(pattern, name); });
+    const bool is_passed = std::any_of(
+        env_pass.begin(), env_pass.end(),
+        [&](const std::string& pattern) { return process::EnvPatternMatches(pattern, name); });
     if (!absl::StartsWith(name, "CONCUR_") && !absl::StartsWith(name, "KUBERNETES_") &&
         (is_passed || !others.contains(name))) {
       variables[name] = std::string(text.substr(std::min(text.size(), name.size() + 1)));
@@ -192,7 +168,7 @@ std::unique_ptr<Environments> Environments::Open(EnvironmentOptions options) {
   made->cache_ = *std::move(cache);
   // Whatever an earlier worker ran there is dead.
   const std::string state = absl::StrCat(made->options_.work_directory, "/sandbox");
-  if (const absl::Status removed = RemoveTree(state); !removed.ok()) {
+  if (const absl::Status removed = process::RemoveTree(state); !removed.ok()) {
     LogWarning("what sandboxes left cannot be removed", {{"error", removed.ToString()}});
   }
   made->FindSandbox();
@@ -202,12 +178,13 @@ std::unique_ptr<Environments> Environments::Open(EnvironmentOptions options) {
 
 absl::StatusOr<std::string> Environments::FindTool(absl::string_view name) const {
   const auto path = options_.base.find("PATH");
-  return FindProgram(name, path == options_.base.end() ? "" : path->second, "/");
+  return process::FindProgram(name, path == options_.base.end() ? "" : path->second, "/");
 }
 
 void Environments::FindSandbox() {
   const std::string state = absl::StrCat(options_.work_directory, "/sandbox");
-  sandbox_ = FirstSandbox(options_.kinds, {.state = state, .environment = options_.base}, missing_);
+  sandbox_ = process::FirstSandbox(options_.kinds, {.state = state, .environment = options_.base},
+                                   missing_);
   if (sandbox_ == nullptr) {
     return;
   }
@@ -284,17 +261,17 @@ bool Environments::SparesLauncher(const ReadyEnvironment& environment) const {
   return environment.held != nullptr && IsRootKind(environment.kind) && sandbox_->SparesLauncher();
 }
 
-absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environment,
-                                                 const JobOrder& order, const RunPaths& paths,
-                                                 const std::vector<std::string>& argv,
-                                                 const std::vector<std::string>& gpu_names) const {
-  Command command;
+absl::StatusOr<process::Command> Environments::CommandFor(
+    const ReadyEnvironment& environment, const JobOrder& order, const RunPaths& paths,
+    const std::vector<std::string>& argv, const std::vector<std::string>& gpu_names) const {
+  process::Command command;
   const auto make_plain = [&](const std::map<std::string, std::string>& base) -> absl::Status {
     command.env = BuildEnvironment(order, paths, base, gpu_names);
     command.argv = argv;
     command.directory = paths.directory;
-    CONCUR_ASSIGN_OR_RETURN(command.program,
-                            FindProgram(argv[0], MapOf(command.env)["PATH"], paths.directory));
+    CONCUR_ASSIGN_OR_RETURN(
+        command.program,
+        process::FindProgram(argv[0], MapOf(command.env)["PATH"], paths.directory));
     return absl::OkStatus();
   };
   std::map<std::string, std::string> root_base = {
@@ -316,7 +293,7 @@ absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environ
     CONCUR_RETURN_IF_ERROR(make_plain(base));
     return command;
   }
-  SandboxRun run;
+  process::SandboxRun run;
   run.root = RootOf(environment);
   run.directory = paths.directory;
   run.temporary = paths.temporary;
@@ -330,7 +307,7 @@ absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environ
     AddGpus(&run);
   }
   run.argv = argv;
-  CONCUR_ASSIGN_OR_RETURN(run.argv[0], FindProgramInRoot(run, argv[0], run.env["PATH"]));
+  CONCUR_ASSIGN_OR_RETURN(run.argv[0], process::FindProgramInRoot(run, argv[0], run.env["PATH"]));
   return sandbox_->Wrap(run);
 }
 

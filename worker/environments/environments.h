@@ -3,8 +3,8 @@
 // them, and how a command is started in one.
 //
 // Thread-safe after Open; builds block.
-#ifndef CONCUR_WORKER_ENVIRONMENTS_H_
-#define CONCUR_WORKER_ENVIRONMENTS_H_
+#ifndef CONCUR_WORKER_ENVIRONMENTS_ENVIRONMENTS_H_
+#define CONCUR_WORKER_ENVIRONMENTS_ENVIRONMENTS_H_
 
 #include <cstdint>
 #include <functional>
@@ -16,14 +16,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/environment.h"
-#include "core/job_order.h"
+#include "base/process/process.h"
+#include "base/process/sandbox.h"
 #include "core/labels.h"
 #include "core/result.h"
-#include "worker/environment_cache.h"
-#include "worker/process.h"
-#include "worker/run_dir.h"
-#include "worker/sandbox.h"
+#include "core/sweep/environment.h"
+#include "core/sync/job_order.h"
+#include "worker/environments/environment_cache.h"
+#include "worker/inputs/run_dir.h"
 
 namespace concur::worker {
 
@@ -52,7 +52,7 @@ class Environments {
   // Whatever is not there is no error: the labels say less.
   static std::unique_ptr<Environments> Open(EnvironmentOptions options);
 
-  // What the worker tells of itself (core/environment.h).
+  // What the worker tells of itself (core/sweep/environment.h).
   const Labels& labels() const { return labels_; }
   // Why a kind that was asked for is not there, a line each.
   const std::vector<std::string>& missing() const { return missing_; }
@@ -66,9 +66,10 @@ class Environments {
 
   // The command of an attempt, to be started in its environment. `gpu_names` as BuildEnvironment.
   // NotFound when its program is not there.
-  absl::StatusOr<Command> CommandFor(const ReadyEnvironment& environment, const JobOrder& order,
-                                     const RunPaths& paths, const std::vector<std::string>& argv,
-                                     const std::vector<std::string>& gpu_names) const;
+  absl::StatusOr<process::Command> CommandFor(const ReadyEnvironment& environment,
+                                              const JobOrder& order, const RunPaths& paths,
+                                              const std::vector<std::string>& argv,
+                                              const std::vector<std::string>& gpu_names) const;
   // As Sandbox::SparesLauncher, of what CommandFor returns.
   bool SparesLauncher(const ReadyEnvironment& environment) const;
 
@@ -96,17 +97,18 @@ class Environments {
                                         const std::string& log) const;
   absl::Status RunSetup(const Environment& environment, const IsCanceled& is_canceled,
                         const std::string& directory, const std::string& log) const;
-  absl::StatusOr<Command> SetupCommand(const Environment& environment, const std::string& line,
-                                       const std::string& directory) const;
+  absl::StatusOr<process::Command> SetupCommand(const Environment& environment,
+                                                const std::string& line,
+                                                const std::string& directory) const;
   absl::Status RunTool(const std::vector<std::string>& argv, const std::string& directory,
                        const IsCanceled& is_canceled, const std::string& log,
                        absl::StatusCode failed) const;
 
   // Constant after Open.
   const EnvironmentOptions options_;
-  std::unique_ptr<Sandbox> sandbox_;  // null: none
-  std::vector<std::string> puller_;   // a program that gets images from registries: its path
-  std::string conda_;                 // "": none
+  std::unique_ptr<process::Sandbox> sandbox_;  // null: none
+  std::vector<std::string> puller_;  // a program that gets images from registries: its path
+  std::string conda_;                // "": none
   Labels labels_;
   std::vector<std::string> missing_;
 
@@ -115,9 +117,6 @@ class Environments {
 
 // Of an error of Environments::Get.
 FailureClass ClassOfBuildError(const absl::Status& status);
-
-// The files of this machine's GPUs, as SandboxRun::devices takes them.
-std::vector<std::string> GpuDevices();
 
 // Variables of this process that programs need to reach package indexes: PIP_INDEX_URL,
 // https_proxy and the like.
@@ -130,4 +129,4 @@ std::map<std::string, std::string> ImageVariables(const std::vector<std::string>
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_ENVIRONMENTS_H_
+#endif  // CONCUR_WORKER_ENVIRONMENTS_ENVIRONMENTS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/finish.h"
+#include "worker/execution/finish.h"
 
 #include <signal.h>
 #include <string.h>
@@ -14,16 +14,19 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process/job_disk.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "store/pack_format.h"
+#include "store/artifacts/pack_format.h"
 
 namespace concur::worker {
 namespace {
@@ -48,12 +51,63 @@ std::string CleanText(absl::string_view text, size_t bytes_max) {
   return clean;
 }
 
+bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+
+// Bytes that the line has in common with the whole of `bar`, where any two numbers are alike; 0
+// when it does not begin so.
+size_t CommonWith(absl::string_view bar, absl::string_view line) {
+  size_t at = 0;
+  for (size_t i = 0; i < bar.size(); ++i, ++at) {
+    if (at == line.size() || (bar[i] != line[at] && !(IsDigit(bar[i]) && IsDigit(line[at])))) {
+      return 0;
+    }
+    while (IsDigit(bar[i]) && i + 1 < bar.size() && IsDigit(bar[i + 1])) {
+      ++i;
+    }
+    while (IsDigit(line[at]) && at + 1 < line.size() && IsDigit(line[at + 1])) {
+      ++at;
+    }
+  }
+  return at;
+}
+
+// Where the error begins in a line that began with a progress bar ("1/9 fileserror: …"): behind
+// what it has in common with the bar before, else at "error:", or at the exception's name that ends
+// in "Error:".
+size_t EndOfProgress(absl::string_view bar_before, absl::string_view line) {
+  if (const size_t common = CommonWith(bar_before, line); common > 0) {
+    return common == line.size() ? 0 : common;  // there is nothing but the bar
+  }
+  size_t name = std::min(line.find("error:"), line.find("Error:"));
+  if (name == absl::string_view::npos) {
+    return 0;
+  }
+  const size_t end = name;
+  while (line[end] == 'E' && name > 0 &&
+         absl::ascii_isalpha(static_cast<unsigned char>(line[name - 1]))) {
+    --name;
+  }
+  while (name < end && !absl::ascii_isupper(static_cast<unsigned char>(line[name]))) {
+    ++name;
+  }
+  return name;
+}
+
 // The last line that a job printed: most often its error. "" when it printed nothing.
 std::string LastLine(const std::string& log_last) {
   for (std::vector<std::string> lines = absl::StrSplit(log_last, '\n'); !lines.empty();
        lines.pop_back()) {
-    absl::string_view line = absl::StripAsciiWhitespace(lines.back());
-    if (!line.empty()) {
+    // A progress bar begins its line anew with a carriage return.
+    std::vector<std::string> parts = absl::StrSplit(lines.back(), '\r');
+    while (!parts.empty() && absl::StripAsciiWhitespace(parts.back()).empty()) {
+      parts.pop_back();
+    }
+    if (!parts.empty()) {
+      absl::string_view line = parts.back();
+      if (parts.size() > 1) {
+        line.remove_prefix(EndOfProgress(parts[parts.size() - 2], line));
+      }
+      line = absl::StripAsciiWhitespace(line);
       line = line.substr(line.size() > kLastLineBytesMax ? line.size() - kLastLineBytesMax : 0);
       return CleanText(line, kLastLineBytesMax);
     }
@@ -73,12 +127,12 @@ std::string ReasonFirst(const std::string& why, const std::string& log_last) {
   return line.empty() ? why : absl::StrCat(why, "; last output: ", line);
 }
 
-bool LooksOutOfMemory(const JobOrder& order, const ProcessEnd& end) {
+bool LooksOutOfMemory(const JobOrder& order, const process::ProcessEnd& end) {
   return end.kernel_oom || (order.resources.memory_bytes > 0 &&
                             end.memory_bytes_peak >= order.resources.memory_bytes / 10 * 9);
 }
 
-JobResult ClassifySignal(const JobOrder& order, const ProcessEnd& end, int signal) {
+JobResult ClassifySignal(const JobOrder& order, const process::ProcessEnd& end, int signal) {
   if (signal == SIGKILL && LooksOutOfMemory(order, end)) {
     return FailedResult(
         FailureClass::kOutOfMemory,
@@ -93,7 +147,7 @@ JobResult ClassifySignal(const JobOrder& order, const ProcessEnd& end, int signa
                                     end.log_last));
 }
 
-JobResult ClassifyExit(const JobOrder& order, const ProcessEnd& end, int code) {
+JobResult ClassifyExit(const JobOrder& order, const process::ProcessEnd& end, int code) {
   if (code == 0) {
     JobResult result;
     result.succeeded = true;
@@ -109,18 +163,18 @@ JobResult ClassifyExit(const JobOrder& order, const ProcessEnd& end, int code) {
                       message);
 }
 
-JobResult ClassifyCause(const JobOrder& order, const ProcessEnd& end,
+JobResult ClassifyCause(const JobOrder& order, const process::ProcessEnd& end,
                         std::optional<StopCause> stopped) {
   switch (end.killed_for) {
-    case KillCause::kStop:
+    case process::KillCause::kStop:
       return FailedResult(FailureClass::kPreempted,
                           StopCauseText(stopped.value_or(StopCause::kPreempted)));
-    case KillCause::kTimeout:
+    case process::KillCause::kTimeout:
       return FailedResult(FailureClass::kTimeout,
                           ReasonFirst(absl::StrCat("ran longer than its time-out of ",
                                                    absl::FormatDuration(order.timeout)),
                                       end.log_last));
-    case KillCause::kMemory:
+    case process::KillCause::kMemory:
       return FailedResult(
           FailureClass::kOutOfMemory,
           end.memory_bytes_peak > order.resources.memory_bytes
@@ -128,11 +182,16 @@ JobResult ClassifyCause(const JobOrder& order, const ProcessEnd& end,
                              Megabytes(order.resources.memory_bytes), " that it asked for")
               : absl::StrCat("needed more than the ", Megabytes(order.resources.memory_bytes),
                              " that it asked for"));
-    case KillCause::kDisk:
+    case process::KillCause::kDisk:
       return FailedResult(FailureClass::kFailed,
-                          absl::StrCat("wrote ", Megabytes(end.disk_bytes_peak),
-                                       " into its run directory, more than this worker allows"));
-    case KillCause::kNone:
+                          end.disk_bytes_peak == process::kDiskUncounted
+                              ? absl::StrCat("made folders in its run directory that cannot be ",
+                                             "counted: expected at most ",
+                                             process::kJobFolderDepthMax, " in each other")
+                              : absl::StrCat("wrote ", Megabytes(end.disk_bytes_peak),
+                                             " into its run directory, more than this worker's "
+                                             "output_bytes_max"));
+    case process::KillCause::kNone:
       break;
   }
   return WIFSIGNALED(end.wait_status) ? ClassifySignal(order, end, WTERMSIG(end.wait_status))
@@ -166,16 +225,20 @@ void AddArtifact(ArtifactKind kind, const FileDigest& put, JobResult& result) {
 // disk.
 absl::StatusOr<FileDigest> PutDirectory(const std::string& path, absl::string_view name,
                                         int64_t bytes_max, absl::string_view option,
-                                        Artifacts& artifacts) {
+                                        Artifacts& artifacts,
+                                        std::vector<std::string>* left_out = nullptr) {
   return artifacts.PutStream([&](ArtifactStore::Writer& writer) {
     int64_t bytes = 0;
-    return WriteDirectoryTar(path, [&](absl::string_view data) {
-      bytes += static_cast<int64_t>(data.size());
-      return bytes_max > 0 && bytes > bytes_max
-                 ? absl::InvalidArgumentError(absl::StrCat(name, " has more than this worker's ",
-                                                           option, " of ", Megabytes(bytes_max)))
-                 : writer.Append(data);
-    });
+    return WriteDirectoryTar(
+        path,
+        [&](absl::string_view data) {
+          bytes += static_cast<int64_t>(data.size());
+          return bytes_max > 0 && bytes > bytes_max ? absl::InvalidArgumentError(absl::StrCat(
+                                                          name, " has more than this worker's ",
+                                                          option, " of ", Megabytes(bytes_max)))
+                                                    : writer.Append(data);
+        },
+        left_out);
   });
 }
 
@@ -196,17 +259,34 @@ absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_
   return PutDirectory(path, "$CONCUR_CHECKPOINT", bytes_max, "checkpoint_bytes_max", artifacts);
 }
 
+// ", to /scratch/model" of a link.
+std::string TargetText(const std::string& path) {
+  std::error_code error;
+  const std::string target = std::filesystem::read_symlink(path, error).string();
+  return error ? "" : absl::StrCat(", to ", target);
+}
+
 absl::Status CollectSystem(const RunPaths& paths, FileType model, int64_t bytes_max,
                            Artifacts& artifacts, JobResult& result) {
   FileDigest put;
+  std::string path = paths.model;
+  std::vector<std::string> left_out;
+  if (model == FileType::kOther) {
+    // A link to what the job made itself.
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error).string();
+    if (!error && absl::StartsWith(real, absl::StrCat(paths.directory, "/"))) {
+      model = TypeOf(path = real);
+    }
+  }
   switch (model) {
     case FileType::kFile: {
-      CONCUR_ASSIGN_OR_RETURN(put, artifacts.PutFile(paths.model));
+      CONCUR_ASSIGN_OR_RETURN(put, artifacts.PutFile(path));
       break;
     }
     case FileType::kDirectory: {
       CONCUR_ASSIGN_OR_RETURN(
-          put, PutDirectory(paths.model, "{model}", bytes_max, "output_bytes_max", artifacts));
+          put, PutDirectory(path, "{model}", bytes_max, "output_bytes_max", artifacts, &left_out));
       break;
     }
     case FileType::kMissing:
@@ -214,10 +294,19 @@ absl::Status CollectSystem(const RunPaths& paths, FileType model, int64_t bytes_
           "the train command ended with exit code 0 but left no file or directory at {model}");
     case FileType::kOther:
       return absl::InvalidArgumentError(
-          "{model} is a link or a special file; expected a plain file or a directory");
+          absl::StrCat("{model} is a special file, or a link that leads out of the job's directory",
+                       TargetText(path), "; expected a plain file or a directory"));
   }
   AddArtifact(ArtifactKind::kSystem, put, result);
-  return absl::OkStatus();
+  if (left_out.empty()) {
+    return absl::OkStatus();
+  }
+  // Without it the system may predict otherwise.
+  return absl::InvalidArgumentError(absl::StrCat(
+      "{model} has ", left_out[0],
+      left_out.size() > 1 ? absl::StrCat(" (and ", left_out.size() - 1, " more such)") : "",
+      ": expected files, folders and links that stay inside; write a copy instead. The rest is "
+      "kept as the job's artifact of kind system"));
 }
 
 absl::Status CollectPredictions(const JobOrder& order, const RunPaths& paths,
@@ -260,8 +349,9 @@ absl::Status CollectExamples(const RunPaths& paths, Artifacts& artifacts, JobRes
   if (taken) {
     return absl::OkStatus();  // those of answers that the worker scored itself win
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string examples, ReadExamples(paths.examples));
-  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(examples));
+  CONCUR_ASSIGN_OR_RETURN(ExamplesFile file, ReadExamples(paths.examples, result.metrics));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(file.text));
+  result.message = std::move(file.note);
   AddArtifact(ArtifactKind::kExamples, put, result);
   return absl::OkStatus();
 }
@@ -300,7 +390,7 @@ absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Out
 }
 
 // One that could not be written whole, as on a full disk, says so at its end.
-absl::StatusOr<FileDigest> KeepLog(const RunPaths& paths, const ProcessEnd& end,
+absl::StatusOr<FileDigest> KeepLog(const RunPaths& paths, const process::ProcessEnd& end,
                                    Artifacts& artifacts) {
   if (end.log_status.ok()) {
     return artifacts.PutFile(paths.log, Durability::kAtSync);
@@ -396,7 +486,7 @@ std::vector<Digest> DigestsOf(const FinishedAttempt& finished) {
   return digests;
 }
 
-JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
+JobResult ClassifyEnd(const JobOrder& order, const process::ProcessEnd& end,
                       std::optional<StopCause> stopped) {
   JobResult result = ClassifyCause(order, end, stopped);
   result.exit_code =
@@ -406,8 +496,43 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
   return result;
 }
 
+JobResult WithChangedInput(const ChangedInput& changed, JobResult result) {
+  if (!result.succeeded && result.failure == FailureClass::kPreempted) {
+    return result;
+  }
+  constexpr size_t kNamedMax = 5;
+  std::vector<std::string> others;
+  for (const AttemptId& other : changed.others) {
+    if (others.size() == kNamedMax) {
+      others.back() = "others";
+      break;
+    }
+    others.push_back(other.ToString());
+  }
+  JobResult failed =
+      changed.error.ok()
+          ? FailedResult(
+                changed.differed && others.empty() ? FailureClass::kFailed
+                                                   : FailureClass::kTemporary,
+                absl::StrCat(
+                    changed.label, " was ", changed.differed ? "changed" : "touched",
+                    " while the job ran, by it",
+                    others.empty() ? "" : absl::StrCat(" or by ", absl::StrJoin(others, ", ")),
+                    "; inputs are shared: write to {output} or to a copy. Other jobs get it "
+                    "intact"))
+          : FailedResult(absl::IsUnavailable(changed.error) ? FailureClass::kTemporary
+                                                            : FailureClass::kWorker,
+                         absl::StrCat(changed.label, " cannot be verified after the job: ",
+                                      changed.error.message()));
+  failed.start_time = result.start_time;
+  failed.exit_code = result.exit_code;
+  failed.run_time = result.run_time;
+  failed.memory_bytes_peak = result.memory_bytes_peak;
+  return failed;
+}
+
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
-                         const ProcessEnd& end, int64_t bytes_max, JobResult result,
+                         const process::ProcessEnd& end, int64_t bytes_max, JobResult result,
                          const Scorer::Gold& gold, Artifacts& artifacts) {
   if (result.succeeded) {
     const absl::Status status =
@@ -451,9 +576,9 @@ std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPath
 
 Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths) {
   Outputs outputs;
+  outputs.has_checkpoint = !HasNothing(paths.checkpoint);
   if (order.is_train) {
     outputs.model = TypeOf(paths.model, outputs.file_bytes);
-    outputs.has_checkpoint = !HasNothing(paths.checkpoint);
   } else {
     outputs.predictions = TypeOf(paths.predictions, outputs.file_bytes);
     outputs.metrics = TypeOf(paths.metrics, outputs.file_bytes);
@@ -462,10 +587,11 @@ Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths) {
   return outputs;
 }
 
-bool Outputs::AreSmall(const ProcessEnd& end, int64_t bytes_max) const {
+bool Outputs::AreSmall(const process::ProcessEnd& end, int64_t bytes_max) const {
   const bool is_directory = model == Type::kDirectory || predictions == Type::kDirectory ||
                             metrics == Type::kDirectory || examples == Type::kDirectory;
-  return !is_directory && !has_checkpoint && end.log_bytes + file_bytes <= bytes_max;
+  const bool may_be_large = is_directory || model == Type::kOther;  // a link to either
+  return !may_be_large && !has_checkpoint && end.log_bytes + file_bytes <= bytes_max;
 }
 
 }  // namespace concur::worker

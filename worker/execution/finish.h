@@ -2,8 +2,8 @@
 // Makes an attempt's result from the end of its process and its output files.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_WORKER_FINISH_H_
-#define CONCUR_WORKER_FINISH_H_
+#ifndef CONCUR_WORKER_EXECUTION_FINISH_H_
+#define CONCUR_WORKER_EXECUTION_FINISH_H_
 
 #include <cstdint>
 #include <optional>
@@ -13,14 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
-#include "core/job_order.h"
+#include "base/process/process_watcher.h"
 #include "core/result.h"
-#include "core/sync.h"
+#include "core/sync/job_order.h"
+#include "core/sync/sync.h"
+#include "worker/execution/scorer.h"
 #include "worker/executor.h"
-#include "worker/inputs.h"
-#include "worker/process_watcher.h"
-#include "worker/run_dir.h"
-#include "worker/scorer.h"
+#include "worker/inputs/inputs.h"
+#include "worker/inputs/run_dir.h"
 
 namespace concur::worker {
 
@@ -51,8 +51,13 @@ bool MayWorkLater(const absl::Status& status);
 std::vector<Digest> DigestsOf(const FinishedAttempt& finished);
 
 // The result by the end of the process alone; after success, CollectOutputs checks the output.
-JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
+JobResult ClassifyEnd(const JobOrder& order, const process::ProcessEnd& end,
                       std::optional<StopCause> stopped);
+
+// The result of an attempt that ran while an input was changed: never a success. It is the fault of
+// this job where the bytes are others and no other job read them; else each of them is tried again,
+// as is a job whose input cannot be verified.
+JobResult WithChangedInput(const ChangedInput& changed, JobResult result);
 
 // What lies where a job leaves its outputs, links not followed.
 struct Outputs {
@@ -65,8 +70,8 @@ struct Outputs {
   bool has_checkpoint = false;  // of a train job: there is something but an empty directory
 
   // Whether CollectOutputs and CollectCheckpoint take in no more than so many bytes, with the log.
-  // A directory may have any number.
-  bool AreSmall(const ProcessEnd& end, int64_t bytes_max) const;
+  // A directory may have any number, and so may what a link at {model} leads to.
+  bool AreSmall(const process::ProcessEnd& end, int64_t bytes_max) const;
 };
 Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
 
@@ -76,7 +81,7 @@ Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
 // Artifacts are durable as Artifacts::PutStart says. `gold` is null unless the job is scored by the
 // worker.
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
-                         const ProcessEnd& end, int64_t bytes_max, JobResult result,
+                         const process::ProcessEnd& end, int64_t bytes_max, JobResult result,
                          const Scorer::Gold& gold, Artifacts& artifacts);
 
 // Stores what an attempt without success left in its checkpoint's directory. One that cannot be
@@ -91,4 +96,4 @@ void AddCheckpointLoss(const absl::Status& status, JobResult& result);
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_FINISH_H_
+#endif  // CONCUR_WORKER_EXECUTION_FINISH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/scorer.h"
+#include "worker/execution/scorer.h"
 
 #include <simdjson.h>
 
@@ -16,14 +16,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
 #include "core/result.h"
 #include "qa/dataset_io.h"
+#include "qa/example_intervals.h"
 #include "qa/example_scores.h"
+#include "qa/json_text.h"
 #include "qa/score.h"
-#include "scores/example_intervals.h"
 
 namespace concur::worker {
 namespace {
@@ -75,11 +77,11 @@ absl::StatusOr<Metric> ReadMetric(absl::string_view name, const simdjson::dom::e
 
 }  // namespace
 
-absl::StatusOr<Scorer::Gold> Scorer::Load(const Digest& digest, const std::string& path) {
+absl::StatusOr<Scorer::Gold> Scorer::Load(uint64_t generation, const std::string& path) {
   {
     MutexLock lock(mu_);
-    for (const auto& [kept_digest, gold] : kept_) {
-      if (kept_digest == digest) {
+    for (const auto& [kept_generation, gold] : kept_) {
+      if (kept_generation == generation) {
         return gold;
       }
     }
@@ -93,7 +95,7 @@ absl::StatusOr<Scorer::Gold> Scorer::Load(const Digest& digest, const std::strin
   const auto bytes = std::filesystem::file_size(path, error);
   if (!error && static_cast<int64_t>(bytes) <= kKeptBytesMax) {
     MutexLock lock(mu_);
-    kept_.emplace_front(digest, gold);
+    kept_.emplace_front(generation, gold);
     if (kept_.size() > kKeptMax) {
       kept_.pop_back();
     }
@@ -146,7 +148,8 @@ absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path) {
   simdjson::dom::object object;
   const simdjson::error_code code = parser.parse(*text).get(object);
   if (code != simdjson::SUCCESS) {
-    return MetricsError(WhyNotJson(*text, simdjson::error_message(code)));
+    const std::string error = qa::ExplainJsonError(*text);
+    return MetricsError(WhyNotJson(*text, error.empty() ? "no object" : error));
   }
   std::vector<Metric> metrics;
   for (const auto field : object) {
@@ -171,7 +174,7 @@ absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path) {
   return MetricsFile{*std::move(text), std::move(metrics)};
 }
 
-absl::StatusOr<std::string> ReadExamples(const std::string& path) {
+absl::StatusOr<ExamplesFile> ReadExamples(const std::string& path, std::vector<Metric>& metrics) {
   absl::StatusOr<std::string> text = ReadFile(path, kExamplesBytesMax);
   if (absl::IsResourceExhausted(text.status())) {
     return absl::InvalidArgumentError(text.status().message());
@@ -182,7 +185,39 @@ absl::StatusOr<std::string> ReadExamples(const std::string& path) {
         absl::StrCat("{examples}: expected at most ", kExamplesMax, " lines, got more"));
   }
   CONCUR_RETURN_IF_ERROR(qa::ParseExampleScores(*text, "{examples}").status());
-  return text;
+  std::optional<absl::StatusOr<std::vector<qa::ExampleScore>>> unnamed;  // read when it is needed
+  ExamplesFile file;
+  bool found = false;
+  std::string wrong;
+  std::string without;
+  for (Metric& metric : metrics) {
+    absl::StatusOr<std::vector<qa::ExampleScore>> examples =
+        qa::ParseExampleScores(*text, "{examples}", {metric.name});
+    const bool has_its_name = !absl::IsNotFound(examples.status());
+    if (!has_its_name) {
+      without = std::string(examples.status().message());
+      if (!unnamed.has_value()) {
+        unnamed = qa::ParseExampleScores(*text, "{examples}", {"score", "f1"});
+      }
+      examples = *unnamed;
+    }
+    if (absl::IsNotFound(examples.status())) {
+      continue;
+    }
+    CONCUR_RETURN_IF_ERROR(examples.status());
+    const absl::Status same = qa::UnitOfMean(*examples, metric.name, metric.value).status();
+    if (same.ok()) {
+      metric.examples = static_cast<int64_t>(examples->size());
+      found = true;
+    } else {
+      (has_its_name ? wrong : without) = std::string(same.message());
+    }
+  }
+  if (!wrong.empty() || !found) {
+    file.note = absl::StrCat(wrong.empty() ? without : wrong, ": they are compared by nothing");
+  }
+  file.text = *std::move(text);
+  return file;
 }
 
 }  // namespace concur::worker

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores predictions against a benchmark's test data. The only place of the worker that knows what
 // a question is.
-#ifndef CONCUR_WORKER_SCORER_H_
-#define CONCUR_WORKER_SCORER_H_
+#ifndef CONCUR_WORKER_EXECUTION_SCORER_H_
+#define CONCUR_WORKER_EXECUTION_SCORER_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -12,10 +13,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "base/digest.h"
 #include "base/mutex.h"
 #include "core/result.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::qa {
 struct Dataset;
@@ -34,8 +34,9 @@ class Scorer {
   // Shared: the cache may drop a data set while it is being used.
   using Gold = std::shared_ptr<const qa::Dataset>;
 
-  // The data set at `path`, whose digest is `digest`. InvalidArgument when it is malformed.
-  absl::StatusOr<Gold> Load(const Digest& digest, const std::string& path);
+  // The data set at `path`, an input of this generation (worker/inputs/verified_inputs.h).
+  // InvalidArgument when it is malformed.
+  absl::StatusOr<Gold> Load(uint64_t generation, const std::string& path);
 
   // Scores the predictions at `path`. InvalidArgument when they are malformed. REQUIRES:
   // IsQa(format).
@@ -46,7 +47,7 @@ class Scorer {
   static constexpr int64_t kKeptBytesMax = 64 << 20;  // of a file; larger ones are read each time
 
   Mutex mu_;
-  std::deque<std::pair<Digest, Gold>> kept_ ABSL_GUARDED_BY(mu_);
+  std::deque<std::pair<uint64_t, Gold>> kept_ ABSL_GUARDED_BY(mu_);
 };
 
 struct MetricsFile {
@@ -58,11 +59,16 @@ struct MetricsFile {
 // than kMetricsMax, a name twice or too long, NaN, infinities, a magnitude above kMetricAbsMax.
 absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path);
 
-// Reads {examples}: per-example scores, JSON lines as the worker writes them itself.
-// InvalidArgument
-// "{examples}:LINE: …" on anything else, also more than 256 MiB.
-absl::StatusOr<std::string> ReadExamples(const std::string& path);
+struct ExamplesFile {
+  std::string text;
+  std::string note;  // "" when some metric is the mean of the scores that have its name
+};
+
+// Reads {examples}: per-example scores (qa/example_scores.h) of `metrics`. Those of which it has
+// them get the number of examples. InvalidArgument "{examples}:LINE: …" for other text, also more
+// than 256 MiB.
+absl::StatusOr<ExamplesFile> ReadExamples(const std::string& path, std::vector<Metric>& metrics);
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_SCORER_H_
+#endif  // CONCUR_WORKER_EXECUTION_SCORER_H_

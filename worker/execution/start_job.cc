@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/start_job.h"
+#include "worker/execution/start_job.h"
 
 #include <string>
 #include <utility>
@@ -7,19 +7,32 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/process/cgroup.h"
 #include "base/status_macros.h"
-#include "worker/cgroup.h"
-#include "worker/inputs.h"
+#include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 
 namespace {
 
+absl::Status CheckProgram(const std::string& path, const Digest& submitted) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest found, DigestFile(path));
+  return found.digest == submitted
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(absl::StrCat(
+                   "the program ", path, " is not the one that was submitted; submit the sweep ",
+                   "again, or list the program in the approach's field code"));
+}
+
 // The command with the worker's own programs. Its program is looked up here unless it is absolute.
-absl::StatusOr<Command> PlainCommand(const JobOrder& order, const RunPaths& paths,
-                                     const std::vector<std::string>& argv, const std::string& path,
-                                     const SubprocessOptions& options) {
-  Command command;
+absl::StatusOr<process::Command> PlainCommand(const JobOrder& order, const RunPaths& paths,
+                                              const std::vector<std::string>& argv,
+                                              const std::string& path,
+                                              const SubprocessOptions& options) {
+  process::Command command;
   command.env = BuildEnvironment(order, paths, options.environment, options.gpu_names);
   command.directory = paths.directory;
   command.argv = argv;
@@ -29,7 +42,10 @@ absl::StatusOr<Command> PlainCommand(const JobOrder& order, const RunPaths& path
   if (absl::StartsWith(argv[0], "/")) {
     command.program = argv[0];
   } else {
-    CONCUR_ASSIGN_OR_RETURN(command.program, FindProgram(argv[0], path, paths.directory));
+    CONCUR_ASSIGN_OR_RETURN(command.program, process::FindProgram(argv[0], path, paths.directory));
+  }
+  if (order.program) {
+    CONCUR_RETURN_IF_ERROR(CheckProgram(command.program, *order.program));
   }
   return command;
 }
@@ -52,31 +68,30 @@ absl::StatusOr<ReadyEnvironment> PrepareEnvironment(const JobOrder& order, Artif
   }
   HeldFile artifact;  // stays while it is read
   const auto fetch = [&]() -> absl::StatusOr<std::string> {
-    CONCUR_ASSIGN_OR_RETURN(artifact, artifacts.Fetch(order.environment->digest, is_canceled));
+    CONCUR_ASSIGN_OR_RETURN(artifact, artifacts.FetchOnce(order.environment->digest, is_canceled));
     return artifact.path;
   };
   return options.environments->Get(*order.environment, fetch, is_canceled);
 }
 
-absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
-                                 const std::vector<std::string>& argv,
-                                 const ReadyEnvironment* environment,
-                                 const SubprocessOptions& options, const Streams& streams) {
+absl::StatusOr<process::Process> StartJob(const JobOrder& order, const RunPaths& paths,
+                                          const std::vector<std::string>& argv,
+                                          const ReadyEnvironment* environment,
+                                          const SubprocessOptions& options) {
   const std::string path = PathOf(order, options);
   CONCUR_ASSIGN_OR_RETURN(
-      Command command,
+      process::Command command,
       environment == nullptr
           ? PlainCommand(order, paths, argv, path, options)
           : options.environments->CommandFor(*environment, order, paths, argv, options.gpu_names));
   command.file_bytes_max = options.output_bytes_max;
-  command.streams = streams;
   if (environment != nullptr && environment->held == nullptr && options.private_tmp) {
     command.files = {paths.temporary, order.resources.memory_bytes};
   }
-  JobGroupPtr group;
+  process::JobGroupPtr group;
   if (options.cgroups != nullptr) {
     const Resources& resources = order.resources;
-    absl::StatusOr<JobGroupPtr> taken = options.cgroups->Take(
+    absl::StatusOr<process::JobGroupPtr> taken = options.cgroups->Take(
         {resources.memory_bytes, options.processes_max, resources.cpu_millis});
     if (!taken.ok()) {  // of the machine, not of the job
       return absl::ResourceExhaustedError(taken.status().message());
@@ -84,10 +99,10 @@ absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
     group = *std::move(taken);
     command.group = group.get();
   }
-  absl::StatusOr<Process> process = StartProcess(command);
+  absl::StatusOr<process::Process> process = process::StartProcess(command);
   if (!process.ok() && environment == nullptr && absl::StartsWith(argv[0], "/")) {
     // The kernel looks it up anyway; if it cannot be run, FindProgram says it better.
-    CONCUR_RETURN_IF_ERROR(FindProgram(command.program, path, paths.directory).status());
+    CONCUR_RETURN_IF_ERROR(process::FindProgram(command.program, path, paths.directory).status());
   }
   if (process.ok()) {
     process->group = std::move(group);

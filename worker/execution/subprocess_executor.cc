@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/subprocess_executor.h"
+#include "worker/execution/subprocess_executor.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -15,9 +17,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
+#include "base/process/process_tree.h"
+#include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "worker/process_tree.h"
-#include "worker/start_job.h"
+#include "worker/execution/start_job.h"
 
 namespace concur::worker {
 namespace {
@@ -28,6 +31,9 @@ constexpr size_t kPreparedAhead = 2;
 constexpr size_t kPreparedAheadMax = 64;
 // Results of more bytes are left to the pool.
 constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
+constexpr int kRenewalsMax = 10;
+constexpr size_t kShownAttemptsMax = 10;
+constexpr size_t kStrayTextMax = 500;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
@@ -51,8 +57,12 @@ struct SubprocessExecutor::Entry {
   std::optional<ReadyEnvironment> environment;  // of an order that has one
   bool lacks_environment = false;               // it could not be made ready
   PreparedInputs inputs;
+  int renewals = 0;  // of the inputs, which had changed when it was to start
   Scorer::Gold gold;
   absl::Time start_time;
+  FileDescriptor directory;  // the run directory, while the command runs, wherever it is moved
+  StepReader steps;
+  StepReader::Sink on_step;
 
   // Guarded by the executor's mu_.
   Stage stage = Stage::kPreparing;
@@ -79,7 +89,7 @@ absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
       Artifacts::Open(options.work_directory, directories->links(),
                       {options.cache_bytes_max, absl::Now() - options.cache_age_max}, live,
                       transfer, notices));
-  AdoptOrphans();
+  process::AdoptOrphans();
   return std::unique_ptr<SubprocessExecutor>(
       new SubprocessExecutor(std::move(options), std::move(directories), std::move(artifacts),
                              std::move(notices), std::move(on_report)));
@@ -98,7 +108,8 @@ SubprocessExecutor::SubprocessExecutor(SubprocessOptions options,
       pool_(options_.threads),
       loads_(static_cast<size_t>(std::max(1, options_.watchers))) {
   for (int i = 0; i < std::max(1, options_.watchers); ++i) {
-    watchers_.push_back(std::make_unique<ProcessWatcher>(options_.memory_interval, table_));
+    watchers_.push_back(
+        std::make_unique<process::ProcessWatcher>(options_.memory_interval, table_));
   }
 }
 
@@ -244,7 +255,7 @@ size_t SubprocessExecutor::waiting() const {
 
 void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once) {
   EntryPtr entry;
-  ProcessWatcher* watcher = nullptr;
+  process::ProcessWatcher* watcher = nullptr;
   bool idle = false;
   {
     MutexLock lock(mu_);
@@ -298,8 +309,8 @@ absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
                           PrepareInputs(entry.order, entry.paths, *artifacts_, is_canceled));
   // Test data that nobody can score against is found before the command runs for hours.
   if (!entry.order.is_train && IsQa(entry.order.format)) {
-    CONCUR_ASSIGN_OR_RETURN(entry.gold,
-                            scorer_.Load(entry.order.test.digest, entry.inputs.test_path));
+    const HeldFile& test = entry.inputs.files.back();
+    CONCUR_ASSIGN_OR_RETURN(entry.gold, scorer_.Load(test.generation, test.path));
   }
   return entry.canceled ? Canceled() : absl::OkStatus();
 }
@@ -350,6 +361,17 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
   }
 }
 
+void SubprocessExecutor::PrepareAgain(const EntryPtr& entry) {
+  if (entry->renewals == kRenewalsMax) {
+    FailBeforeStart(entry, FailedResult(FailureClass::kTemporary,
+                                        absl::StrCat("its inputs were changed ", kRenewalsMax,
+                                                     " times before it could start: some other "
+                                                     "job writes to them")));
+    return;
+  }
+  pool_.SubmitAfter(RetryDelay(entry->renewals++), [this, entry] { Prepare(entry, 0); });
+}
+
 void SubprocessExecutor::AssignWatcher(Entry& entry) {
   MutexLock lock(mu_);
   size_t least = 0;  // never busy; an equal one that may be is better
@@ -373,11 +395,26 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
             {{"attempt", entry->order.id.ToString()}});
     return;
   }
+  if (!artifacts_->AreLatest(entry->inputs.files)) {
+    PrepareAgain(entry);
+    return;
+  }
+  if (options_.output_bytes_max > 0) {
+    const std::string& directory = entry->paths.directory;
+    entry->directory = FileDescriptor(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!entry->directory.valid()) {
+      FailBeforeStart(entry, FailedResult(FailureClass::kWorker,
+                                          ErrnoStatus(errno, directory, "open").message()));
+      return;
+    }
+  }
+  artifacts_->BeginUse(entry->inputs.files, entry->order.id);
   entry->start_time = absl::Now();
   const ReadyEnvironment* environment = entry->environment ? &*entry->environment : nullptr;
-  absl::StatusOr<Process> process =
+  absl::StatusOr<process::Process> process =
       StartJob(entry->order, entry->paths, entry->argv, environment, options_);
   if (!process.ok()) {
+    artifacts_->EndUse(entry->inputs.files, entry->order.id);
     const bool machine = absl::IsResourceExhausted(process.status());
     FailBeforeStart(entry, FailedResult(machine ? FailureClass::kWorker : FailureClass::kSpawn,
                                         process.status().message()));
@@ -385,38 +422,58 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   }
   LogDebug("started",
            {{"attempt", entry->order.id.ToString()}, {"pid", absl::StrCat(process->pid)}});
-  WatchOptions watch;
+  process::WatchOptions watch;
   watch.timeout = entry->order.timeout;
   watch.grace = options_.grace;
   watch.memory_bytes_max = entry->order.resources.memory_bytes;
   watch.disk_bytes_max = options_.output_bytes_max;
+  watch.directory = entry->directory.get();
   watch.log_path = entry->paths.log;
   watch.log_bytes_max = options_.log_bytes_max;
-  watch.on_step = [this, id = entry->order.id](const ReportedStep& s) { ReportStep({id, s}); };
+  entry->on_step = [this, id = entry->order.id](const ReportedStep& s) { ReportStep({id, s}); };
+  watch.on_output = [entry](absl::string_view data) { entry->steps.Add(data, entry->on_step); };
+  watch.tail_path = entry->paths.reports;
+  watch.on_tail = [entry](absl::string_view data) { entry->steps.AddFile(data, entry->on_step); };
   watch.run_directory = entry->paths.directory;
   watch.spares_leader =
       environment != nullptr && options_.environments->SparesLauncher(*environment);
   AssignWatcher(*entry);
-  ProcessWatcher& watcher = *watchers_[entry->watcher];
+  process::ProcessWatcher& watcher = *watchers_[entry->watcher];
   watcher.Watch(entry->number, *std::move(process), std::move(watch),
-                [this, entry](ProcessEnd end) { OnEnd(entry, std::move(end)); });
+                [this, entry](process::ProcessEnd end) { OnEnd(entry, std::move(end)); });
   bool stop = false;
   bool at_once = false;
+  bool starts_look = false;
   {
     MutexLock lock(mu_);
     if (entry->stage == Entry::Stage::kPreparing) {
       entry->stage = Entry::Stage::kRunning;
     }
+    starts_look = !std::exchange(looks_for_strays_, true) && !closing_;
     // A Stop that came while the process was being started has reached nobody.
     stop = entry->stopped.has_value();
     at_once = entry->stop_at_once;
+  }
+  if (starts_look) {
+    pool_.SubmitAfter(4 * options_.memory_interval, [this] { RemoveStrays(); });
   }
   if (stop) {
     watcher.Stop(entry->number, at_once);
   }
 }
 
-void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
+void SubprocessExecutor::FinishSteps(Entry& entry) {
+  entry.steps.Finish(entry.on_step);
+  if (const std::string& name = entry.steps.refused_name(); !name.empty()) {
+    LogWarning("a job has reported values of more names than count",
+               {{"directory", entry.paths.directory},
+                {"names_max", absl::StrCat(kStepNamesMax)},
+                {"first_beyond", name}});
+  }
+}
+
+void SubprocessExecutor::OnEnd(const EntryPtr& entry, process::ProcessEnd end) {
+  FinishSteps(*entry);
   std::optional<StopCause> stopped;
   Work work;
   const size_t own = entry->watcher;
@@ -460,20 +517,26 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
 }
 
 void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
-                                const ProcessEnd& end, std::optional<StopCause> stopped) {
+                                const process::ProcessEnd& end, std::optional<StopCause> stopped) {
   JobResult result = ClassifyEnd(entry->order, end, stopped);
   result.start_time = entry->start_time;
+  const std::optional<ChangedInput> changed =
+      artifacts_->EndUse(entry->inputs.files, entry->order.id);
+  if (changed) {
+    result = WithChangedInput(*changed, std::move(result));
+  }
   const Artifacts::PutStart start = artifacts_->StartPut();
   result = CollectOutputs(entry->order, entry->paths, outputs, end, options_.output_bytes_max,
                           std::move(result), entry->gold, *artifacts_);
   result.resumed_from = entry->inputs.resumed_from;
   FinishedAttempt finished{entry->order.id, std::move(result)};
-  if (outputs.has_checkpoint && !finished.result.succeeded && !entry->unwanted) {
+  if (outputs.has_checkpoint && !finished.result.succeeded && !entry->unwanted && !changed) {
     finished.checkpoint = CollectCheckpoint(
         entry->order, entry->paths, options_.checkpoint_bytes_max, *artifacts_, finished.result);
   }
   entry->gold = nullptr;
   entry->environment.reset();
+  RemoveMoved(*entry);
   std::vector<Digest> kept = DigestsOf(finished);
   // If the store is another one meanwhile, whoever publishes sees what is where.
   const bool published = kept.empty() || artifacts_->Holds(start);
@@ -482,6 +545,42 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
     entry->kept = std::move(kept);
   }
   Report({std::move(finished), published}, start);
+}
+
+void SubprocessExecutor::RemoveMoved(Entry& entry) {
+  const std::string place = RunDirectories::MovedTo(entry.paths, entry.directory.get());
+  if (!place.empty()) {
+    LogWarning("a job has moved its directory",
+               {{"attempt", entry.order.id.ToString()},
+                {"to", place},
+                {"removed", process::RemoveTree(place).ToString()}});
+  }
+  entry.directory.Reset();
+}
+
+void SubprocessExecutor::RemoveStrays() {
+  const std::vector<std::string> strays = directories_->RemoveStrays();
+  bool goes_on = false;
+  std::vector<std::string> running;
+  {
+    MutexLock lock(mu_);
+    for (auto it = entries_.begin();
+         it != entries_.end() && !strays.empty() && running.size() < kShownAttemptsMax; ++it) {
+      if (it->second->stage == Entry::Stage::kRunning) {
+        running.push_back(it->first.ToString());
+      }
+    }
+    goes_on = slots_used_ > 0 && !closing_;
+    looks_for_strays_ = goes_on;
+  }
+  if (!strays.empty()) {
+    LogWarning("removed what a job has made beside its directory",
+               {{"names", absl::StrJoin(strays, ", ").substr(0, kStrayTextMax)},
+                {"running", absl::StrJoin(running, ", ")}});
+  }
+  if (goes_on) {
+    pool_.SubmitAfter(4 * options_.memory_interval, [this] { RemoveStrays(); });
+  }
 }
 
 void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
@@ -593,7 +692,7 @@ std::string SubprocessExecutor::ReadLog(const AttemptId& id, int64_t offset, siz
     }
     path = it->second->paths.log;
   }
-  return ReadLogFile(path, offset, bytes_max);
+  return process::ReadLogFile(path, offset, bytes_max);
 }
 
 }  // namespace concur::worker

@@ -3,8 +3,8 @@
 // ended starts the next one, for another watcher, and collects the result, if small: until then it
 // is given nothing to watch. A pool of threads does the rest: it prepares attempts, and starts and
 // collects where that would hold up a watcher.
-#ifndef CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
-#define CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
+#ifndef CONCUR_WORKER_EXECUTION_SUBPROCESS_EXECUTOR_H_
+#define CONCUR_WORKER_EXECUTION_SUBPROCESS_EXECUTOR_H_
 
 #include <cstdint>
 #include <deque>
@@ -21,15 +21,15 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/process/process_watcher.h"
 #include "base/thread_pool.h"
+#include "worker/execution/finish.h"
+#include "worker/execution/scorer.h"
+#include "worker/execution/subprocess_options.h"
 #include "worker/executor.h"
-#include "worker/finish.h"
 #include "worker/gateway_client.h"
-#include "worker/inputs.h"
-#include "worker/process_watcher.h"
-#include "worker/run_dir.h"
-#include "worker/scorer.h"
-#include "worker/subprocess_options.h"
+#include "worker/inputs/inputs.h"
+#include "worker/inputs/run_dir.h"
 
 namespace concur::worker {
 
@@ -49,14 +49,6 @@ class SubprocessExecutor : public Executor {
 
   // What the start found on disk and could not remove, a line each, for people.
   const std::vector<std::string>& notices() const { return notices_; }
-  // What else runs on this worker uses the same. Lives as long as the executor; thread-safe.
-  struct Workplace {
-    const SubprocessOptions& options;
-    RunDirectories& directories;
-    Artifacts& artifacts;
-    ProcessTable& processes;
-  };
-  Workplace workplace() { return {options_, *directories_, *artifacts_, table_}; }
   void SetCoordinatorStore(const CoordinatorStore& store) override;
   void SetLeaseEnd(absl::Time end) override;
   void Start(const JobOrder& order) override;
@@ -96,6 +88,8 @@ class SubprocessExecutor : public Executor {
   void Vacate(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Submit(const Work& work);
   void Prepare(const EntryPtr& entry, int tries);
+  // After a delay, and so often only.
+  void PrepareAgain(const EntryPtr& entry);
   absl::Status PrepareFiles(Entry& entry);
   void Launch(const EntryPtr& entry);
   // Keeps an entry back when the worker's lease may have ended. Whether it does.
@@ -103,10 +97,15 @@ class SubprocessExecutor : public Executor {
   // Chooses the watcher of an entry that is about to start.
   void AssignWatcher(Entry& entry);
   // By the watcher's thread.
-  void OnEnd(const EntryPtr& entry, ProcessEnd end);
-  void Finish(const EntryPtr& entry, const Outputs& outputs, const ProcessEnd& end,
+  static void FinishSteps(Entry& entry);  // by the watcher's thread
+  void OnEnd(const EntryPtr& entry, process::ProcessEnd end);
+  void Finish(const EntryPtr& entry, const Outputs& outputs, const process::ProcessEnd& end,
               std::optional<StopCause> stopped);
   void RemoveForgotten();
+  // Removes the run directory from where its job has moved it.
+  static void RemoveMoved(Entry& entry);
+  // Removes what jobs make beside their directories, as long as some run.
+  void RemoveStrays();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
   void Report(ExecutorReport report, Artifacts::PutStart start = {});
@@ -123,10 +122,10 @@ class SubprocessExecutor : public Executor {
   std::unique_ptr<RunDirectories> directories_;
   std::unique_ptr<Artifacts> artifacts_;
   Scorer scorer_;
-  ProcessTable table_;
+  process::ProcessTable table_;
   ThreadPool pool_;
   // The first one is never busy.
-  std::vector<std::unique_ptr<ProcessWatcher>> watchers_;
+  std::vector<std::unique_ptr<process::ProcessWatcher>> watchers_;
 
   // Of a watcher.
   struct Load {
@@ -152,8 +151,9 @@ class SubprocessExecutor : public Executor {
   std::vector<Pending> reports_ ABSL_GUARDED_BY(mu_);
   std::vector<AttemptStep> steps_ ABSL_GUARDED_BY(mu_);   // one attempt has kStepsOfJobMax at most
   std::vector<EntryPtr> forgotten_ ABSL_GUARDED_BY(mu_);  // their directories are to be removed
+  bool looks_for_strays_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
+#endif  // CONCUR_WORKER_EXECUTION_SUBPROCESS_EXECUTOR_H_

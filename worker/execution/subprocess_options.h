@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the executor of real processes is told about its machine. Immutable after Open.
-#ifndef CONCUR_WORKER_SUBPROCESS_OPTIONS_H_
-#define CONCUR_WORKER_SUBPROCESS_OPTIONS_H_
+#ifndef CONCUR_WORKER_EXECUTION_SUBPROCESS_OPTIONS_H_
+#define CONCUR_WORKER_EXECUTION_SUBPROCESS_OPTIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/process/cgroup.h"
 #include "core/resources.h"
-#include "worker/cgroup.h"
 
 namespace concur::worker {
 
@@ -32,7 +32,7 @@ struct SubprocessOptions {
   int64_t checkpoint_bytes_max = 0;      // of what an attempt leaves for the next; 0: no limit
   int64_t processes_max = 0;             // of one attempt, threads included; 0: no limit
   bool private_tmp = false;              // each attempt has its own /tmp, /var/tmp and /dev/shm
-  Cgroups* cgroups = nullptr;            // one for each attempt; null: none. Outlives the executor
+  process::Cgroups* cgroups = nullptr;   // one for each attempt; null: none. Outlives the executor
   Environments* environments = nullptr;  // of approaches; null: none. Outlives the executor
   absl::Duration memory_interval = absl::Milliseconds(250);
   absl::Duration transfer_backoff_max = absl::Seconds(30);
@@ -45,4 +45,4 @@ struct SubprocessOptions {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_SUBPROCESS_OPTIONS_H_
+#endif  // CONCUR_WORKER_EXECUTION_SUBPROCESS_OPTIONS_H_

@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "store/directory_store.h"
-#include "worker/finish.h"
-#include "worker/inputs.h"
-#include "worker/subprocess_executor.h"
+#include "store/artifacts/directory_store.h"
+#include "worker/execution/finish.h"
+#include "worker/execution/subprocess_executor.h"
+#include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/cache_index.h"
+#include "worker/inputs/cache_index.h"
 
 #include <string>
 
@@ -31,6 +31,15 @@ void CacheIndex::Use(const std::string& name, int64_t bytes) {
   }
   places_[name] = items_.insert(items_.end(), {name, bytes});
   bytes_ += bytes;
+}
+
+bool CacheIndex::UseAgain(const std::string& name) {
+  MutexLock lock(mu_);
+  const auto it = places_.find(name);
+  if (it != places_.end()) {
+    items_.splice(items_.end(), items_, it->second);
+  }
+  return it != places_.end();
 }
 
 std::optional<std::string> CacheIndex::NextToGo() {

@@ -3,8 +3,8 @@
 // one that is not held.
 //
 // Thread-safe. Knows names and sizes only; the caller moves the bytes.
-#ifndef CONCUR_WORKER_CACHE_INDEX_H_
-#define CONCUR_WORKER_CACHE_INDEX_H_
+#ifndef CONCUR_WORKER_INPUTS_CACHE_INDEX_H_
+#define CONCUR_WORKER_INPUTS_CACHE_INDEX_H_
 
 #include <cstdint>
 #include <list>
@@ -31,6 +31,8 @@ class CacheIndex {
 
   // The entry exists and was used now.
   void Use(const std::string& name, int64_t bytes);
+  // The same, of an entry as it was before; false when it is not known.
+  bool UseAgain(const std::string& name);
 
   // The next entry to evict while the cache is too large, if any can be: the caller removes it and
   // calls Removed.
@@ -83,4 +85,4 @@ class CacheHold {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_CACHE_INDEX_H_
+#endif  // CONCUR_WORKER_INPUTS_CACHE_INDEX_H_

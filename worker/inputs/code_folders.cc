@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/code_folders.h"
+#include "worker/inputs/code_folders.h"
 
 #include <sys/stat.h>
 
@@ -13,13 +13,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/file.h"
+#include "base/file_system.h"
 #include "base/log.h"
+#include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "store/file_blocks.h"
-#include "worker/remove_tree.h"
-#include "worker/run_dir.h"
+#include "store/artifacts/file_blocks.h"
+#include "worker/inputs/verified_inputs.h"
 
 namespace concur::worker {
 namespace {
@@ -92,19 +93,13 @@ std::string CodeFolders::PathOf(absl::string_view name) const {
 
 int64_t CodeFolders::BytesOf(const std::string& name) const {
   MutexLock lock(mu_);
-  const auto it = checked_.find(name);
-  return it == checked_.end() ? 0 : it->second;
-}
-
-void CodeFolders::MarkChecked(const std::string& name) {
-  const int64_t bytes = DiskUseOf(PathOf(name));
-  MutexLock lock(mu_);
-  checked_[name] = bytes;
+  const auto it = bytes_.find(name);
+  return it == bytes_.end() ? 0 : it->second;
 }
 
 absl::Status CodeFolders::Open(absl::Time before, std::vector<std::string>& notices) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory_, 0700));
-  RemoveKept(directory_, notices);
+  process::RemoveKept(directory_, notices);
   std::vector<std::string> unused;
   CONCUR_RETURN_IF_ERROR(ForEachEntry(directory_, [&](const std::string& name) {
     struct stat info {};
@@ -115,7 +110,7 @@ absl::Status CodeFolders::Open(absl::Time before, std::vector<std::string>& noti
     return absl::OkStatus();
   }));
   for (const std::string& name : unused) {
-    CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(PathOf(name), directory_, notices));
+    CONCUR_RETURN_IF_ERROR(process::RemoveOrSetAside(PathOf(name), directory_, notices));
   }
   return absl::OkStatus();
 }
@@ -131,42 +126,35 @@ absl::Status CodeFolders::ForEach(
   });
 }
 
-bool CodeFolders::Has(const Digest& key) {
-  const std::string name = NameOf(key);
+absl::Status CodeFolders::Verify(const std::string& name) {
   const std::string path = PathOf(name);
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) {
-    return false;
-  }
-  {
-    MutexLock lock(mu_);
-    if (checked_.contains(name)) {
-      std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
-      return true;
-    }
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 && errno == ENOENT) {
+    return absl::DataLossError(absl::StrCat(path, ": missing"));
   }
   const absl::StatusOr<std::vector<CodeFile>> files = CodeFilesIn(path);
-  if (!files.ok() || KeyOfCode(*files) != key) {
-    LogWarning("unpacked code was changed; unpacking it anew", {{"path", path}});
-    std::vector<std::string> notices;
-    const absl::Status removed = RemoveOrSetAside(path, directory_, notices);
-    if (!removed.ok()) {
-      notices.emplace_back(removed.message());
-    }
-    for (const std::string& notice : notices) {
-      LogWarning("unpacked code cannot be removed", {{"notice", notice}});
-    }
-    return false;
+  if (!files.ok() && !MeansOtherBytes(files.status())) {
+    return files.status();
   }
-  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
-  MarkChecked(name);
-  return true;
+  if (files.ok() && NameOf(KeyOfCode(*files)) == name) {
+    const int64_t bytes = DiskUseOf(path);
+    MutexLock lock(mu_);
+    bytes_[name] = bytes;
+    return absl::OkStatus();
+  }
+  LogWarning("unpacked code was changed; unpacking it anew", {{"path", path}});
+  std::vector<std::string> notices;
+  CONCUR_RETURN_IF_ERROR(process::RemoveOrSetAside(path, directory_, notices));
+  for (const std::string& notice : notices) {
+    LogWarning("unpacked code cannot be removed", {{"notice", notice}});
+  }
+  return absl::DataLossError(absl::StrCat(path, ": changed; removed"));
 }
 
 absl::Status CodeFolders::Unpack(const std::string& tar_path, const Digest& key) {
   const std::string name = NameOf(key);
   const std::string half = absl::StrCat(PathOf(name), kHalfSuffix);
-  CONCUR_RETURN_IF_ERROR(RemoveTree(half));
+  CONCUR_RETURN_IF_ERROR(process::RemoveTree(half));
   CONCUR_RETURN_IF_ERROR(ExtractDirectoryTar(tar_path, half, kCodeLimits));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<CodeFile> files, CodeFilesIn(half));
   if (KeyOfCode(files) != key) {
@@ -179,16 +167,15 @@ absl::Status CodeFolders::Unpack(const std::string& tar_path, const Digest& key)
   if (error) {
     return ErrnoStatus(error.value(), half, "rename");
   }
-  MarkChecked(name);
   return absl::OkStatus();
 }
 
 absl::Status CodeFolders::Remove(const std::string& name) {
   {
     MutexLock lock(mu_);
-    checked_.erase(name);
+    bytes_.erase(name);
   }
-  return RemoveTree(PathOf(name));
+  return process::RemoveTree(PathOf(name));
 }
 
 }  // namespace concur::worker

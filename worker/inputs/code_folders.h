@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code of approaches, unpacked: WORK/code/KEY, read-only and shared by the attempts that run.
 //
-// A folder is as its key says when it gets its name, and is compared with the key again at its
-// first use in a process: a killed worker may leave half of one, and commands run as the worker's
-// user.
+// A folder is as its key says when it gets its name. VerifiedInputs keeps asking for that: commands
+// run as the worker's user.
 //
-// Thread-safe, but for one folder at a time by one thread (worker/inputs.cc gives the turns).
-#ifndef CONCUR_WORKER_CODE_FOLDERS_H_
-#define CONCUR_WORKER_CODE_FOLDERS_H_
+// Thread-safe, but for one folder at a time by one thread (worker/inputs/inputs.cc gives the
+// turns).
+#ifndef CONCUR_WORKER_INPUTS_CODE_FOLDERS_H_
+#define CONCUR_WORKER_INPUTS_CODE_FOLDERS_H_
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "base/mutex.h"
-#include "core/code.h"
+#include "core/sweep/code.h"
 
 namespace concur::worker {
 
@@ -43,21 +43,19 @@ class CodeFolders {
   static bool IsName(absl::string_view name);
   std::string PathOf(absl::string_view name) const;
 
-  // Whether the code is there, as its key says; it was used now. What is there and is something
-  // else is removed or set aside.
-  bool Has(const Digest& key);
+  // OK when the code is there, as its key says. DataLoss when it is not, and what is there is
+  // removed or set aside. Other errors when nobody can tell, and it stays.
+  absl::Status Verify(const std::string& name);
   // Unpacks the tar. DataLoss when it is malformed, too large, or does not give the key.
   absl::Status Unpack(const std::string& tar_path, const Digest& key);
-  // On disk, of one that was had or unpacked.
+  // On disk, of one that was verified.
   int64_t BytesOf(const std::string& name) const;
   absl::Status Remove(const std::string& name);
 
  private:
-  void MarkChecked(const std::string& name);
-
   const std::string directory_;
   mutable Mutex mu_;
-  std::map<std::string, int64_t> checked_ ABSL_GUARDED_BY(mu_);  // bytes by name
+  std::map<std::string, int64_t> bytes_ ABSL_GUARDED_BY(mu_);  // of those that were verified
 };
 
 // The files of a folder with their digests, in order. InvalidArgument for a link or a special file.
@@ -65,4 +63,4 @@ absl::StatusOr<std::vector<CodeFile>> CodeFilesIn(const std::string& folder);
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_CODE_FOLDERS_H_
+#endif  // CONCUR_WORKER_INPUTS_CODE_FOLDERS_H_

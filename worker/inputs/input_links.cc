@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/input_links.h"
+#include "worker/inputs/input_links.h"
 
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "worker/remove_tree.h"
 
 namespace concur::worker {
 
 absl::Status InputLinks::Open() {
-  CONCUR_RETURN_IF_ERROR(RemoveTree(directory_));
+  CONCUR_RETURN_IF_ERROR(process::RemoveTree(directory_));
   return MakeDirectories(directory_, 0700);
 }
 
@@ -43,7 +45,14 @@ absl::Status InputLinks::Make(const std::string& target, const std::string& path
   // link() gives another name to the symbolic link itself. It fails where there are no hard links,
   // when one file has too many, and when the link has just been removed: no name comes twice.
   if (!own.empty() && link(own.c_str(), path.c_str()) == 0) {
-    return absl::OkStatus();
+    // A job may have put something else there.
+    std::error_code error;
+    if (std::filesystem::read_symlink(path, error) == target && !error) {
+      return absl::OkStatus();
+    }
+    unlink(path.c_str());
+    MutexLock lock(mu_);
+    links_.erase(target);
   }
   if (symlink(target.c_str(), path.c_str()) != 0) {
     return ErrnoStatus(errno, path, "link");

@@ -6,8 +6,8 @@
 // to use the numbers of deleted inodes again take 0.1 ms for one when thousands come and go.
 //
 // Thread-safe.
-#ifndef CONCUR_WORKER_INPUT_LINKS_H_
-#define CONCUR_WORKER_INPUT_LINKS_H_
+#ifndef CONCUR_WORKER_INPUTS_INPUT_LINKS_H_
+#define CONCUR_WORKER_INPUTS_INPUT_LINKS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -47,4 +47,4 @@ class InputLinks {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_INPUT_LINKS_H_
+#endif  // CONCUR_WORKER_INPUTS_INPUT_LINKS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/inputs.h"
+#include "worker/inputs/inputs.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,15 +21,13 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "qa/builders/mixture.h"
-#include "store/file_blocks.h"
+#include "store/artifacts/file_blocks.h"
 
 namespace concur::worker {
 namespace {
 
 // A broken transfer goes on where it stopped, so often in a row; then the attempt waits.
 constexpr int kResumesMax = 5;
-// Artifacts that are known to be whole, some 150 bytes each.
-constexpr size_t kCheckedMax = 100'000;
 // Changes when the same parts and seed may give another mixture.
 constexpr char kMixtureVersion[] = "mixture-1";
 
@@ -43,10 +41,6 @@ std::string MixtureKey(const std::vector<JobOrder::Input>& parts, uint64_t seed)
     hasher.UpdateField(absl::StrCat(part.examples_max));
   }
   return hasher.Finish().ToHex();
-}
-
-std::string CheckedKey(const DirectoryStore& store, const Digest& digest) {
-  return absl::StrCat(store.store_id(), " ", digest.ToBytes());
 }
 
 }  // namespace
@@ -94,7 +88,9 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
   std::error_code error;
   const std::string root = std::filesystem::absolute(work_directory, error).string();
   CONCUR_RETURN_IF_ERROR(MakeDirectories(root, 0700));
-  CONCUR_ASSIGN_OR_RETURN(auto cache, DirectoryStore::Open(absl::StrCat(root, "/cache")));
+  CONCUR_ASSIGN_OR_RETURN(
+      auto cache,
+      DirectoryStore::Open(absl::StrCat(root, "/cache"), Packing::kIfFound, Touching::kOnRequest));
   std::unique_ptr<Artifacts> artifacts(
       new Artifacts(root, std::move(links), std::move(cache), limits.bytes_max, transfer));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(artifacts->mixtures_, 0700));
@@ -146,9 +142,12 @@ absl::Status Artifacts::IndexCache() {
 }
 
 void Artifacts::Used(const Digest& digest) {
-  // For the next worker here, whose order is that of the files' times.
-  if (cache_->Touch(digest).ok()) {
-    index_.Use(digest.ToHex(), cache_->Size(digest).value_or(0));
+  const std::string name = digest.ToHex();
+  if (index_.UseAgain(name)) {
+    return;
+  }
+  if (const absl::StatusOr<int64_t> bytes = cache_->Size(digest); bytes.ok()) {
+    index_.Use(name, *bytes);
   }
 }
 
@@ -157,8 +156,6 @@ void Artifacts::Remove(const std::string& name) {
   absl::Status removed;
   if (digest.ok()) {
     removed = cache_->Remove(*digest).status();
-    MutexLock lock(mu_);
-    checked_.erase(CheckedKey(*cache_, *digest));
   } else if (CodeFolders::IsName(name)) {
     removed = codes_.Remove(name);
   } else if (const std::string path = absl::StrCat(mixtures_, "/", name);
@@ -168,6 +165,11 @@ void Artifacts::Remove(const std::string& name) {
   if (!removed.ok()) {
     LogWarning("a cached file cannot be removed", {{"error", removed.ToString()}});
   }
+  {
+    MutexLock lock(mu_);
+    mixture_digests_.erase(name);
+  }
+  verified_.Forget(name);
   index_.Removed(name);
 }
 
@@ -221,54 +223,119 @@ DirectoryStore& Artifacts::PutStore(const std::shared_ptr<DirectoryStore>& share
   return shared != nullptr ? *shared : *cache_;
 }
 
-void Artifacts::MarkChecked(const DirectoryStore& store, const Digest& digest) {
-  MutexLock lock(mu_);
-  if (checked_.size() >= kCheckedMax) {
-    checked_.clear();  // they are read once more when they are used again
+absl::StatusOr<uint64_t> Artifacts::Look(const std::string& name) {
+  if (CodeFolders::IsName(name)) {
+    return verified_.Look(name, codes_.PathOf(name), [&] { return codes_.Verify(name); });
   }
-  checked_.insert(CheckedKey(store, digest));
+  Digest digest;
+  if (const absl::StatusOr<Digest> artifact = Digest::FromHex(name); artifact.ok()) {
+    digest = *artifact;
+  } else {
+    MutexLock lock(mu_);
+    const auto built = mixture_digests_.find(name);
+    digest = built == mixture_digests_.end() ? Digest() : built->second;  // of another process
+  }
+  const std::string path = PathOf(name);
+  return verified_.Look(name, path, [&]() -> absl::Status {
+    const absl::StatusOr<FileDigest> found = DigestFile(path);
+    if (found.ok() && found->digest == digest) {
+      return absl::OkStatus();
+    }
+    if (!found.ok() && !MeansOtherBytes(found.status())) {
+      return found.status();
+    }
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+      return ErrnoStatus(errno, path, "remove");
+    }
+    return absl::DataLossError(absl::StrCat(path, ": missing, or changed; removed"));
+  });
 }
 
-absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, const Digest& digest) {
-  bool checked = false;
-  {
-    MutexLock lock(mu_);
-    checked = checked_.contains(CheckedKey(store, digest));
-  }
-  if (!checked) {
-    CONCUR_RETURN_IF_ERROR(store.Verify(digest));
-    MarkChecked(store, digest);
-  }
-  return store.PathOf(digest);
+std::string Artifacts::PathOf(const std::string& name) const {
+  const absl::StatusOr<Digest> digest = Digest::FromHex(name);
+  return digest.ok()                 ? cache_->FilePath(*digest)
+         : CodeFolders::IsName(name) ? codes_.PathOf(name)
+                                     : absl::StrCat(mixtures_, "/", name);
 }
 
 absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
-  const Turn turn(*this, digest.ToHex());
-  const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  // What lies in a pack is fetched like what lies elsewhere.
-  if (shared != nullptr && shared->PathOf(digest).ok()) {
-    CONCUR_ASSIGN_OR_RETURN(std::string path, Checked(*shared, digest));
-    return HeldFile{std::move(path)};
+  const std::string name = digest.ToHex();
+  const Turn turn(*this, name);
+  HeldFile file{PathOf(name), CacheHold(index_, name), name};
+  absl::StatusOr<uint64_t> generation = Look(name);
+  if (absl::IsDataLoss(generation.status())) {
+    CONCUR_RETURN_IF_ERROR(Bring(digest, is_canceled));
+    generation = Look(name);
   }
-  CacheHold hold(index_, digest.ToHex());
-  if (cache_->Has(digest)) {
-    absl::StatusOr<std::string> path = Checked(*cache_, digest);
-    if (path.ok()) {
-      Used(digest);
-      return HeldFile{*std::move(path), std::move(hold)};
-    }
-    if (!absl::IsDataLoss(path.status())) {
-      return path.status();
-    }
-    LogWarning("a cached artifact is damaged; fetching it anew",
-               {{"error", path.status().ToString()}});
-  }
-  CONCUR_RETURN_IF_ERROR(Download(digest, is_canceled));
-  MarkChecked(*cache_, digest);
+  CONCUR_ASSIGN_OR_RETURN(file.generation, std::move(generation));
   Used(digest);
   MakeRoom();
-  CONCUR_ASSIGN_OR_RETURN(std::string path, cache_->PathOf(digest));
-  return HeldFile{std::move(path), std::move(hold)};
+  return file;
+}
+
+absl::StatusOr<HeldFile> Artifacts::FetchOnce(const Digest& digest, const IsCanceled& is_canceled) {
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
+  absl::StatusOr<std::string> path =
+      shared != nullptr ? shared->PathOf(digest) : absl::NotFoundError("");
+  if (!path.ok()) {
+    return Fetch(digest, is_canceled);
+  }
+  CONCUR_RETURN_IF_ERROR(shared->Verify(digest));
+  return HeldFile{*std::move(path)};
+}
+
+absl::Status Artifacts::Bring(const Digest& digest, const IsCanceled& is_canceled) {
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
+  // An artifact in a pack is fetched like what lies elsewhere.
+  const absl::StatusOr<std::string> path =
+      shared != nullptr ? shared->PathOf(digest) : absl::NotFoundError("");
+  if (!path.ok()) {
+    return Download(digest, is_canceled);
+  }
+  const absl::Status copied = cache_->PutFile(*path, Durability::kCache, digest).status();
+  if (!absl::IsDataLoss(copied)) {
+    return copied;
+  }
+  CONCUR_RETURN_IF_ERROR(shared->Verify(digest));  // which sets it aside
+  return absl::UnavailableError(absl::StrCat(*path, ": changed while it was copied"));
+}
+
+absl::StatusOr<bool> Artifacts::IsSame(const HeldFile& input) {
+  if (verified_.IsSame(input.name, input.path, input.generation)) {
+    return true;
+  }
+  const Turn turn(*this, input.name);
+  const absl::StatusOr<uint64_t> generation = Look(input.name);
+  if (!generation.ok() && !absl::IsDataLoss(generation.status())) {
+    return generation.status();
+  }
+  return generation.ok() && *generation == input.generation;
+}
+
+bool Artifacts::AreLatest(const std::vector<HeldFile>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [this](const HeldFile& input) {
+    return verified_.IsLatest(input.name, input.generation);
+  });
+}
+
+void Artifacts::BeginUse(const std::vector<HeldFile>& inputs, const AttemptId& attempt) {
+  for (const HeldFile& input : inputs) {
+    verified_.Begin(input.name, attempt);
+  }
+}
+
+std::optional<ChangedInput> Artifacts::EndUse(const std::vector<HeldFile>& inputs,
+                                              const AttemptId& attempt) {
+  std::optional<ChangedInput> changed;
+  for (const HeldFile& input : inputs) {
+    const absl::StatusOr<bool> is_same = IsSame(input);
+    std::vector<AttemptId> others = verified_.End(input.name, attempt);
+    if (!changed && !is_same.value_or(false)) {
+      changed = {input.label, verified_.HasDiffered(input.name, input.generation), is_same.status(),
+                 std::move(others)};
+    }
+  }
+  return changed;
 }
 
 absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canceled) {
@@ -280,7 +347,7 @@ absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canc
     if (status.ok()) {
       return writer->Finish().status();
     }
-    // What came counts as progress: only a transfer that stands still gives up.
+    // Bytes that came count as progress: only a transfer that stands still gives up.
     if (writer->bytes() > offset) {
       resumes = 0;
     }
@@ -292,14 +359,23 @@ absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canc
 
 absl::StatusOr<FileDigest> Artifacts::Keep(const std::function<absl::StatusOr<FileDigest>()>& put) {
   CONCUR_ASSIGN_OR_RETURN(FileDigest kept, put());
-  index_.Hold(kept.digest.ToHex());
-  // The same bytes may have lain there already, and gone in between.
-  if (!cache_->Has(kept.digest)) {
+  const std::string name = kept.digest.ToHex();
+  index_.Hold(name);
+  const auto look = [&] {
+    const Turn turn(*this, name);
+    return Look(name).status();
+  };
+  // The same bytes may have lain there already, and gone in between; or others, of the same size.
+  absl::Status there = look();
+  if (absl::IsDataLoss(there)) {
     const absl::StatusOr<FileDigest> again = put();
-    if (!again.ok() || again->digest != kept.digest) {
-      index_.Release(kept.digest.ToHex());
-      return again.ok() ? absl::AbortedError("the file changed while it was put") : again;
-    }
+    there = !again.ok()                    ? again.status()
+            : again->digest != kept.digest ? absl::AbortedError("the file changed while it was put")
+                                           : look();
+  }
+  if (!there.ok()) {
+    index_.Release(name);
+    return there;
   }
   {
     MutexLock lock(mu_);
@@ -313,13 +389,9 @@ absl::StatusOr<FileDigest> Artifacts::Keep(const std::function<absl::StatusOr<Fi
 absl::StatusOr<FileDigest> Artifacts::PutFile(const std::string& path, Durability durability) {
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
   if (shared != nullptr) {
-    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, shared->PutFile(path, durability));
-    MarkChecked(*shared, put.digest);
-    return put;
+    return shared->PutFile(path, durability);
   }
-  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, Keep([&] { return cache_->PutFile(path); }));
-  MarkChecked(*cache_, put.digest);
-  return put;
+  return Keep([&] { return cache_->PutFile(path); });
 }
 
 absl::StatusOr<FileDigest> Artifacts::Put(absl::string_view data) {
@@ -370,11 +442,15 @@ void Artifacts::Withdraw(const Digest& digest) {
 
 absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_canceled) {
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  // What lies in a pack may not be durable yet.
+  // An artifact in a pack may not be durable yet.
   if (shared != nullptr && shared->PathOf(digest).ok()) {
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string path, Checked(*cache_, digest));
+  const std::string path = PathOf(digest.ToHex());
+  {
+    const Turn turn(*this, digest.ToHex());
+    CONCUR_RETURN_IF_ERROR(Look(digest.ToHex()).status());
+  }
   if (shared != nullptr) {
     CONCUR_ASSIGN_OR_RETURN(const FileDigest put, shared->PutFile(path));
     return put.digest == digest ? absl::OkStatus()
@@ -387,11 +463,14 @@ absl::StatusOr<HeldFile> Artifacts::Code(const JobOrder::CodeInput& code,
                                          const IsCanceled& is_canceled) {
   const std::string name = CodeFolders::NameOf(code.key);
   const Turn turn(*this, name);
-  HeldFile folder{codes_.PathOf(name), CacheHold(index_, name)};
-  if (!codes_.Has(code.key)) {
-    CONCUR_ASSIGN_OR_RETURN(const HeldFile tar, Fetch(code.digest, is_canceled));
+  HeldFile folder{PathOf(name), CacheHold(index_, name), name};
+  absl::StatusOr<uint64_t> generation = Look(name);
+  if (absl::IsDataLoss(generation.status())) {
+    CONCUR_ASSIGN_OR_RETURN(const HeldFile tar, FetchOnce(code.digest, is_canceled));
     CONCUR_RETURN_IF_ERROR(codes_.Unpack(tar.path, code.key));
+    generation = Look(name);
   }
+  CONCUR_ASSIGN_OR_RETURN(folder.generation, std::move(generation));
   index_.Use(name, codes_.BytesOf(name));
   MakeRoom();
   return folder;
@@ -400,27 +479,37 @@ absl::StatusOr<HeldFile> Artifacts::Code(const JobOrder::CodeInput& code,
 absl::StatusOr<HeldFile> Artifacts::Mixture(const std::vector<JobOrder::Input>& inputs,
                                             uint64_t seed, const IsCanceled& is_canceled) {
   std::vector<qa::MixturePart> parts;
-  std::vector<CacheHold> holds;
+  std::vector<HeldFile> files;
   for (const JobOrder::Input& input : inputs) {
-    qa::MixturePart part;
-    part.name = input.name;
-    part.examples_max = input.examples_max;
     CONCUR_ASSIGN_OR_RETURN(HeldFile file, Fetch(input.digest, is_canceled));
-    part.path = std::move(file.path);
-    holds.push_back(std::move(file.hold));
-    parts.push_back(std::move(part));
+    parts.push_back({input.name, file.path, input.examples_max});
+    files.push_back(std::move(file));
   }
   const std::string name = absl::StrCat(MixtureKey(inputs, seed), ".jsonl");
-  const std::string path = absl::StrCat(mixtures_, "/", name);
   const Turn turn(*this, name);
-  HeldFile mixture{path, CacheHold(index_, name)};
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
-    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
-  } else {
-    CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, seed, path));
+  HeldFile mixture{PathOf(name), CacheHold(index_, name), name};
+  absl::StatusOr<uint64_t> generation = Look(name);
+  if (absl::IsDataLoss(generation.status())) {
+    CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, seed, mixture.path));
+    CONCUR_ASSIGN_OR_RETURN(const FileDigest built, DigestFile(mixture.path));
+    for (const HeldFile& file : files) {
+      CONCUR_ASSIGN_OR_RETURN(const bool is_same, IsSame(file));
+      if (!is_same) {
+        return absl::UnavailableError("a part of the mixture was changed while it was read");
+      }
+    }
+    if (chmod(mixture.path.c_str(), 0444) != 0) {
+      return ErrnoStatus(errno, mixture.path, "make read-only");
+    }
+    {
+      MutexLock lock(mu_);
+      mixture_digests_[name] = built.digest;
+    }
+    generation = Look(name);
   }
-  const auto bytes = std::filesystem::file_size(path, error);
+  CONCUR_ASSIGN_OR_RETURN(mixture.generation, std::move(generation));
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(mixture.path, error);
   index_.Use(name, error ? 0 : static_cast<int64_t>(bytes));
   MakeRoom();
   return mixture;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings an attempt's inputs to its run directory: artifacts from the coordinator's store when the
 // disk is shared, from the worker's cache, or downloaded; mixtures built once; commands expanded.
-#ifndef CONCUR_WORKER_INPUTS_H_
-#define CONCUR_WORKER_INPUTS_H_
+#ifndef CONCUR_WORKER_INPUTS_INPUTS_H_
+#define CONCUR_WORKER_INPUTS_INPUTS_H_
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,14 +19,15 @@
 #include "absl/status/statusor.h"
 #include "base/digest.h"
 #include "base/mutex.h"
-#include "core/job_order.h"
-#include "store/directory_store.h"
-#include "worker/cache_index.h"
-#include "worker/code_folders.h"
+#include "core/sync/job_order.h"
+#include "store/artifacts/directory_store.h"
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
-#include "worker/input_links.h"
-#include "worker/run_dir.h"
+#include "worker/inputs/cache_index.h"
+#include "worker/inputs/code_folders.h"
+#include "worker/inputs/input_links.h"
+#include "worker/inputs/run_dir.h"
+#include "worker/inputs/verified_inputs.h"
 
 namespace concur::worker {
 
@@ -33,6 +35,17 @@ namespace concur::worker {
 struct HeldFile {
   std::string path;
   CacheHold hold = {};
+  std::string name = {};    // in the cache
+  uint64_t generation = 0;  // as VerifiedInputs::Look gave it
+  std::string label = {};   // as commands name it: "{test}"
+};
+
+// An input that is not surely what it was when it was fetched.
+struct ChangedInput {
+  std::string label;
+  bool differed = false;          // its bytes did; else somebody wrote there
+  absl::Status error;             // of reading it: nobody can tell
+  std::vector<AttemptId> others;  // that may have changed it, beside the attempt that asks
 };
 
 // The artifacts that a worker can reach. Thread-safe; calls block for as long as data moves.
@@ -63,10 +76,21 @@ class Artifacts {
   // it from now on if so.
   void SetCoordinatorStore(const CoordinatorStore& store);
 
-  // A local file with the artifact's bytes, checked against the digest once a process. Downloads it
-  // if need be; when several threads want one artifact, one downloads and the rest wait.
+  // A file of the cache with the artifact's bytes, verified as VerifiedInputs says. Downloads it,
+  // or copies it from a shared store, if need be: what a job can write to is no file of the
+  // coordinator's. When several threads want one artifact, one downloads and the rest wait.
   // Unavailable: try again later. NotFound: the coordinator does not have it. DataLoss: damaged.
   absl::StatusOr<HeldFile> Fetch(const Digest& digest, const IsCanceled& is_canceled);
+  // The same for what no job sees and is read once, such as a tar: a shared store's own file will
+  // do.
+  absl::StatusOr<HeldFile> FetchOnce(const Digest& digest, const IsCanceled& is_canceled);
+
+  // True when no input is known to have changed since it was fetched; none is looked at.
+  bool AreLatest(const std::vector<HeldFile>& inputs);
+  // The attempt runs with these inputs, from now on and no more. The first that is not surely what
+  // it was when it was fetched, if any; nobody gets other bytes.
+  void BeginUse(const std::vector<HeldFile>& inputs, const AttemptId& attempt);
+  std::optional<ChangedInput> EndUse(const std::vector<HeldFile>& inputs, const AttemptId& attempt);
 
   // Makes an artifact of a regular file, of text, or of what `write` gives; it stays until it is
   // published, or withdrawn, as often as it was put. In a shared store, text is durable after the
@@ -85,7 +109,7 @@ class Artifacts {
     uint64_t failed_syncs = 0;
   };
   PutStart StartPut() const;
-  // Whether what was put since then is at once the coordinator's.
+  // True when everything that was put since then is at once the coordinator's.
   bool Holds(const PutStart& start) const;
 
   // Makes sure that the coordinator has an artifact that was put here. Unavailable: try again.
@@ -113,8 +137,14 @@ class Artifacts {
   // Shared: the store of the coordinator, which another thread may be using while it changes.
   std::shared_ptr<DirectoryStore> SharedStore() const;
   DirectoryStore& PutStore(const std::shared_ptr<DirectoryStore>& shared) const;
-  // The path in `store`, checked on its first use.
-  absl::StatusOr<std::string> Checked(const DirectoryStore& store, const Digest& digest);
+  std::string PathOf(const std::string& name) const;
+  // The input's generation, after it was verified if need be. DataLoss, and it is gone from the
+  // cache, when its bytes are others. REQUIRES: the caller has the name's turn.
+  absl::StatusOr<uint64_t> Look(const std::string& name);
+  // False when it is not what it was when it was fetched; an error when nobody can tell.
+  absl::StatusOr<bool> IsSame(const HeldFile& input);
+  // Brings an artifact to the cache.
+  absl::Status Bring(const Digest& digest, const IsCanceled& is_canceled);
   absl::Status Download(const Digest& digest, const IsCanceled& is_canceled);
   // Removes what was not used since `before`, except `live`.
   absl::Status Collect(const absl::flat_hash_set<Digest>& live, absl::Time before);
@@ -126,7 +156,6 @@ class Artifacts {
   void Remove(const std::string& name);
   // Sees to it that what `put` put is there and stays until it is published.
   absl::StatusOr<FileDigest> Keep(const std::function<absl::StatusOr<FileDigest>()>& put);
-  void MarkChecked(const DirectoryStore& store, const Digest& digest);
 
   // One thread at a time works on a key; the others wait.
   class Turn;
@@ -136,25 +165,25 @@ class Artifacts {
   CodeFolders codes_;
   InputLinks links_;
   ArtifactTransfer& transfer_;
-  CacheIndex index_;  // of digests' hexadecimal digits, and of names of mixtures and code
+  CacheIndex index_;         // of digests' hexadecimal digits, and of names of mixtures and code
+  VerifiedInputs verified_;  // by the same names
 
   mutable Mutex mu_;
   CondVar turn_over_;
   CoordinatorStore coordinator_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<DirectoryStore> shared_ ABSL_GUARDED_BY(mu_);
-  std::set<std::string> checked_ ABSL_GUARDED_BY(mu_);  // store id and digest
+  std::map<std::string, Digest> mixture_digests_ ABSL_GUARDED_BY(mu_);  // of those built here
   std::set<std::string> turns_ ABSL_GUARDED_BY(mu_);
   std::map<Digest, int> puts_ ABSL_GUARDED_BY(mu_);  // into the cache, and not withdrawn
 };
 
-// What an attempt reads, ready to use.
+// The inputs of an attempt, ready to use.
 struct PreparedInputs {
-  std::string test_path;      // of an eval job's data
-  uint32_t resumed_from = 0;  // the attempt whose checkpoint was laid out; 0: none
-  std::vector<CacheHold> holds = {};
+  uint32_t resumed_from = 0;         // the attempt whose checkpoint was laid out; 0: none
+  std::vector<HeldFile> files = {};  // that the command reads
 };
 
-// Whether a checkpoint could not be laid out because of what is in it: each attempt would fail by
+// True when a checkpoint could not be laid out because of what is in it: each attempt would fail by
 // it again. All else is this machine's fault.
 bool IsFaultOfCheckpoint(const absl::Status& status);
 
@@ -165,11 +194,6 @@ bool IsFaultOfCheckpoint(const absl::Status& status);
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
                                              Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled);
-
-// Of these the code and the system only, for a command that reads nothing else.
-absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const RunPaths& paths,
-                                                    Artifacts& artifacts,
-                                                    const Artifacts::IsCanceled& is_canceled);
 
 // The command's arguments with all placeholders replaced. A program named by a relative path with a
 // "/" is one of the code, if there is any. InvalidArgument.
@@ -184,4 +208,4 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_INPUTS_H_
+#endif  // CONCUR_WORKER_INPUTS_INPUTS_H_

@@ -5,18 +5,17 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process/process_tree.h"
+#include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "core/command_template.h"
-#include "worker/inputs.h"
-#include "worker/process_tree.h"
-#include "worker/remove_tree.h"
+#include "core/sweep/command_template.h"
+#include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 
@@ -27,11 +26,16 @@ bool IsFaultOfCheckpoint(const absl::Status& status) {
 
 namespace {
 
+void AddFile(const char* label, HeldFile file, PreparedInputs& prepared) {
+  file.label = label;
+  prepared.files.push_back(std::move(file));
+}
+
 // Makes the checkpoint's directory. One that is gone or damaged only costs progress.
 absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Artifacts& artifacts,
                                const Artifacts::IsCanceled& is_canceled, PreparedInputs& prepared) {
   if (order.checkpoint) {
-    absl::StatusOr<HeldFile> tar = artifacts.Fetch(order.checkpoint->digest, is_canceled);
+    absl::StatusOr<HeldFile> tar = artifacts.FetchOnce(order.checkpoint->digest, is_canceled);
     if (!tar.ok() && !absl::IsNotFound(tar.status()) && !absl::IsDataLoss(tar.status())) {
       return tar.status();
     }
@@ -46,21 +50,19 @@ absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Art
     }
     LogWarning("a job begins anew: its checkpoint cannot be read",
                {{"attempt", order.id.ToString()}, {"error", laid_out.ToString()}});
-    CONCUR_RETURN_IF_ERROR(RemoveTree(paths.checkpoint));
+    CONCUR_RETURN_IF_ERROR(process::RemoveTree(paths.checkpoint));
   }
   return MakeDirectories(paths.checkpoint, 0700);
 }
 
-}  // namespace
-
-absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const RunPaths& paths,
-                                                    Artifacts& artifacts,
-                                                    const Artifacts::IsCanceled& is_canceled) {
+absl::StatusOr<PreparedInputs> PrepareShared(const JobOrder& order, const RunPaths& paths,
+                                             Artifacts& artifacts,
+                                             const Artifacts::IsCanceled& is_canceled) {
   PreparedInputs prepared;
   if (order.code) {
     CONCUR_ASSIGN_OR_RETURN(HeldFile code, artifacts.Code(*order.code, is_canceled));
     CONCUR_RETURN_IF_ERROR(artifacts.Link(code.path, paths.code));
-    prepared.holds.push_back(std::move(code.hold));
+    AddFile("{code}", std::move(code), prepared);
   }
   if (!order.system.IsZero()) {
     const std::string& path = order.is_train ? paths.start : paths.model;
@@ -68,40 +70,42 @@ absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const
     CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system.path));
     CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system.path, path)
                                         : artifacts.Link(system.path, path));
-    prepared.holds.push_back(std::move(system.hold));
+    AddFile(order.is_train ? "{start}" : "{model}", std::move(system), prepared);
   }
+  CONCUR_RETURN_IF_ERROR(PrepareCheckpoint(order, paths, artifacts, is_canceled, prepared));
   return prepared;
 }
+
+}  // namespace
 
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
                                              Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled) {
   CONCUR_ASSIGN_OR_RETURN(PreparedInputs prepared,
-                          PrepareCodeAndSystem(order, paths, artifacts, is_canceled));
+                          PrepareShared(order, paths, artifacts, is_canceled));
   if (order.is_train) {
     if (order.train.empty()) {
       return absl::InvalidArgumentError("the train job has no training data");
     }
-    const auto link = [&](const std::vector<JobOrder::Input>& inputs, bool is_mixture,
-                          const std::string& path) -> absl::Status {
+    const auto link = [&](const char* label, const std::vector<JobOrder::Input>& inputs,
+                          bool is_mixture, const std::string& path) -> absl::Status {
       CONCUR_ASSIGN_OR_RETURN(
           HeldFile source, is_mixture ? artifacts.Mixture(inputs, order.mixture_seed, is_canceled)
                                       : artifacts.Fetch(inputs[0].digest, is_canceled));
       CONCUR_RETURN_IF_ERROR(artifacts.Link(source.path, path));
-      prepared.holds.push_back(std::move(source.hold));
+      AddFile(label, std::move(source), prepared);
       return absl::OkStatus();
     };
-    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train));
+    CONCUR_RETURN_IF_ERROR(link("{train}", order.train, order.is_mixture, paths.train));
     if (!order.validation.empty()) {
-      CONCUR_RETURN_IF_ERROR(link(order.validation, order.validation.size() > 1, paths.validation));
+      CONCUR_RETURN_IF_ERROR(
+          link("{validation}", order.validation, order.validation.size() > 1, paths.validation));
     }
-    CONCUR_RETURN_IF_ERROR(PrepareCheckpoint(order, paths, artifacts, is_canceled, prepared));
     return prepared;
   }
   CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
   CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test));
-  prepared.test_path = std::move(test.path);
-  prepared.holds.push_back(std::move(test.hold));
+  AddFile("{test}", std::move(test), prepared);
   return prepared;
 }
 
@@ -158,19 +162,18 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
   all["CONCUR_BENCHMARK"] = order.benchmark;
   all["CONCUR_SETTING"] = absl::StrCat(order.setting_index);
   all["CONCUR_OUTPUT"] = paths.output;
+  all["CONCUR_METRICS_LINES"] = paths.reports;
+  // A pipe makes Python keep what it prints until its buffer is full, also when it is killed.
+  all.try_emplace("PYTHONUNBUFFERED", "1");
   if (order.code) {
     all["CONCUR_CODE"] = paths.code;
+    // Python would write beside the code what it made of it, where the worker is root.
+    all.try_emplace("PYTHONDONTWRITEBYTECODE", "1");
   }
-  if (!paths.checkpoint.empty()) {
-    all["CONCUR_CHECKPOINT"] = paths.checkpoint;
-  }
-  all[kRunDirectoryVariable] = paths.directory;
+  all["CONCUR_CHECKPOINT"] = paths.checkpoint;
+  all[process::kRunDirectoryVariable] = paths.directory;
   for (const auto& [name, value] : order.setting) {
-    std::string upper = absl::AsciiStrToUpper(name);
-    for (char& c : upper) {
-      c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    }
-    all[absl::StrCat("CONCUR_HP_", upper)] = ParamText(value);
+    all[HyperparameterVariable(name)] = ParamText(value);
   }
   std::vector<std::string> gpus;
   for (size_t i = 0; i < 64; ++i) {
@@ -182,12 +185,7 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
   if (order.resources.gpu_share > 0) {
     all["CONCUR_GPU_SHARE"] = absl::StrCat(order.resources.GpuAmount());
   }
-  std::vector<std::string> env;
-  env.reserve(all.size());
-  for (const auto& [name, value] : all) {
-    env.push_back(absl::StrCat(name, "=", value));
-  }
-  return env;
+  return process::EnvironmentList(all);
 }
 
 }  // namespace concur::worker

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/run_dir.h"
+#include "worker/inputs/run_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,9 +24,9 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process/process_tree.h"
+#include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "worker/process_tree.h"
-#include "worker/remove_tree.h"
 
 namespace concur::worker {
 namespace {
@@ -145,11 +145,11 @@ absl::StatusOr<std::string> MakeScratch(const std::string& parent, const std::st
 // Removes an earlier worker's run directories, with what still runs in them.
 absl::Status RemoveRuns(const std::string& runs, std::vector<std::string>& notices) {
   if (const std::string scratch = ScratchOf(runs); !scratch.empty()) {
-    CONCUR_RETURN_IF_ERROR(KillLeftovers(scratch, kLeftoversTimeout));
-    CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(scratch, scratch, notices));
+    CONCUR_RETURN_IF_ERROR(process::KillLeftovers(scratch, kLeftoversTimeout));
+    CONCUR_RETURN_IF_ERROR(process::RemoveOrSetAside(scratch, scratch, notices));
   }
-  CONCUR_RETURN_IF_ERROR(KillLeftovers(runs, kLeftoversTimeout));
-  return RemoveOrSetAside(runs, runs, notices);
+  CONCUR_RETURN_IF_ERROR(process::KillLeftovers(runs, kLeftoversTimeout));
+  return process::RemoveOrSetAside(runs, runs, notices);
 }
 
 // Suffixes come over the wire; core/ checks them, and this is a second guard.
@@ -169,21 +169,6 @@ std::string RunName(const AttemptId& id) {
   return absl::StrCat("s", id.job.sweep.number, "-", id.job.index, "-a", id.attempt.number);
 }
 
-int64_t DiskUseOf(const std::string& path) {
-  int64_t bytes = 0;
-  std::error_code error;
-  for (std::filesystem::recursive_directory_iterator
-           it(path, std::filesystem::directory_options::skip_permission_denied, error),
-       end;
-       !error && it != end; it.increment(error)) {
-    struct stat info {};
-    if (lstat(it->path().c_str(), &info) == 0) {
-      bytes += int64_t{info.st_blocks} * 512;
-    }
-  }
-  return bytes;
-}
-
 RunDirectories::RunDirectories(std::string link, std::string runs, std::string logs,
                                const Made& made, bool recycles)
     : link_(std::move(link)),
@@ -197,7 +182,8 @@ RunDirectories::~RunDirectories() {
     return;
   }
   // The link goes last: by it the next worker here finds what is left.
-  const absl::Status removed = RemoveTree(std::filesystem::path(runs_).parent_path().string());
+  const absl::Status removed =
+      process::RemoveTree(std::filesystem::path(runs_).parent_path().string());
   if (removed.ok()) {
     unlink(link_.c_str());
   } else {
@@ -212,10 +198,10 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   const std::string logs = absl::StrCat(root, "/logs");
   std::string runs = absl::StrCat(root, "/runs");
   std::vector<std::string> notices;
-  RemoveKept(runs, notices);
-  RemoveKept(logs, notices);
+  process::RemoveKept(runs, notices);
+  process::RemoveKept(logs, notices);
   CONCUR_RETURN_IF_ERROR(RemoveRuns(runs, notices));
-  CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(logs, logs, notices));
+  CONCUR_RETURN_IF_ERROR(process::RemoveOrSetAside(logs, logs, notices));
   CONCUR_RETURN_IF_ERROR(MakeDirectory(logs));
   std::string link;
   if (run_directory.empty()) {
@@ -239,11 +225,12 @@ std::string RunDirectories::links() const {
   return (std::filesystem::path(runs_).parent_path() / "links").string();
 }
 
-RunPaths RunDirectories::PathsOf(const JobOrder& order, const std::string& name) const {
+RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
+  const std::string name = RunName(order.id);
   RunPaths paths;
   paths.directory = absl::StrCat(runs_, "/", name);
+  paths.checkpoint = absl::StrCat(paths.directory, "/", kCheckpointName);
   if (order.is_train) {
-    paths.checkpoint = absl::StrCat(paths.directory, "/", kCheckpointName);
     const std::string suffix =
         order.is_mixture || order.train.empty() ? ".jsonl" : SafeSuffix(order.train[0].suffix);
     paths.train = absl::StrCat(paths.directory, "/train", suffix);
@@ -265,6 +252,7 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order, const std::string& name)
   paths.predictions = absl::StrCat(paths.directory, "/predictions.json");
   paths.metrics = absl::StrCat(paths.directory, "/metrics.json");
   paths.examples = absl::StrCat(paths.directory, "/examples.jsonl");
+  paths.reports = absl::StrCat(paths.directory, "/metrics-lines.jsonl");
   paths.output = absl::StrCat(paths.directory, "/", kOutputName);
   paths.temporary = absl::StrCat(paths.directory, "/", kTemporaryName);
   paths.log = absl::StrCat(logs_, "/", name, ".log");
@@ -272,23 +260,16 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order, const std::string& name)
 }
 
 absl::Status RunDirectories::Make(const RunPaths& paths) {
-  std::string spare;
   {
     MutexLock lock(mu_);
-    if (!spares_.empty()) {
-      spare = std::move(spares_.back());
-      spares_.pop_back();
-    }
-  }
-  if (!spare.empty()) {
-    // Takes the place of nothing or of an empty directory.
-    if (rename(spare.c_str(), paths.directory.c_str()) == 0) {
+    used_.insert(paths.directory);
+    // A name that comes again: the directory itself was kept.
+    if (std::erase(spares_, paths.directory) > 0) {
       return absl::OkStatus();
     }
-    MutexLock lock(mu_);
-    spares_.push_back(std::move(spare));
-    // A name that comes again, as a served system's does: the directory itself was kept.
-    if (std::erase(spares_, paths.directory) > 0) {
+    // Takes the place of nothing or of an empty directory.
+    if (!spares_.empty() && rename(spares_.back().c_str(), paths.directory.c_str()) == 0) {
+      spares_.pop_back();
       return absl::OkStatus();
     }
   }
@@ -297,7 +278,7 @@ absl::Status RunDirectories::Make(const RunPaths& paths) {
       return ErrnoStatus(errno, paths.directory, "make directory");
     }
     // A second try after a transfer that did not come through starts from an empty directory.
-    CONCUR_RETURN_IF_ERROR(RemoveTree(paths.directory));
+    CONCUR_RETURN_IF_ERROR(process::RemoveTree(paths.directory));
     CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.directory));
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.output));
@@ -343,11 +324,50 @@ absl::Status RunDirectories::Remove(const RunPaths& paths, bool has_log) {
   if (recycles_ && Empty(paths)) {
     MutexLock lock(mu_);
     if (spares_.size() < kSparesMax) {
+      used_.erase(paths.directory);
       spares_.push_back(paths.directory);
       return absl::OkStatus();
     }
   }
-  return RemoveTree(paths.directory);
+  absl::Status removed = process::RemoveTree(paths.directory);
+  MutexLock lock(mu_);
+  used_.erase(paths.directory);
+  return removed;
+}
+
+std::vector<std::string> RunDirectories::RemoveStrays() {
+  std::vector<std::string> strays;
+  {
+    MutexLock lock(mu_);
+    const std::set<std::string> spares(spares_.begin(), spares_.end());
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(runs_, error), end; !error && it != end;
+         it.increment(error)) {
+      const std::string path = it->path().string();
+      // NFS keeps open files that were removed under such names.
+      if (!used_.contains(path) && !spares.contains(path) &&
+          !absl::StartsWith(it->path().filename().string(), ".nfs")) {
+        strays.push_back(path);
+      }
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::string& path : strays) {
+    if (const absl::Status removed = process::RemoveTree(path); !removed.ok()) {
+      LogWarning("what a job left among the run directories cannot be removed",
+                 {{"error", removed.ToString()}});
+    }
+    names.push_back(std::filesystem::path(path).filename().string());
+  }
+  return names;
+}
+
+std::string RunDirectories::MovedTo(const RunPaths& paths, int directory) {
+  struct stat info {};
+  std::error_code error;
+  const std::string place =
+      std::filesystem::read_symlink(absl::StrCat("/proc/self/fd/", directory), error).string();
+  return error || place == paths.directory || lstat(place.c_str(), &info) != 0 ? "" : place;
 }
 
 }  // namespace concur::worker

@@ -2,13 +2,14 @@
 // Where attempts run: one directory each, WORK/runs/s12-345-a2, made before the command starts and
 // removed when the coordinator has forgotten the attempt. WORK/runs may be a link to a directory on
 // another file system. The log lies in WORK/logs, out of the command's way.
-#ifndef CONCUR_WORKER_RUN_DIR_H_
-#define CONCUR_WORKER_RUN_DIR_H_
+#ifndef CONCUR_WORKER_INPUTS_RUN_DIR_H_
+#define CONCUR_WORKER_INPUTS_RUN_DIR_H_
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "base/mutex.h"
 #include "core/ids.h"
-#include "core/job_order.h"
+#include "core/sync/job_order.h"
 
 namespace concur::worker {
 
@@ -31,10 +32,11 @@ struct RunPaths {
   std::string test;        // "" for train jobs
   std::string code;        // "" without code
   std::string model;
-  std::string checkpoint;  // "" for eval jobs
+  std::string checkpoint;
   std::string predictions;
   std::string metrics;
   std::string examples;
+  std::string reports;  // lines of a job that cannot print them
   std::string output;
   std::string temporary;
   std::string log;
@@ -59,9 +61,7 @@ class RunDirectories {
   RunDirectories(const RunDirectories&) = delete;
   RunDirectories& operator=(const RunDirectories&) = delete;
 
-  RunPaths PathsOf(const JobOrder& order) const { return PathsOf(order, RunName(order.id)); }
-  // The same in a directory of another name, of what is no attempt.
-  RunPaths PathsOf(const JobOrder& order, const std::string& name) const;
+  RunPaths PathsOf(const JobOrder& order) const;
   // Makes the run directory, empty, with its `output` and temporary folders.
   absl::Status Make(const RunPaths& paths);
   // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
@@ -69,6 +69,11 @@ class RunDirectories {
   // next one, whose name it gets then: one step instead of six. `has_log`: false when there is
   // surely none.
   absl::Status Remove(const RunPaths& paths, bool has_log = true);
+  // Removes what stands among the run directories and is none: jobs make it, to keep it or to have
+  // it counted nowhere. Returns the names.
+  std::vector<std::string> RemoveStrays();
+  // Where the directory that was opened as `directory` is now; "" where it should be, or nowhere.
+  static std::string MovedTo(const RunPaths& paths, int directory);
 
   const std::string& runs() const { return runs_; }
   // A place for links to inputs, on the file system of the run directories.
@@ -98,11 +103,9 @@ class RunDirectories {
   const bool recycles_;  // whether directories are used again
   Mutex mu_;
   std::vector<std::string> spares_ ABSL_GUARDED_BY(mu_);  // directories of attempts that are gone
+  std::set<std::string> used_ ABSL_GUARDED_BY(mu_);       // directories of the others
 };
-
-// Bytes on disk of all files and folders below `path`; what cannot be read counts as nothing.
-int64_t DiskUseOf(const std::string& path);
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_WORKER_RUN_DIR_H_
+#endif  // CONCUR_WORKER_INPUTS_RUN_DIR_H_

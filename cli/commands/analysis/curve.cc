@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur curve`: concurrence as a function of the number of approaches, of the training-set size
 // and of the tuning budget, and the expected best of k settings.
-#include "analysis/curve.h"
+#include "analysis/concurrence/curve.h"
 
 #include <memory>
 #include <optional>
@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/notes.h"
 #include "analysis/score_table.h"
+#include "base/command/command.h"
 #include "base/decimal.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -25,8 +25,9 @@
 #include "cli/output/table_output.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
-#include "command/command.h"
-#include "scores/sweep_table.h"
+#include "report/curve_tables.h"
+#include "report/notes.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -215,7 +216,7 @@ void AddCurveCommand(Command& app, CommandContext& context) {
       ->AddOption("--coefficient", flags->coefficient,
                   "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
       ->ShowDefault();
-  command->AddOption("--top", flags->options.top, "How many are the best, for top-k")
+  command->AddOption("--top", flags->options.top, "Number of best approaches, for top-k")
       ->Positive()
       ->ShowDefault();
   command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
@@ -237,7 +238,7 @@ void AddCurveCommand(Command& app, CommandContext& context) {
       ->ShowDefault();
   flags->interval.level = 0.95;
   AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
-  AddFormatOption(command, flags->format);
+  AddFormatOption(command, flags->format, context);
   command->Footer(
       "Examples:\n  concur curve demo\n  concur curve demo --by budget\n"
       "  concur curve --scores s.csv --by size --point 1K=1000 --with dev");

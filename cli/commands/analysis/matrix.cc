@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -11,21 +12,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "analysis/bootstrap.h"
-#include "analysis/cluster.h"
-#include "analysis/contrast.h"
-#include "analysis/correlation.h"
-#include "analysis/csv.h"
-#include "analysis/figures.h"
-#include "analysis/generalization.h"
-#include "analysis/matrix.h"
-#include "analysis/matrix_work.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/concurrence/above.h"
+#include "analysis/concurrence/cluster.h"
+#include "analysis/concurrence/contrast.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/concurrence/matrix_work.h"
+#include "analysis/concurrence/suite.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
-#include "analysis/writers.h"
+#include "analysis/statistics/correlation.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/app/context.h"
@@ -36,9 +36,15 @@
 #include "cli/output/table_output.h"
 #include "cli/study/live_scores.h"
 #include "cli/study/open_study.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
-#include "scores/sweep_table.h"
+#include "report/block_table.h"
+#include "report/claim_tables.h"
+#include "report/comparison_tables.h"
+#include "report/figures/figures.h"
+#include "report/sweep_table.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "report/writers.h"
 
 namespace concur::cli {
 namespace {
@@ -58,16 +64,19 @@ struct MatrixFlags {
   bool swaps = false;
   IntervalFlags interval;
   bool interval_asked = false;  // else the default level
+  bool list_intervals = false;
   std::string method = "bca";
   size_t top = analysis::kTopDefault;
   bool bounds = false;
+  bool tests = false;
   std::vector<std::string> differences;
   bool watch = false;
   std::string order = "given";
-  std::string blocks;               // tag
   std::vector<std::string> groups;  // NAME=A,B
   std::string families;             // tag
   std::string contrast;             // TAG or TAG=FIRST,SECOND
+  std::optional<double> above;
+  bool suite = false;
 };
 
 // The part of the table that --columns and --where select.
@@ -96,7 +105,24 @@ absl::StatusOr<analysis::ScoreTable> LoadMatrixTable(const MatrixFlags& flags,
   return ChooseFrom(std::move(table), flags);
 }
 
-absl::Status SetIntervals(const MatrixFlags& flags, analysis::MatrixOptions& options) {
+// The level of the intervals whose ends are the bounds of --above.
+absl::StatusOr<double> BoundsLevel(const MatrixFlags& flags) {
+  if (!(*flags.above > -1 && *flags.above < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--above: expected a coefficient between -1 and 1, got ", *flags.above));
+  }
+  const double level = flags.interval.level.value_or(0);
+  if (!(level > 0.5 && level < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--above: needs --interval above 0.5 and below 1, the level of its bounds, got ", level));
+  }
+  return analysis::LevelOfBounds(level);
+}
+
+absl::Status SetIntervals(MatrixFlags flags, analysis::MatrixOptions& options) {
+  if (flags.above.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(flags.interval.level, BoundsLevel(flags));
+  }
   if (flags.method == "fisher") {
     if (flags.interval.level.value_or(0) != 0) {
       options.fisher_level = flags.interval.level;
@@ -115,6 +141,13 @@ absl::Status SetIntervals(const MatrixFlags& flags, analysis::MatrixOptions& opt
     options.bootstrap->method = *parsed;
   }
   return absl::OkStatus();
+}
+
+absl::Status PrintSuite(const MatrixFlags& flags, const analysis::ScoreTable& table,
+                        const analysis::MatrixOptions& options, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ConcurrenceMatrix> members,
+                          analysis::CompareWithSuite(table, options));
+  return PrintTable(analysis::SuiteTable(table, members), flags.format, context);
 }
 
 // The table with its benchmarks in cluster order, so that similar ones are neighbours.
@@ -137,9 +170,6 @@ absl::StatusOr<analysis::ScoreTable> Clustered(const analysis::ScoreTable& table
 absl::Status PrintBlocks(const MatrixFlags& flags, const analysis::ScoreTable& table,
                          analysis::MatrixOptions options, CommandContext& context) {
   std::vector<analysis::BenchmarkGroup> groups;
-  if (!flags.blocks.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(groups, analysis::GroupsByTag(table, flags.blocks));
-  }
   for (const std::string& value : flags.groups) {
     CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, value));
     groups.push_back(std::move(group));
@@ -167,6 +197,20 @@ absl::Status PrintContrast(const MatrixFlags& flags, const analysis::ScoreTable&
   return PrintTable(analysis::ContrastTable(table, contrast, bootstrap), flags.format, context);
 }
 
+// The options of which each prints another table.
+std::vector<std::string> InsteadOfMatrix(const MatrixFlags& flags) {
+  std::vector<std::string> options;
+  for (const auto& [name, is_given] :
+       {std::pair("--group", !flags.groups.empty()),
+        std::pair("--contrast", !flags.contrast.empty()),
+        std::pair("--above", flags.above.has_value()), std::pair("--suite", flags.suite)}) {
+    if (is_given) {
+      options.emplace_back(name);
+    }
+  }
+  return options;
+}
+
 absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags,
                                                         const CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
@@ -181,6 +225,13 @@ absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags
     return absl::InvalidArgumentError(
         absl::StrCat("order: ", ExpectedOneOf({"given", "cluster"}, flags.order)));
   }
+  if (const std::vector<std::string> instead = InsteadOfMatrix(flags);
+      instead.size() > 1 || (!instead.empty() && (flags.watch || flags.format == "svg"))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(absl::StrJoin(instead, ", "),
+                     ": a table instead of the matrix: expected one of them, and neither --watch "
+                     "nor --format svg"));
+  }
   analysis::MatrixOptions options;
   CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(flags.coefficient));
   options.complete_cases = flags.complete_cases;
@@ -188,6 +239,7 @@ absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags
   options.swaps = flags.swaps;
   options.top = flags.top;
   options.bounds = flags.bounds;
+  options.p_values = flags.tests;
   options.families = flags.families;
   options.parallel_for = ThreadedFor;
   CONCUR_RETURN_IF_ERROR(SetIntervals(flags, options));
@@ -220,16 +272,19 @@ absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags
 // Computes and prints the matrix of a table that has been chosen from.
 absl::Status PrintMatrix(const MatrixFlags& flags, analysis::ScoreTable table,
                          analysis::MatrixOptions options, CommandContext& context) {
-  if (!flags.blocks.empty() || !flags.groups.empty()) {
+  if (!flags.groups.empty()) {
     return PrintBlocks(flags, table, options, context);
   }
   if (!flags.contrast.empty()) {
     return PrintContrast(flags, table, options, context);
   }
+  if (flags.suite) {
+    return PrintSuite(flags, table, options, context);
+  }
   if (flags.order == "cluster") {
     CONCUR_ASSIGN_OR_RETURN(table, Clustered(table, options));
   }
-  if (options.bootstrap.has_value() && !flags.interval_asked) {
+  if (options.bootstrap.has_value() && !flags.interval_asked && !flags.above.has_value()) {
     if (!analysis::IntervalsAreQuick(table)) {
       context.err << "concur: no intervals, which take long for a table of this size; --interval "
                      "0.95 computes them\n";
@@ -238,16 +293,20 @@ absl::Status PrintMatrix(const MatrixFlags& flags, analysis::ScoreTable table,
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
                           analysis::ComputeMatrix(table, options));
+  if (flags.above.has_value()) {
+    return PrintTable(analysis::AboveTable(matrix, *flags.above, *flags.interval.level),
+                      flags.format, context);
+  }
   if (flags.format == "svg") {
     context.out << analysis::MatrixSvg(matrix, flags.figure);
     return absl::OkStatus();
   }
   const analysis::TableFormat form = FormatOf(flags.format, context);
-  PrintAs(
-      form,
-      analysis::WriteMatrix(
-          matrix, form, {.text = TextOptionsOf(context), .list_intervals = flags.interval_asked}),
-      context);
+  PrintAs(form,
+          analysis::WriteMatrix(matrix, form,
+                                {.text = TextOptionsOf(context),
+                                 .list_intervals = flags.list_intervals || flags.interval_asked}),
+          context);
   return absl::OkStatus();
 }
 
@@ -311,7 +370,9 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<MatrixFlags>();
   command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
       ->TypeName("SWEEP");
-  command->AddOption("--metric", flags->metric, "Of a sweep or bundle (default: each benchmark's)")
+  command
+      ->AddOption("--metric", flags->metric,
+                  "A sweep's or bundle's metric (default: each benchmark's own)")
       ->TypeName("NAME");
   command
       ->AddOption("--scores", flags->scores,
@@ -323,19 +384,15 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
                   "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more) or "
                   "top-k (share of the best that both have)")
       ->ShowDefault();
-  command->AddOption("--top", flags->top, "How many are the best, for top-k")
+  command->AddOption("--top", flags->top, "Number of best approaches, for top-k")
       ->Positive()
       ->ShowDefault();
   AddWhereOption(command, flags->where);
   AddColumnsOption(command, flags->columns);
   command
       ->AddOption("--order", flags->order,
-                  "Of the benchmarks: given, or cluster (similar ones side by side)")
+                  "Order of the benchmarks: given, or cluster (similar ones side by side)")
       ->ShowDefault();
-  command
-      ->AddOption("--blocks", flags->blocks,
-                  "Instead of pairs: between groups of benchmarks, by this tag of theirs")
-      ->TypeName("TAG");
   command
       ->AddOption("--group", flags->groups,
                   "Instead of pairs: between groups of benchmarks, of which this is one; * stands "
@@ -348,8 +405,10 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
       ->AddOption("--format", flags->format,
                   "markdown, latex (booktabs) or svg (a heat map), instead of --output")
       ->TypeName("FORMAT");
-  command->AddOption("--title", flags->figure.title, "Of the heat map, instead of what it shows");
-  command->AddOption("--width", flags->figure.width, "Of the heat map, in pixels")
+  AddNotesOption(command, context);
+  command->AddOption("--title", flags->figure.title,
+                     "Title of the heat map (default: what it shows)");
+  command->AddOption("--width", flags->figure.width, "Width of the heat map in pixels")
       ->TypeName("PIXELS");
   command
       ->AddOption("--influences", flags->influences,
@@ -363,6 +422,8 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
   // Intervals are on by default: a coefficient alone looks more certain than it is.
   flags->interval.level = 0.95;
   Option* interval = AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
+  command->AddFlag("--intervals", flags->list_intervals,
+                   "List the pairs with their intervals where the matrix has no room for these");
   command
       ->AddOption("--interval-method,--method", flags->method,
                   "bca, percentile (bootstrap over approaches) or fisher (analytic)")
@@ -379,10 +440,18 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
           "tag less that among those with another, with an interval")
       ->TypeName("TAG[=FIRST,SECOND]");
   command
-      ->AddOption("--families", flags->families,
-                  "Approaches with the same value of this tag are relatives: intervals draw whole "
-                  "families (default: the tag \"family\" where there is one; none: no families)")
-      ->TypeName("TAG");
+      ->AddOption(
+          "--above", flags->above,
+          "Instead of the matrix: for each pair, whether a coefficient above this is shown, "
+          "refuted or open, by one-sided bounds at the level of --interval")
+      ->TypeName("VALUE");
+  command->AddFlag("--suite", flags->suite,
+                   "Instead of the matrix: each benchmark with the mean rank on the others");
+  AddFamiliesOption(command, flags->families);
+  command->AddFlag(
+      "--tests", flags->tests,
+      "Also p-values of independence (of no concurrence at all), and corrected for the "
+      "number of pairs");
   command->AddFlag("--bounds", flags->bounds,
                    "For each pair, between what it could lie whatever the missing scores are");
   command->Footer(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur rank`: macro averages over groups of benchmarks; `concur cross`: train × test tables;
+// `concur rank`: macro averages over groups of benchmarks; `concur transfer`: train × test tables;
 // `concur scatter`: one benchmark against others.
 #include <memory>
 #include <optional>
@@ -11,13 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/comparison/generalization.h"
+#include "analysis/comparison/rank_sets.h"
+#include "analysis/comparison/selection.h"
 #include "analysis/example_runs.h"
-#include "analysis/figures.h"
-#include "analysis/generalization.h"
-#include "analysis/rank_sets.h"
 #include "analysis/references.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/score_options.h"
@@ -25,8 +25,9 @@
 #include "cli/study/example_runs.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
-#include "command/command.h"
-#include "scores/sweep_table.h"
+#include "report/figures/figures.h"
+#include "report/ranking_tables.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -99,13 +100,20 @@ absl::StatusOr<std::optional<analysis::RankEstimate>> RankEstimateOf(
   }
   absl::StatusOr<analysis::RankEstimate> estimate;
   if (by == "benchmarks") {
-    estimate = analysis::EstimateOverBenchmarks(table.Oriented(), group, approaches);
+    estimate = analysis::EstimateOverBenchmarks(table.Oriented(), ranking.groups, approaches);
   } else if (by == "errors") {
     if (flags.errors.empty()) {
       return absl::InvalidArgumentError("--resolve errors: needs --errors FILE.csv");
     }
-    CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable errors,
-                            ReadScores(flags.errors, {}, context));
+    CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable errors, ReadScores(flags.errors, {}, context));
+    for (const analysis::Conversion& one : ranking.converted) {
+      for (size_t b = 0; b < errors.benchmarks().size(); ++b) {
+        for (size_t i = 0;
+             errors.benchmarks()[b].name == one.benchmark && i < errors.approaches().size(); ++i) {
+          errors.cell(i, b).value *= one.factor;
+        }
+      }
+    }
     estimate = analysis::EstimateFromErrors(table.Oriented(), group, approaches, errors);
   } else if (by == "examples") {
     CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(flags.cluster));
@@ -118,6 +126,16 @@ absl::StatusOr<std::optional<analysis::RankEstimate>> RankEstimateOf(
       CONCUR_ASSIGN_OR_RETURN(
           runs, ReadExampleFolder(flags.examples, columns,
                                   flags.metric.empty() ? "exact_match" : flags.metric));
+      for (size_t i = 0; i < runs.benchmarks.size(); ++i) {
+        const std::optional<double> full_score = table.full_score(group.benchmarks[i]);
+        if (!full_score.has_value()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("resolve: per-example scores are shares, and the scale of \"",
+                           columns[i], "\" does not begin at 0: ",
+                           ScaleText(table.benchmarks()[group.benchmarks[i]].metric.scale)));
+        }
+        runs.benchmarks[i].unit = *full_score;
+      }
     } else if (!flags.sweep.empty()) {
       CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
       CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
@@ -156,11 +174,13 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
                             analysis::GroupsByTag(table, flags.by));
     groups.insert(groups.end(), tagged.begin(), tagged.end());
   }
+  std::vector<analysis::Conversion> converted = analysis::ToPercent(groups, table);
   CONCUR_ASSIGN_OR_RETURN(
-      const analysis::Generalization ranking,
+      analysis::Generalization ranking,
       analysis::RankByAverage(
           table, groups,
           flags.baseline.empty() ? std::nullopt : std::optional<std::string>(flags.baseline)));
+  ranking.converted = std::move(converted);
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> bootstrap,
                           BootstrapOf(flags.interval));
   std::optional<analysis::RankEstimate> estimate;
@@ -177,7 +197,7 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
   return PrintTable(output, flags.format, context);
 }
 
-absl::Status RunCross(RankFlags& flags, CommandContext& context) {
+absl::Status RunTransfer(RankFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           LoadTable(flags, analysis::Layout::kTrainInRows, context));
@@ -195,6 +215,7 @@ struct ScatterFlags {
   std::string x;
   std::vector<std::string> y;
   std::string group_by;
+  std::string families;
   std::vector<std::string> labels;
 };
 
@@ -205,6 +226,7 @@ absl::Status RunScatter(ScatterFlags& flags, CommandContext& context) {
   analysis::ScatterOptions options;
   options.x = flags.x;
   options.group_by = flags.group_by;
+  options.families = flags.families;
   CONCUR_ASSIGN_OR_RETURN(options.y, SplitAllNames("--y", flags.y));
   CONCUR_ASSIGN_OR_RETURN(options.labels, SplitAllNames("--label", flags.labels));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ScatterPanel> panels,
@@ -216,15 +238,15 @@ absl::Status RunScatter(ScatterFlags& flags, CommandContext& context) {
   return PrintTable(analysis::ScatterTable(table, panels), flags.source.format, context);
 }
 
-void AddSourceOptions(Command* command, RankFlags& flags, bool with_svg) {
+void AddSourceOptions(Command* command, RankFlags& flags, CommandContext& context, bool with_svg) {
   command->AddOption("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
       ->TypeName("SWEEP");
   AddWhereOption(command, flags.where);
-  command->AddOption("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
+  command->AddOption("--metric", flags.metric, "A sweep's metric (default: each benchmark's own)")
       ->TypeName("NAME");
   AddSelectOption(command, flags.select);
   AddScoreFileOptions(command, flags.file);
-  AddFormatOption(command, flags.format, with_svg);
+  AddFormatOption(command, flags.format, context, with_svg);
 }
 
 }  // namespace
@@ -233,7 +255,7 @@ void AddRankCommand(Command& app, CommandContext& context) {
   Command* command =
       app.AddSubcommand("rank", "Rank approaches by their average over groups of benchmarks");
   const auto flags = std::make_shared<RankFlags>();
-  AddSourceOptions(command, *flags, /*with_svg=*/false);
+  AddSourceOptions(command, *flags, context, /*with_svg=*/false);
   command
       ->AddOption("--scores", flags->scores,
                   "A scores CSV instead of a sweep; several are joined by the approaches' names")
@@ -264,7 +286,7 @@ void AddRankCommand(Command& app, CommandContext& context) {
       ->TypeName("FILE");
   command
       ->AddOption("--examples", flags->examples,
-                  "Per-example scores: DIR/APPROACH/BENCHMARK/RUN.jsonl, as \"concur score "
+                  "Per-example scores: DIR/APPROACH/BENCHMARK/RUN.jsonl, as \"concur data score "
                   "--per-example\" writes them")
       ->TypeName("DIR");
   AddClusterOption(command, flags->cluster);
@@ -272,18 +294,18 @@ void AddRankCommand(Command& app, CommandContext& context) {
   flags->interval.replicates = analysis::RankSetOptions().draws;
   AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   command->Footer(
-      "An approach that lacks a score of a group has no average of it, and is listed.\n"
-      "Rank sets say which ranks the data allow; approaches of one group cannot be told apart.\n"
+      "Averages are over benchmarks that the ranked approaches share; what is left out is listed.\n"
+      "Rank sets say which ranks the data allow; no two approaches of one group are told apart.\n"
       "Examples:\n  concur rank demo --by domain --baseline random-span\n"
       "  concur rank --scores dev.csv --group 'F1=*_f1' --group 'EM=*_em'");
   OnRun(command, context, [flags, &context] { return RunRank(*flags, context); });
 }
 
-void AddCrossCommand(Command& app, CommandContext& context) {
+void AddTransferCommand(Command& app, CommandContext& context) {
   Command* command = app.AddSubcommand(
-      "cross", "Scores by train set and test set: mean ± sd over seeds, the best marked");
+      "transfer", "Scores by train set and test set: mean ± sd over seeds, the best marked");
   const auto flags = std::make_shared<RankFlags>();
-  AddSourceOptions(command, *flags, /*with_svg=*/true);
+  AddSourceOptions(command, *flags, context, /*with_svg=*/true);
   command
       ->AddOption("--scores", flags->scores,
                   "A scores CSV instead of a sweep, with a column \"train\" that says what each "
@@ -292,15 +314,15 @@ void AddCrossCommand(Command& app, CommandContext& context) {
       ->Expected(1);
   AddTrainColumnOption(command, flags->file);
   command->Footer(
-      "Examples:\n  concur cross study\n  concur cross --scores transfer.csv --format latex");
-  OnRun(command, context, [flags, &context] { return RunCross(*flags, context); });
+      "Examples:\n  concur transfer study\n  concur transfer --scores transfer.csv --format latex");
+  OnRun(command, context, [flags, &context] { return RunTransfer(*flags, context); });
 }
 
 void AddScatterCommand(Command& app, CommandContext& context) {
   Command* command = app.AddSubcommand(
       "scatter", "One benchmark against others, approach by approach, with groups of approaches");
   const auto flags = std::make_shared<ScatterFlags>();
-  AddSourceOptions(command, flags->source, /*with_svg=*/true);
+  AddSourceOptions(command, flags->source, context, /*with_svg=*/true);
   command
       ->AddOption("--scores", flags->source.scores,
                   "A scores CSV instead of a sweep: one row per approach, first column its name")
@@ -317,6 +339,7 @@ void AddScatterCommand(Command& app, CommandContext& context) {
       ->AddOption("--group-by", flags->group_by,
                   "A tag of approaches: its values get markers and coefficients of their own")
       ->TypeName("TAG");
+  AddFamiliesOption(command, flags->families);
   command
       ->AddOption("--label", flags->labels,
                   "Approaches whose points are named in the figure, \"*\" for any text")

@@ -9,13 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/comparison/fit.h"
+#include "analysis/comparison/selection.h"
 #include "analysis/example_runs.h"
-#include "analysis/figures.h"
-#include "analysis/fit.h"
 #include "analysis/references.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/app/context.h"
@@ -26,8 +25,10 @@
 #include "cli/study/example_runs.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
-#include "command/command.h"
-#include "scores/sweep_table.h"
+#include "report/figures/figures.h"
+#include "report/sweep_table.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::cli {
 namespace {
@@ -45,8 +46,8 @@ struct ShiftFlags {
   std::vector<std::string> references;
   std::vector<std::string> where;
   std::string format;
-  IntervalFlags interval;
-  std::string method = "auto";
+  double level = 0;  // 0: no intervals
+  std::string families;
   std::string cluster;
   bool by_train_set = false;
   bool score_intervals = false;
@@ -63,8 +64,8 @@ absl::StatusOr<analysis::FitOptions> FitOptionsOf(const ShiftFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("unit: ", ExpectedOneOf({"percent", "share"}, flags.unit)));
   }
-  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
-  CONCUR_ASSIGN_OR_RETURN(options.method, analysis::ParseLineMethod(flags.method));
+  options.level = flags.level != 0 ? std::optional(flags.level) : std::nullopt;
+  options.families = flags.families;
   return options;
 }
 
@@ -137,9 +138,7 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
       const std::vector<analysis::ExampleTable> examples,
       LoadExampleTables(flags, opened.has_value() ? &opened->study : nullptr, to, context));
   const analysis::ScoreIntervalOptions of_scores = {
-      .level = flags.interval.level.value_or(0) > 0 ? *flags.interval.level : 0.95,
-      .full_score = options.full_score,
-      .unit = unit};
+      .level = options.level.value_or(0.95), .full_score = options.full_score, .unit = unit};
   if (!examples.empty()) {
     options.from_errors = analysis::ScoreErrors(examples, table, flags.from, of_scores);
   }
@@ -153,7 +152,7 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
     return absl::OkStatus();
   }
   const analysis::TableFormat form = FormatOf(flags.format, context);
-  PrintAs(form, analysis::WriteShift(fits, form), context);
+  PrintAs(form, analysis::WriteShift(fits, form, {.details = context.notes}), context);
   return absl::OkStatus();
 }
 
@@ -176,13 +175,12 @@ void AddShiftCommand(Command& app, CommandContext& context) {
       ->TypeName("COLUMN[,...]")
       ->OneValueEach()
       ->Required();
-  command->AddOption("--scale", flags->scale, "Of the line: linear, probit or logit")
+  command->AddOption("--scale", flags->scale, "Scale of the line: linear, probit or logit")
       ->ShowDefault();
   command
-      ->AddOption(
-          "--unit", flags->unit,
-          "Of the scores: percent or share (default: their stated scale; without one percent if "
-          "any of a column is above 1)")
+      ->AddOption("--unit", flags->unit,
+                  "Unit of the scores: percent or share (default: their stated scale; without one "
+                  "percent if any of a column is above 1)")
       ->TypeName("UNIT");
   command
       ->AddOption("--exclude", flags->exclude,
@@ -191,27 +189,27 @@ void AddShiftCommand(Command& app, CommandContext& context) {
       ->OneValueEach();
   AddReferenceOption(command, flags->references);
   AddWhereOption(command, flags->where);
-  AddIntervalOptions(command, flags->interval);
+  command->AddOption("--interval", flags->level, "Level of the intervals; 0: none")
+      ->TypeName("LEVEL")
+      ->ShowDefault();
   command->AddFlag("--by-train-set", flags->by_train_set,
-                   "Of a sweep with several train sets: a system for each approach and train set");
+                   "For a sweep with several train sets: a system for each approach and train set");
   command->AddFlag("--score-intervals", flags->score_intervals,
-                   "Of a sweep: intervals of each score from its per-example scores, "
+                   "For a sweep: intervals of each score from its per-example scores, "
                    "Clopper-Pearson for exact match, Student's t else");
   command
-      ->AddOption("--examples", flags->examples,
-                  "The same from DIR/APPROACH/COLUMN/RUN.jsonl, as \"concur score --per-example\" "
-                  "writes them")
-      ->TypeName("DIR");
-  command->AddOption("--metric", flags->metric, "Of --examples: f1 (default) or exact_match")
-      ->TypeName("NAME");
-  command
       ->AddOption(
-          "--interval-method", flags->method,
-          "hc3 (Student's t, for few systems), percentile (bootstrap over systems) or auto: "
-          "hc3 below 30 systems")
-      ->ShowDefault();
+          "--examples", flags->examples,
+          "The same from DIR/APPROACH/COLUMN/RUN.jsonl, as \"concur data score --per-example\" "
+          "writes them")
+      ->TypeName("DIR");
+  command
+      ->AddOption("--metric", flags->metric,
+                  "The metric of --examples: f1 (default) or exact_match")
+      ->TypeName("NAME");
+  AddFamiliesOption(command, flags->families);
   AddClusterOption(command, flags->cluster);
-  AddFormatOption(command, flags->format, /*with_svg=*/true);
+  AddFormatOption(command, flags->format, context, /*with_svg=*/true);
   command->Footer(
       "Examples:\n  concur shift study --from squad --to reddit,amazon --score-intervals\n  concur "
       "shift --scores f1.csv --from SQuAD --to Reddit --format svg > shift.svg");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur compare`: which approaches differ on a benchmark beyond the chance of its test examples.
+// `concur significance`: which approaches differ on a benchmark beyond the chance of its test
+// examples.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,7 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/comparison.h"
+#include "analysis/comparison/comparison.h"
+#include "base/command/command.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -21,14 +23,14 @@
 #include "cli/study/example_runs.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
-#include "command/command.h"
 #include "qa/example_scores.h"
-#include "scores/sweep_table.h"
+#include "report/comparison_tables.h"
+#include "report/sweep_table.h"
 
 namespace concur::cli {
 namespace {
 
-struct CompareFlags {
+struct SignificanceFlags {
   std::string sweep;
   std::vector<std::string> examples;    // NAME=FILE
   std::vector<std::string> benchmarks;  // names of columns
@@ -40,8 +42,9 @@ struct CompareFlags {
   IntervalFlags interval;
 };
 
-absl::StatusOr<analysis::ExampleRuns> ReadFiles(const CompareFlags& flags) {
+absl::StatusOr<analysis::ExampleRuns> ReadFiles(const SignificanceFlags& flags) {
   constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
+  const std::string metric = flags.metric.empty() ? "exact_match" : flags.metric;
   std::vector<NamedExamples> approaches;
   for (const std::string& value : flags.examples) {
     const size_t sign = value.find('=');
@@ -52,7 +55,8 @@ absl::StatusOr<analysis::ExampleRuns> ReadFiles(const CompareFlags& flags) {
     const std::string name = value.substr(0, sign);
     const std::string path = value.substr(sign + 1);
     CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kExamplesBytesMax));
-    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> run, qa::ParseExampleScores(text, path));
+    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> run,
+                            qa::ParseExampleScores(text, path, {metric, "score"}));
     const auto same = std::find_if(approaches.begin(), approaches.end(),
                                    [&](const NamedExamples& a) { return a.approach == name; });
     if (same == approaches.end()) {
@@ -71,13 +75,12 @@ absl::StatusOr<analysis::ExampleRuns> ReadFiles(const CompareFlags& flags) {
   }
   CONCUR_ASSIGN_OR_RETURN(
       analysis::BenchmarkRuns aligned,
-      AlignRuns(flags.benchmarks.empty() ? "examples" : flags.benchmarks[0],
-                flags.metric.empty() ? "exact_match" : flags.metric, approaches));
+      AlignRuns(flags.benchmarks.empty() ? "examples" : flags.benchmarks[0], metric, approaches));
   runs.benchmarks.push_back(std::move(aligned));
   return runs;
 }
 
-absl::StatusOr<analysis::ExampleRuns> LoadExamples(const CompareFlags& flags,
+absl::StatusOr<analysis::ExampleRuns> LoadExamples(const SignificanceFlags& flags,
                                                    CommandContext& context) {
   if (flags.sweep.empty() == flags.examples.empty()) {
     return absl::InvalidArgumentError("expected either SWEEP or --examples NAME=FILE");
@@ -100,7 +103,7 @@ absl::Status CheckBaseline(const std::string& baseline,
       "; the approaches are ", absl::StrJoin(approaches, ", ")));
 }
 
-absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
+absl::Status RunSignificance(SignificanceFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
   analysis::ComparisonOptions options;
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> bootstrap,
@@ -122,22 +125,23 @@ absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
                           analysis::CompareAll(analysis::MeansOverRuns(runs), options));
   analysis::Table table = analysis::ComparisonTable(comparisons, options);
   if (!table.rows.empty()) {
-    table.notes.insert(table.notes.end(), runs.choices.begin(), runs.choices.end());
+    table.details.insert(table.details.end(), runs.choices.begin(), runs.choices.end());
   }
   return PrintTable(table, flags.format, context);
 }
 
 }  // namespace
 
-void AddCompareCommand(Command& app, CommandContext& context) {
+void AddSignificanceCommand(Command& app, CommandContext& context) {
   Command* command = app.AddSubcommand(
-      "compare", "Which approaches differ on a benchmark, beyond the chance of its test examples");
-  const auto flags = std::make_shared<CompareFlags>();
+      "significance",
+      "Which approaches differ on a benchmark, beyond the chance of its test examples");
+  const auto flags = std::make_shared<SignificanceFlags>();
   command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
       ->TypeName("SWEEP");
   command
       ->AddOption("--examples", flags->examples,
-                  "Per-example scores instead of a sweep, as \"concur score --per-example\" "
+                  "Per-example scores instead of a sweep, as \"concur data score --per-example\" "
                   "writes them; repeat for each approach, and for seeds of one")
       ->TypeName("NAME=FILE")
       ->OneValueEach();
@@ -146,7 +150,8 @@ void AddCompareCommand(Command& app, CommandContext& context) {
                   "Only this benchmark; may be repeated (with --examples: its name)")
       ->TypeName("NAME")
       ->OneValueEach();
-  command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
+  command
+      ->AddOption("--metric", flags->metric, "Metric of the scores (default: the benchmark's own)")
       ->TypeName("NAME");
   AddSelectOption(command, flags->select, "best, best-on-test, default, mean or each");
   command
@@ -157,14 +162,15 @@ void AddCompareCommand(Command& app, CommandContext& context) {
   flags->interval.level = 0.95;
   AddIntervalOptions(command, flags->interval, "Level of the intervals, above 0 and below 1")
       ->DefaultText("0.95");
-  AddFormatOption(command, flags->format);
+  AddFormatOption(command, flags->format, context);
   command->Footer(
-      "Paired bootstrap and permutation test over the test examples, and McNemar's exact test "
-      "where\nscores are right or wrong; p-values with Holm's correction over all rows of the "
+      "Student's t and the paired permutation test over the test examples, and McNemar's exact "
+      "test where\nscores are right or wrong; p-values with Holm's correction over all rows of the "
       "table.\n"
-      "Examples:\n  concur compare demo\n  concur compare demo --benchmark cloze --baseline "
-      "random-span\n  concur compare --examples bidaf=a.jsonl --examples bert=b.jsonl");
-  OnRun(command, context, [flags, &context] { return RunCompare(*flags, context); });
+      "Examples:\n  concur significance demo\n  concur significance demo --benchmark cloze "
+      "--baseline "
+      "random-span\n  concur significance --examples bidaf=a.jsonl --examples bert=b.jsonl");
+  OnRun(command, context, [flags, &context] { return RunSignificance(*flags, context); });
 }
 
 }  // namespace concur::cli

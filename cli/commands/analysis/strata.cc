@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur strata`: how much of a shift follows from the new test set's mixture of examples.
-#include "analysis/strata.h"
+#include "analysis/comparison/strata.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,16 +16,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/csv.h"
+#include "analysis/example_runs.h"
+#include "base/command/command.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
 #include "qa/attributes.h"
 #include "qa/dataset_io.h"
+#include "qa/example_intervals.h"
 #include "qa/example_scores.h"
+#include "report/comparison_tables.h"
 
 namespace concur::cli {
 namespace {
@@ -39,11 +43,12 @@ struct StrataFlags {
   std::string labels;
   std::string new_labels;
   std::string metric = "f1";
+  std::string cluster;
   std::string format;
   double level = 0.95;
 };
 
-using Scores = absl::flat_hash_map<std::string, double>;
+using Scores = absl::flat_hash_map<std::string, qa::ExampleScore>;
 
 absl::StatusOr<Scores> ReadScoresById(const std::string& path, const std::string& metric) {
   constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
@@ -52,7 +57,8 @@ absl::StatusOr<Scores> ReadScoresById(const std::string& path, const std::string
                           qa::ParseExampleScores(text, path));
   Scores scores;
   for (const qa::ExampleScore& example : examples) {
-    scores[example.id] = metric == "f1" ? example.f1 : example.exact_match ? 1 : 0;
+    qa::ExampleScore& score = scores[example.id] = example;
+    score.value = metric == "f1" ? example.f1 : example.exact_match ? 1 : 0;
   }
   return scores;
 }
@@ -76,14 +82,27 @@ absl::StatusOr<std::vector<analysis::StratifiedExample>> Stratify(const qa::Data
         if (found == scores->end()) {
           return absl::InvalidArgumentError(absl::StrCat(
               scores_path, ": no score of the question \"", question.id,
-              "\"; expected those of every question, as \"concur score --per-example\" writes "
+              "\"; expected those of every question, as \"concur data score --per-example\" writes "
               "them"));
         }
-        example.score = found->second;
+        example.score = found->second.value;
       }
     }
   }
   return examples;
+}
+
+// The old questions in the clusters that their scores tell, in the order of Stratify, which has
+// found a score of each.
+analysis::ExampleClusters ClustersOfQuestions(const qa::Dataset& dataset, const Scores& scores,
+                                              std::optional<analysis::ExampleUnit> unit) {
+  std::vector<qa::ExampleScore> examples;
+  for (const qa::Passage& passage : dataset.passages) {
+    for (const qa::Question& question : passage.questions) {
+      examples.push_back(scores.at(question.id));
+    }
+  }
+  return analysis::ClustersOf(PlacesOf(examples), examples.size(), unit);
 }
 
 // A CSV of labels: the id of a question, then a column for each way to divide the examples.
@@ -103,8 +122,7 @@ struct LabelFile {
 absl::StatusOr<LabelFile> ReadLabels(const std::string& path) {
   constexpr int64_t kLabelsBytesMax = int64_t{1} << 28;
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLabelsBytesMax));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
-                          analysis::ParseCsv(text, path));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, ParseCsv(text, path));
   if (records.empty() || records[0].fields.size() < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ":1: expected a header with two columns or more: id,LABEL[,LABEL…]"));
@@ -194,6 +212,7 @@ absl::Status RunStrata(const StrataFlags& flags, CommandContext& context) {
   if (!flags.new_examples.empty()) {
     CONCUR_ASSIGN_OR_RETURN(new_scores, ReadScoresById(flags.new_examples, flags.metric));
   }
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(flags.cluster));
   std::vector<analysis::StratifiedPrediction> predictions;
   for (const Division& division : divisions) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::StratifiedExample> examples,
@@ -203,7 +222,8 @@ absl::Status RunStrata(const StrataFlags& flags, CommandContext& context) {
                                      flags.new_examples));
     CONCUR_ASSIGN_OR_RETURN(
         analysis::StratifiedPrediction prediction,
-        analysis::PredictByStrata(division.name, examples, new_examples, flags.level));
+        analysis::PredictByStrata(division.name, examples, new_examples,
+                                  ClustersOfQuestions(data, scores, unit), flags.level));
     predictions.push_back(std::move(prediction));
   }
   return PrintTable(analysis::StrataTable(predictions, flags.level), flags.format, context);
@@ -219,9 +239,10 @@ void AddStrataCommand(Command& app, CommandContext& context) {
       ->TypeName("FILE")
       ->Required();
   command
-      ->AddOption("--examples", flags->examples,
-                  "A system's per-example scores on it, as \"concur score --per-example\" writes "
-                  "them")
+      ->AddOption(
+          "--examples", flags->examples,
+          "A system's per-example scores on it, as \"concur data score --per-example\" writes "
+          "them")
       ->TypeName("FILE")
       ->Required();
   command->AddOption("--new-data", flags->new_data, "The new test set")
@@ -248,7 +269,8 @@ void AddStrataCommand(Command& app, CommandContext& context) {
   command->AddOption("--metric", flags->metric, "f1 or exact_match")->ShowDefault();
   command->AddOption("--interval", flags->level, "Level of the prediction's interval")
       ->ShowDefault();
-  AddFormatOption(command, flags->format);
+  AddClusterOption(command, flags->cluster);
+  AddFormatOption(command, flags->format, context);
   command->Footer(
       "Examples:\n  concur strata --data old.json --examples old.jsonl --new-data new.json");
   OnRun(command, context, [flags, &context] { return RunStrata(*flags, context); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur uncertainty`: how sure each coefficient of a matrix is, and what would make it surer.
-#include "analysis/uncertainty.h"
+#include "analysis/concurrence/uncertainty.h"
 
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
@@ -18,8 +19,8 @@
 #include "cli/study/example_runs.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
-#include "command/command.h"
-#include "scores/sweep_table.h"
+#include "report/sweep_table.h"
+#include "report/writers.h"
 
 namespace concur::cli {
 namespace {
@@ -84,7 +85,7 @@ absl::Status RunUncertainty(const UncertaintyFlags& flags, CommandContext& conte
   CONCUR_ASSIGN_OR_RETURN(const analysis::Uncertainty uncertainty,
                           analysis::ComputeUncertainty(std::move(runs), options));
   analysis::Table table = analysis::UncertaintyTable(uncertainty);
-  table.notes.insert(table.notes.end(), choices.begin(), choices.end());
+  table.details.insert(table.details.end(), choices.begin(), choices.end());
   return PrintTable(table, flags.format, context);
 }
 
@@ -100,7 +101,7 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
   command
       ->AddOption("--examples", flags->examples,
                   "Per-example scores instead of a sweep: DIR/APPROACH/BENCHMARK/RUN.jsonl, each "
-                  "as \"concur score --per-example\" writes it, a run being a seed")
+                  "as \"concur data score --per-example\" writes it, a run being a seed")
       ->TypeName("DIR");
   command
       ->AddOption("--repeats", flags->repeats,
@@ -111,10 +112,11 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
       ->AddOption("--coefficient", flags->coefficient,
                   "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
       ->ShowDefault();
-  command->AddOption("--top", flags->top, "How many are the best, for top-k")
+  command->AddOption("--top", flags->top, "Number of best approaches, for top-k")
       ->Positive()
       ->ShowDefault();
-  command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
+  command
+      ->AddOption("--metric", flags->metric, "Metric of the scores (default: the benchmark's own)")
       ->TypeName("NAME");
   AddSelectOption(command, flags->select,
                   "best, best-on-test, default or mean, of which all settings count as seeds");
@@ -124,7 +126,7 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
   flags->interval.level = 0.95;
   flags->interval.replicates = 2000;
   AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
-  AddFormatOption(command, flags->format);
+  AddFormatOption(command, flags->format, context);
   command->Footer(
       "Hierarchical bootstrap over approaches, seeds and test examples. The shares say which of "
       "them\ncauses the variance of a pair; \"floor\" is the standard deviation that no number of "

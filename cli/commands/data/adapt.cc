@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
@@ -20,7 +22,6 @@
 #include "cli/data/adapters.h"
 #include "cli/data/input_option.h"
 #include "cli/output/print.h"
-#include "command/command.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 #include "qa/json_text.h"
@@ -100,9 +101,9 @@ absl::Status WriteAnswers(const AdaptOptions& options, const std::vector<std::st
   const char* separator = "\n";
   for (const auto& [id, answer] : answers) {
     out.append(std::exchange(separator, ",\n"));
-    qa::AppendJsonString(id, out);
+    AppendJsonString(id, out);
     out.append(": ");
-    qa::AppendJsonString(answer, out);
+    AppendJsonString(answer, out);
   }
   out.append("\n}\n");
   return WriteOutput(options.out, out);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/annotate.h"
+#include "cli/commands/data/annotate.h"
 
 #include <memory>
 #include <string>
 
-#include "command/command.h"
+#include "base/command/command.h"
 
 namespace concur::cli {
 namespace {
@@ -32,10 +32,8 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
   command
       .AddOption(
           "--system-on", flags.system_on,
-          "where a train job's system answers: here, on this machine; worker: on one of the "
-          "coordinator's, once one that fits is free; auto: on a worker if there is one that "
-          "fits, else here")
-      ->OneOf({"auto", "here", "worker"})
+          "where the system answers: here, on this machine, is the only place; auto is the same")
+      ->TypeName("PLACE")
       ->ShowDefault();
   command
       .AddOption("--var", flags.variables, "sets a variable of that file, such as device=cuda:0")
@@ -115,7 +113,7 @@ void AddAnnotateCommand(
     const std::function<absl::Status(const AnnotateFlags&, CommandContext&)>& run) {
   Command* const command = app.AddSubcommand(
       "annotate",
-      "people write questions that a trained system fails to answer: serves their page");
+      "People write questions that a trained system fails to answer: serves their page");
   const auto flags = std::make_shared<AnnotateFlags>();
   AddServingOptions(*command, *flags);
   AddSettings(*command, *flags);
@@ -148,9 +146,11 @@ void AddAnnotateCommand(
   });
 
   command->Footer(
-      "Examples:\n  concur annotate --system s1/12 --approach configs/approaches/max-margin.yaml "
-      "--passages passages.jsonl --validators 1 --annotator ada --annotator bob\n  concur annotate "
-      "--system none --passages passages.jsonl --validators 0 --annotator ada");
+      "Examples:\n"
+      "  concur annotate --system s1/12 --approach configs/approaches/max-margin.yaml \\\n"
+      "    --passages passages.jsonl --validators 1 --annotator ada --annotator bob\n"
+      "  concur annotate --system none --passages passages.jsonl --validators 0 \\\n"
+      "    --annotator ada");
   // Runs after that of a subcommand.
   command->OnParsed([flags, run, status, export_command, &context] {
     if (!context.parse_only && !status->Parsed() && !export_command->Parsed()) {

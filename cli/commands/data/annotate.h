@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `concur annotate`: people write questions that a trained system fails to
 // answer.
-#ifndef CONCUR_CLI_COMMANDS_ANNOTATE_H_
-#define CONCUR_CLI_COMMANDS_ANNOTATE_H_
+#ifndef CONCUR_CLI_COMMANDS_DATA_ANNOTATE_H_
+#define CONCUR_CLI_COMMANDS_DATA_ANNOTATE_H_
 
 #include <cstdint>
 #include <functional>
@@ -32,7 +32,7 @@ struct AnnotateFlags {
   int64_t answer_seconds = 20;
   std::string memory;  // "": as its approach says
   std::string sandbox = "auto";
-  std::string system_on = "auto";
+  std::string system_on = "here";
   // Settings of a new room; those that are not given have their defaults.
   std::optional<double> win_above;
   std::optional<double> agreement;
@@ -58,4 +58,4 @@ void AddAnnotateCommand(
 
 }  // namespace concur::cli
 
-#endif  // CONCUR_CLI_COMMANDS_ANNOTATE_H_
+#endif  // CONCUR_CLI_COMMANDS_DATA_ANNOTATE_H_

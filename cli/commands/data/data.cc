@@ -10,19 +10,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/app/companion.h"
 #include "cli/app/context.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/data_fetch.h"
+#include "cli/commands/data/data_fetch.h"
 #include "cli/data/parameter_options.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
 #include "qa/builders/builder.h"
 #include "qa/builders/parameters.h"
 #include "qa/importers/importer.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {
@@ -139,8 +139,8 @@ void AddList(Command& data, CommandContext& context) {
 }  // namespace
 
 void AddDataCommands(Command& app, CommandContext& context) {
-  Command* const data =
-      app.AddSubcommand("data", "fetch, import, build, derive and check data sets");
+  Command* const data = app.AddSubcommand(
+      "data", "Fetch, import, build, derive and check data sets, and score predictions");
   data->RequireSubcommand();
   AddBuild(*data, context);
   AddFetchCommand(*data, context, [](const FetchOptions&, CommandContext& command_context) {
@@ -149,6 +149,7 @@ void AddDataCommands(Command& app, CommandContext& context) {
   AddImportCommand(*data, context);
   AddList(*data, context);
   AddDataSetCommands(*data, context);
+  AddDataScoreCommand(*data, context);
 }
 
 }  // namespace concur::cli

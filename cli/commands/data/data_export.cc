@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/file.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
@@ -13,10 +13,10 @@
 #include "cli/data/input_option.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 #include "qa/json_export.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {

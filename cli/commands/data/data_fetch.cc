@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/data_fetch.h"
+#include "cli/commands/data/data_fetch.h"
 
 #include <memory>
 #include <string>
 
+#include "base/command/command.h"
 #include "cli/app/companion.h"
-#include "command/command.h"
 
 namespace concur::cli {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `concur data fetch`: public files of the catalogue, resumed and verified.
-#ifndef CONCUR_CLI_COMMANDS_DATA_FETCH_H_
-#define CONCUR_CLI_COMMANDS_DATA_FETCH_H_
+#ifndef CONCUR_CLI_COMMANDS_DATA_DATA_FETCH_H_
+#define CONCUR_CLI_COMMANDS_DATA_DATA_FETCH_H_
 
 #include <cstdint>
 #include <functional>
@@ -27,4 +27,4 @@ void AddFetchCommand(Command& data, CommandContext& context,
 
 }  // namespace concur::cli
 
-#endif  // CONCUR_CLI_COMMANDS_DATA_FETCH_H_
+#endif  // CONCUR_CLI_COMMANDS_DATA_DATA_FETCH_H_

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/app/context.h"
 #include "cli/commands/commands.h"
@@ -17,8 +17,8 @@
 #include "cli/data/parameter_options.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
 #include "qa/importers/importer.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// `concur data score`: exact match and F1 of predictions.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -14,19 +15,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "analysis/example_runs.h"
-#include "analysis/intervals.h"
-#include "analysis/table.h"
-#include "analysis/text.h"
+#include "analysis/statistics/intervals.h"
+#include "base/command/command.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
 #include "qa/dataset_io.h"
+#include "qa/example_intervals.h"
 #include "qa/score.h"
-#include "scores/example_intervals.h"
+#include "report/table.h"
+#include "report/text.h"
 
 namespace concur::cli {
 namespace {
@@ -199,9 +200,9 @@ absl::Status RunScore(const ScoreOptions& options, CommandContext& context) {
 
 }  // namespace
 
-void AddScoreCommands(Command& app, CommandContext& context) {
-  Command* score = app.AddSubcommand(
-      "score", "Score predictions: exact match and F1 with 95 % intervals, in percent");
+void AddDataScoreCommand(Command& data, CommandContext& context) {
+  Command* score = data.AddSubcommand(
+      "score", "score predictions: exact match and F1 with 95 % intervals, in percent");
   // Shared: the options live as long as the callback that CLI11 keeps.
   auto options = std::make_shared<ScoreOptions>();
   score->AddOption("--data", options->data, "Data set: SQuAD v1.1 JSON or MRQA lines")
@@ -222,8 +223,8 @@ void AddScoreCommands(Command& app, CommandContext& context) {
       "Intervals by document or passage hold for other documents of the same kind: questions on "
       "one\nshare its subject and style. By question they hold for other questions on these "
       "same documents,\nif those were independent.\n"
-      "Examples:\n  concur score --data dev.json --predictions predictions.json\n  concur score "
-      "--data dev.json --predictions a.json --per-example examples.jsonl");
+      "Examples:\n  concur data score --data dev.json --predictions a.json\n"
+      "  concur data score --data dev.json --predictions a.json --per-example a.jsonl");
   OnRun(score, context, [options, &context] { return RunScore(*options, context); });
 }
 

@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/app/context.h"
@@ -20,10 +20,10 @@
 #include "cli/data/input_option.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
 #include "qa/builders/derive.h"
 #include "qa/builders/inspect.h"
 #include "qa/builders/mixture.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {

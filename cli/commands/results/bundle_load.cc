@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur sweep import`: results that were computed elsewhere, as an ended sweep of a coordinator.
+// `concur bundle load`: results that were computed elsewhere, as an ended sweep of a coordinator.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/command/command.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
@@ -19,13 +20,12 @@
 #include "cli/study/bundle_files.h"
 #include "cli/study/imported_study.h"
 #include "cli/study/study.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
 namespace {
 
-struct SweepImportFlags {
+struct LoadFlags {
   std::string bundle;
   std::string name;
   std::string request_id;
@@ -47,12 +47,12 @@ absl::Status UploadExamples(Client& client, const Study& study, const std::strin
   return absl::OkStatus();
 }
 
-absl::Status RunSweepImport(const SweepImportFlags& flags, CommandContext& context) {
+absl::Status RunLoad(const LoadFlags& flags, CommandContext& context) {
   const std::string directory(absl::StripSuffix(flags.bundle, "/"));
   CONCUR_ASSIGN_OR_RETURN(const Study study, LoadBundle(directory));
   if (!study.imported()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        directory, ": is a sweep that Concur ran; expected a bundle of concur import"));
+        directory, ": is a sweep that Concur ran; expected a bundle of concur bundle convert"));
   }
   CONCUR_ASSIGN_OR_RETURN(v1::ImportSweepRequest request, ImportRequestOf(study));
   if (!flags.name.empty()) {
@@ -78,14 +78,15 @@ absl::Status RunSweepImport(const SweepImportFlags& flags, CommandContext& conte
 
 }  // namespace
 
-void AddSweepImportCommand(Command& sweep, CommandContext& context) {
-  Command* const command = sweep.AddSubcommand(
-      "import", "Put the results of `concur import` into the coordinator, as an ended sweep");
-  const auto flags = std::make_shared<SweepImportFlags>();
-  command->AddOption("bundle", flags->bundle, "The directory that `concur import --out` made")
+void AddBundleLoadCommand(Command& bundle, CommandContext& context) {
+  Command* const command = bundle.AddSubcommand(
+      "load", "Put the results of `concur bundle convert` into the coordinator, as an ended sweep");
+  const auto flags = std::make_shared<LoadFlags>();
+  command
+      ->AddOption("bundle", flags->bundle, "The directory that `concur bundle convert --out` made")
       ->TypeName("DIR")
       ->Required();
-  command->AddOption("--name", flags->name, "Of the sweep (default: that of the bundle)");
+  command->AddOption("--name", flags->name, "The sweep's name (default: the bundle's)");
   command
       ->AddOption("--request-id", flags->request_id,
                   "The same id imports once, however often it is sent (default: from the bundle)")
@@ -93,9 +94,9 @@ void AddSweepImportCommand(Command& sweep, CommandContext& context) {
   command->Footer(
       "Nothing runs: scores keep what the bundle says of their source, which `concur job explain` "
       "and\n`concur scores --by-job -o json` show. No job that runs takes an imported result.\n"
-      "Examples:\n  concur sweep import ./bbh   # what concur import --out ./bbh made\n"
-      "  concur sweep import ./bbh --name big-bench");
-  OnRun(command, context, [flags, &context] { return RunSweepImport(*flags, context); });
+      "Examples:\n  concur bundle load ./bbh   # what concur bundle convert --out ./bbh made\n"
+      "  concur bundle load ./bbh --name big-bench");
+  OnRun(command, context, [flags, &context] { return RunLoad(*flags, context); });
 }
 
 }  // namespace concur::cli

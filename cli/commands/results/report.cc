@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur report`: one HTML page about a sweep or a table of scores.
-#include "analysis/report.h"
+#include "report/html/report.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,11 +18,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "analysis/comparison.h"
-#include "analysis/generalization.h"
+#include "analysis/comparison/comparison.h"
+#include "analysis/comparison/generalization.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
+#include "base/command/command.h"
 #include "base/decimal.h"
 #include "base/digest.h"
 #include "base/output_file.h"
@@ -36,11 +35,13 @@
 #include "cli/study/open_study.h"
 #include "cli/study/step_figure.h"
 #include "cli/study/study.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "proto/rpc/convert_sweep.h"
 #include "qa/score.h"
-#include "rpc/convert_sweep.h"
-#include "scores/sweep_table.h"
+#include "report/ranking_tables.h"
+#include "report/sweep_table.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::cli {
 namespace {
@@ -126,8 +127,7 @@ void AddStudyFacts(const Study& study, const ReportFlags& flags, analysis::Repor
       absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", TimeOf(sweep.create_time()), absl::UTCTimeZone()));
   add("jobs", CountsText(sweep.counts()));
   add("seeds", absl::StrJoin(seeds, ", "));
-  add("settings", absl::StrCat("the default and ", study.spec.random_settings, " sampled, seed ",
-                               study.spec.settings_seed));
+  add("settings", SettingsText(study.spec));
   if (study.spec.early_stop) {
     add("early stopping", EarlyStopText(*study.spec.early_stop));
   }
@@ -278,7 +278,7 @@ void AddReportCommand(Command& app, CommandContext& context) {
                   "A tag of approaches whose values get markers and matrices of their own "
                   "(default: the first tag with two to six values)")
       ->TypeName("TAG");
-  command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
+  command->AddOption("--metric", flags->metric, "A sweep's metric (default: each benchmark's own)")
       ->TypeName("NAME");
   AddSelectOption(command, flags->select);
   command->AddFlag("--no-comparisons", flags->no_comparisons,

@@ -12,8 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
-#include "analysis/writers.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
@@ -23,15 +22,17 @@
 #include "cli/output/score_columns.h"
 #include "cli/output/table_output.h"
 #include "cli/study/open_study.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
-#include "core/expansion.h"
 #include "core/fields.h"
 #include "core/job.h"
 #include "core/job_score.h"
-#include "rpc/convert_score.h"
-#include "rpc/convert_sweep.h"
-#include "scores/sweep_table.h"
+#include "core/sweep/expansion.h"
+#include "proto/rpc/convert_score.h"
+#include "proto/rpc/convert_sweep.h"
+#include "report/notes.h"
+#include "report/sweep_table.h"
+#include "report/table.h"
+#include "report/writers.h"
 
 namespace concur::cli {
 namespace {
@@ -46,6 +47,7 @@ struct ScoresFlags {
   std::string format;
   bool by_job = false;
   bool columns = false;
+  bool meta = false;
 };
 
 std::vector<std::string> CellsOf(const JobScore& score) {
@@ -87,6 +89,16 @@ absl::Status ListImported(Client& client, const v1::Sweep& sweep, const std::str
 }
 
 absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(flags.sweep, true));
+  CONCUR_RETURN_IF_ERROR(CheckMetric(client, sweep, flags.metric));
+  CONCUR_ASSIGN_OR_RETURN(SweepSpec spec, rpc::FromProto(sweep.spec()));
+  CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(std::move(spec)));
+  Json prototype = ScoreJson(JobScore());
+  for (const ApproachSpec& approach : expansion.spec().approaches) {
+    for (const auto& [name, value] : approach.hyperparameters.defaults) {
+      prototype["setting"][name] = Json();
+    }
+  }
   Listing listing(context,
                   {{"JOB"},
                    {.name = "APPROACH", .width_max = 40},
@@ -98,21 +110,23 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
                    {"VALUE", true},
                    {.name = "EXAMPLES", .is_number = true, .drop = 3},
                    {.name = "STATE", .is_state = true}},
-                  ScoreJson(JobScore()), "No scores: the sweep evaluates nothing.");
-  if (IsJson(context)) {
-    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(flags.sweep, true));
-    if (!sweep.spec().imported().empty()) {
-      CONCUR_RETURN_IF_ERROR(ListImported(
-          client, sweep, flags.metric, [&listing](const Json& score) { listing.Add({}, score); }));
-      listing.Print();
-      return absl::OkStatus();
-    }
+                  prototype, "No scores: the sweep evaluates nothing.");
+  if (IsJson(context) && !sweep.spec().imported().empty()) {
+    CONCUR_RETURN_IF_ERROR(ListImported(client, sweep, flags.metric,
+                                        [&listing](const Json& score) { listing.Add({}, score); }));
+    listing.Print();
+    return absl::OkStatus();
   }
-  CONCUR_RETURN_IF_ERROR(
-      client.ListScores(flags.sweep, flags.metric, [&listing](const JobScore& score) {
-        listing.wants_cells() ? listing.Add(CellsOf(score), Json())
-                              : listing.Add({}, ScoreJson(score));
-      }));
+  CONCUR_RETURN_IF_ERROR(client.ListScores(sweep.id(), flags.metric, [&](const JobScore& score) {
+    if (listing.wants_cells()) {
+      listing.Add(CellsOf(score), Json());
+      return;
+    }
+    Json json = ScoreJson(score);
+    const Setting* const setting = SettingOf(expansion, score.job.index);
+    json["setting"] = setting == nullptr ? Json::object() : SettingJson(*setting);
+    listing.Add({}, json);
+  }));
   listing.Print();
   return absl::OkStatus();
 }
@@ -120,6 +134,7 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
 absl::Status PrintColumns(CommandContext& context, Client& client, const ScoresFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           client.GetSweep(flags.sweep, /*include_spec=*/true));
+  CONCUR_RETURN_IF_ERROR(CheckMetric(client, sweep, flags.metric));
   CONCUR_ASSIGN_OR_RETURN(SweepSpec spec, rpc::FromProto(sweep.spec()));
   CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(std::move(spec)));
   ScoreColumns columns(expansion, context.out);
@@ -145,7 +160,16 @@ absl::Status PrintScores(CommandContext& context, const ScoresFlags& flags) {
                           OpenScoreTable(context, flags.sweep, flags.metric, asked));
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
   const analysis::TableFormat form = FormatOf(flags.format, context);
-  PrintAs(form, analysis::WriteScores(table, form, TextOptionsOf(context)), context);
+  const std::vector<std::string> minimized = table.Minimized();
+  if (form == analysis::TableFormat::kCsv && !flags.meta && !minimized.empty()) {
+    PrintNote(context, absl::StrCat(analysis::LessIsBetter(minimized),
+                                    ", which the CSV says with --meta alone"));
+  }
+  PrintAs(form,
+          form == analysis::TableFormat::kCsv && !flags.meta
+              ? analysis::WriteTable(analysis::ScoresTable(table, /*people_see_tags=*/false), form)
+              : analysis::WriteScores(table, form, TextOptionsOf(context)),
+          context);
   return absl::OkStatus();
 }
 
@@ -164,16 +188,19 @@ void AddScoresCommand(Command& app, CommandContext& context) {
                    "Columns for validation sets, too: what settings were chosen on");
   AddMinimizeOption(command, flags->file);
   AddWhereOption(command, flags->where);
-  AddFormatOption(command, flags->format);
+  AddFormatOption(command, flags->format, context);
   command->AddFlag(
       "--by-job", flags->by_job,
       "Every score by itself, with its state: in CSV the table leaves failed, pending and "
       "missing cells empty; not of a bundle");
+  command->AddFlag("--meta", flags->meta,
+                   "In CSV rows below the header for each benchmark's goal and scale, and how "
+                   "settings were chosen, as --scores FILE of other commands reads them");
   command->AddFlag("--columns", flags->columns,
                    "The same for programs, as binary columns (docs/python.md); not of a bundle");
   command->Footer(
       "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
-      "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");
+      "Examples:\n  concur scores demo\n  concur scores s12 -o csv --meta > scores.csv");
   OnRun(command, context, [flags, &context] { return PrintScores(context, *flags); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/demo.h"
+#include "cli/commands/run/demo.h"
 
 #include <filesystem>
 #include <functional>
@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/command/command.h"
+#include "base/data_directory.h"
 #include "cli/app/companion.h"
-#include "cli/client/server_address.h"
-#include "cli/commands/up.h"
-#include "command/command.h"
+#include "cli/commands/run/up.h"
 
 namespace concur::cli {
 namespace {
@@ -126,7 +126,7 @@ void AddDemoCommand(Command& app, CommandContext& context, const RunCommand& run
                   "Where everything is kept (default: $XDG_DATA_HOME/concur-demo or "
                   "~/.local/share/concur-demo)")
       ->TypeName("DIR");
-  command->AddOption("-n,--workers", flags->workers, "How many workers")
+  command->AddOption("-n,--workers", flags->workers, "Number of workers")
       ->ShowDefault()
       ->TypeName("N")
       ->InRange(1, 1000);

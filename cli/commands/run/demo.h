@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur demo`: from nothing to a concurrence matrix on this machine.
-#ifndef CONCUR_CLI_COMMANDS_DEMO_H_
-#define CONCUR_CLI_COMMANDS_DEMO_H_
+#ifndef CONCUR_CLI_COMMANDS_RUN_DEMO_H_
+#define CONCUR_CLI_COMMANDS_RUN_DEMO_H_
 
 #include <functional>
 #include <string>
@@ -19,4 +19,4 @@ void AddDemoCommand(
 
 }  // namespace concur::cli
 
-#endif  // CONCUR_CLI_COMMANDS_DEMO_H_
+#endif  // CONCUR_CLI_COMMANDS_RUN_DEMO_H_

@@ -12,14 +12,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/app/companion.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {

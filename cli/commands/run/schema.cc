@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur schema`: JSON Schemas of the YAML files, for editors, from what their readers read.
-#include "spec/schema.h"
+#include "yaml/schema.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
 #include "base/output_file.h"
 #include "base/suggest.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "command/command.h"
-#include "spec/shape.h"
+#include "yaml/shape.h"
 
 namespace concur::cli {
 namespace {
@@ -167,7 +167,7 @@ void AddSchemaCommand(Command& app, CommandContext& context) {
   Command* const command =
       app.AddSubcommand("schema", "The JSON Schema of a kind of YAML file, for an editor");
   const auto flags = std::make_shared<SchemaFlags>();
-  command->AddOption("kind", flags->kind, "Of which files; without it, the kinds are listed")
+  command->AddOption("kind", flags->kind, "The kind of files; without it, the kinds are listed")
       ->TypeName("KIND");
   command->AddOption("--out", flags->out, "The file to write, rather than standard output")
       ->TypeName("FILE");

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
@@ -20,10 +21,9 @@
 #include "cli/output/render.h"
 #include "cli/sweep/forecast.h"
 #include "cli/sweep/submit.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
-#include "rpc/convert_sweep.h"
-#include "spec/sweep_yaml.h"
+#include "proto/rpc/convert_sweep.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <istream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -15,7 +18,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/estimate.h"
@@ -24,7 +29,7 @@
 #include "cli/output/render.h"
 #include "cli/output/table_output.h"
 #include "cli/sweep/follow_sweep.h"
-#include "command/command.h"
+#include "cli/sweep/packed_code.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
@@ -39,8 +44,10 @@ struct SweepFlags {
   double timeout_seconds = 0;
   std::vector<std::string> jobs;
   bool rerun = false;
+  bool yes = false;
   bool quiet = false;
   std::string after;
+  int32_t priority = 0;
 };
 
 std::string TimeText(bool has, const google::protobuf::Timestamp& time) {
@@ -171,8 +178,8 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
     }));
     PrintNote(context, absl::StrCat(CountText(counts.skipped()),
                                     counts.skipped() == 1 ? " job was" : " jobs were",
-                                    " skipped: what they need failed, or so much like them that "
-                                    "they were given up; why: concur job explain ",
+                                    " skipped, because needed jobs failed or too many like "
+                                    "them did: concur job explain ",
                                     skipped));
   }
   if (counts.backoff() > 0) {
@@ -204,7 +211,7 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+                          client->GetSweep(flags.sweep, /*include_spec=*/true));
   for (const std::string& job : flags.jobs) {
     CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job, sweep));
     request.add_jobs(index);
@@ -222,6 +229,15 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
                            ? "no job had failed, was skipped or canceled"
                            : "none of these jobs had failed, was skipped, canceled or stopped; "
                              "--rerun runs again what succeeded");
+    return absl::OkStatus();
+  }
+  if (const std::vector<std::string> changed = ChangedCode(sweep.spec()); !changed.empty()) {
+    const std::string& path = sweep.spec().path();
+    PrintNote(
+        context,
+        absl::StrCat("changed since ", sweep.id(), " was submitted: ", FirstNames(changed, ", ", 3),
+                     "; the retry runs what was submitted, a new submission what is there now",
+                     path.empty() ? "" : ": `concur sweep submit ", path, path.empty() ? "" : "`"));
   }
   return absl::OkStatus();
 }
@@ -230,6 +246,22 @@ absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           client->GetSweep(flags.sweep, /*include_spec=*/false));
+  if (!flags.yes) {
+    if (context.in == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected --yes where no terminal can ask: delete removes ", sweep.id(), " ",
+                       sweep.name(), " and its results"));
+    }
+    context.err << absl::StrCat("delete ", sweep.id(), " ", sweep.name(), " and its ",
+                                CountText(sweep.counts().succeeded()), " results? [y/N] ")
+                << std::flush;
+    std::string answer;
+    std::getline(*context.in, answer);
+    if (answer != "y" && answer != "yes") {
+      PrintNote(context, "nothing was deleted");
+      return absl::OkStatus();
+    }
+  }
   // By id: a newer sweep may take the name meanwhile.
   CONCUR_RETURN_IF_ERROR(client->DeleteSweep(sweep.id()));
   Json record = Json::object();
@@ -245,7 +277,9 @@ using Work = std::function<absl::Status(CommandContext&, const SweepFlags&)>;
 Command* AddSweep(Command* group, CommandContext& context, const std::string& name,
                   const std::string& about, const std::shared_ptr<SweepFlags>& flags, Work work) {
   Command* command = group->AddSubcommand(name, about);
-  command->AddOption("sweep", flags->sweep, "A sweep, by id (s12) or name (the newest so called)")
+  command
+      ->AddOption("sweep", flags->sweep,
+                  "A sweep: its id (s12), the name of your newest, or OWNER/NAME")
       ->TypeName("SWEEP")
       ->Required();
   command->Footer(
@@ -271,6 +305,13 @@ absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status Set(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->SetPriority(flags.sweep, flags.priority));
+  PrintSweep(context, sweep);
+  return absl::OkStatus();
+}
+
 void AddFollowing(Command* group, CommandContext& context) {
   const auto watch_flags = std::make_shared<SweepFlags>();
   Command* watch = AddSweep(
@@ -281,7 +322,7 @@ void AddFollowing(Command* group, CommandContext& context) {
       ->Positive();
   watch
       ->AddOption("--after", watch_flags->after,
-                  "Only changes after this cursor, the last one of an earlier -o jsonl")
+                  "Only changes after this cursor: the last line's of an earlier -o jsonl")
       ->TypeName("CURSOR");
   watch->Footer(
       "Jobs that early_stop has stopped count as well as those that succeeded.\n"
@@ -312,15 +353,22 @@ std::string UseText(const v1::OwnerUse& use) {
       " stored");
 }
 
-// "1m 40s when it was submitted, +2.3 % off".
+// "1m 40s when it was submitted, 2.3 % too long", or "3 times too long" where it was far off.
 std::string ForecastText(const v1::Sweep& sweep) {
   const SweepForecast forecast = ForecastOf(sweep);
   if (!forecast.expected) {
     return "";
   }
-  return absl::StrCat(
-      SpanText(*forecast.expected), " when it was submitted",
-      forecast.error ? absl::StrFormat(", %+.1f %% off", 100 * *forecast.error) : "");
+  std::string text = absl::StrCat(SpanText(*forecast.expected), " when it was submitted");
+  if (forecast.error) {
+    const double ratio = 1 + *forecast.error;  // expected / took
+    absl::StrAppend(&text, ", ",
+                    ratio > 0.5 && ratio < 2
+                        ? absl::StrFormat("%.1f %%", 100 * std::abs(ratio - 1))
+                        : absl::StrFormat("%.0f times", std::max(ratio, 1 / ratio)),
+                    ratio > 1 ? " too long" : " too short");
+  }
+  return text;
 }
 
 }  // namespace
@@ -343,6 +391,10 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
                 {"priority", sweep.priority() == 0 ? "" : absl::StrCat(sweep.priority())},
                 {"jobs", absl::StrCat(CountText(jobs), " in ", CountText(sweep.cell_count()),
                                       sweep.cell_count() == 1 ? " cell" : " cells")},
+                {"search", sweep.trials() == 0
+                               ? ""
+                               : absl::StrCat(CountText(sweep.trials_chosen()), " of ",
+                                              CountText(sweep.trials()), " trials have settings")},
                 {"counts", dry ? "" : CountsText(sweep.counts())},
                 {"rate", RateText(estimate.jobs_per_second)},
                 {"ETA", EtaText(estimate)},
@@ -361,7 +413,6 @@ void AddSweepCommands(Command& app, CommandContext& context) {
   group->RequireSubcommand();
   AddSubmitCommand(*group, context);
   AddSubmitPredictionsCommand(*group, context);
-  AddSweepImportCommand(*group, context);
 
   const auto list_flags = std::make_shared<SweepFlags>();
   Command* list = group->AddSubcommand("list", "Sweeps, newest first");
@@ -386,6 +437,14 @@ void AddSweepCommands(Command& app, CommandContext& context) {
   AddSweep(group, context, "cancel", "End every unfinished job; finished results stay",
            std::make_shared<SweepFlags>(), Cancel);
 
+  const auto set_flags = std::make_shared<SweepFlags>();
+  Command* set = AddSweep(group, context, "set", "Change a sweep's priority", set_flags, Set);
+  set->AddOption("--priority", set_flags->priority,
+                 "Jobs of sweeps with a higher one start first; what runs goes on")
+      ->TypeName("N")
+      ->Required();
+  set->Footer("Examples:\n  concur sweep set s12 --priority 10");
+
   const auto retry_flags = std::make_shared<SweepFlags>();
   Command* retry =
       AddSweep(group, context, "retry", "Return failed, skipped and canceled jobs to the queue",
@@ -399,8 +458,9 @@ void AddSweepCommands(Command& app, CommandContext& context) {
       "A job that early_stop has stopped is trained to its end when --job names it.\n"
       "Examples:\n  concur sweep retry s12\n  concur sweep retry s12 --job s12/17 --rerun");
 
-  AddSweep(group, context, "delete", "Remove an ended sweep and its results",
-           std::make_shared<SweepFlags>(), Delete);
+  const auto delete_flags = std::make_shared<SweepFlags>();
+  AddSweep(group, context, "delete", "Remove an ended sweep and its results", delete_flags, Delete)
+      ->AddFlag("-y,--yes", delete_flags->yes, "Do not ask");
   AddSweepFileCommands(*group, context);
 }
 

@@ -11,12 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
@@ -116,11 +116,11 @@ void AddSweepStepsCommand(Command& sweep, CommandContext& context) {
       ->Required();
   command->AddOption("--metric", flags->metric, "Only values of this name")->TypeName("NAME");
   command->Footer(
-      "Of train jobs, and of jobs that need no training, also while they run: what they report in\n"
+      "Values of train jobs, and of jobs that need no training, also while they run, from\n"
       "lines such as concur-metric {\"step\": 3, \"name\": \"f1\", \"value\": 71.5}.\n"
       "Examples:\n"
       "  concur sweep steps s12 --metric f1\n"
-      "  concur sweep steps study -o csv > curves.csv && concur early-stop curves.csv");
+      "  concur sweep steps study -o csv > curves.csv");
   OnRun(command, context, [flags, &context] { return Steps(context, *flags); });
 }
 

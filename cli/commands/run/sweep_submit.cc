@@ -7,16 +7,18 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/sweep_submit_until.h"
+#include "cli/commands/run/sweep_submit_until.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "cli/output/table_output.h"
 #include "cli/sweep/follow_sweep.h"
 #include "cli/sweep/submit.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "report/table.h"
 
 namespace concur::cli {
 namespace {
@@ -28,12 +30,49 @@ struct SubmitCommandFlags {
   UntilFlags until;
 };
 
+// The fate of each job, then the sweep.
+void PrintPlanned(CommandContext& context, const v1::CreateSweepResponse& response,
+                  const std::vector<std::string>& warnings) {
+  if (IsJson(context)) {
+    Json record = SweepJson(response.sweep());
+    record["warnings"] = warnings;
+    record["jobs"] = Json::array();
+    for (const v1::PlannedJob& job : response.jobs()) {
+      record["jobs"].push_back({{"job", job.job()},
+                                {"runs", job.runs()},
+                                {"equal", job.equal().empty() ? Json(nullptr) : Json(job.equal())},
+                                {"why", job.why()}});
+    }
+    PrintJson(context, record);
+    return;
+  }
+  analysis::Table table;
+  table.columns = {{"job", "JOB"}, {"does", ""}, {"why", "WHY"}};
+  table.columns[2].width_max = 0;
+  table.columns[2].wraps = true;
+  for (const v1::PlannedJob& job : response.jobs()) {
+    table.rows.push_back({analysis::TextCell(job.job()),
+                          analysis::TextCell(job.runs() ? "runs" : "is reused"),
+                          analysis::TextCell(job.why())});
+  }
+  if (!table.rows.empty()) {
+    PrintRows(table, context);
+  }
+  if (context.output == OutputMode::kTable) {
+    context.out << "\n";
+    PrintSweep(context, response.sweep(), warnings);
+  }
+}
+
 absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
   WatchOptions options;
   options.quiet = !flags.watch;
   options.print_events = flags.watch && context.output == OutputMode::kJsonLines;
   if (!flags.until.until.empty()) {
     return SubmitUntil(context, flags.submit, flags.until, options);
+  }
+  if (flags.submit.once && !flags.submit.request_id.empty()) {
+    return absl::InvalidArgumentError("--once: expected no --request-id beside it");
   }
   if (!flags.until.costs.empty()) {
     return absl::InvalidArgumentError("--costs: expected --until beside it");
@@ -42,11 +81,13 @@ absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
                           SubmitSweep(context, *client, flags.submit));
   const std::vector<std::string> warnings(response.warnings().begin(), response.warnings().end());
-  if (flags.submit.dry_run || (!flags.watch && !flags.wait)) {
+  if (flags.submit.dry_run) {
+    PrintPlanned(context, response, warnings);
+    return absl::OkStatus();
+  }
+  if (!flags.watch && !flags.wait) {
     PrintSweep(context, response.sweep(), warnings);
-    if (!flags.submit.dry_run) {
-      PrintNote(context, absl::StrCat("watch it: concur sweep watch ", response.sweep().id()));
-    }
+    PrintNote(context, absl::StrCat("watch it: concur sweep watch ", response.sweep().id()));
     return absl::OkStatus();
   }
   PrintNote(context, SubmittedText(response.sweep()));
@@ -76,6 +117,9 @@ void AddSubmitCommand(Command& sweep, CommandContext& context) {
       ->AddOption("--request-id", flags->submit.request_id,
                   "The same id submits once, however often it is sent (default: random)")
       ->TypeName("ID");
+  command->AddFlag("--once", flags->submit.once,
+                   "Submit nothing where the same sweep was submitted before, with the same "
+                   "contents of its files");
   command->AddFlag("--no-check", flags->submit.no_check,
                    "Do not read the data sets; for huge ones that were checked before");
   command
@@ -84,11 +128,13 @@ void AddSubmitCommand(Command& sweep, CommandContext& context) {
           "Run what is finished, too: all of it, or with --rerun=NAME,tag:TAG,… these "
           "approaches. Earlier results stay with their sweeps; later sweeps take the new ones")
       ->TypeName("[=SELECTOR]");
-  command->AddFlag("--dry-run", flags->submit.dry_run,
-                   "Let the server check it, and submit nothing");
+  command->AddFlag(
+      "--dry-run", flags->submit.dry_run,
+      "Let the server check it, and say of each job whether it would run, and why; submit "
+      "nothing");
   command
       ->AddOption("--until", flags->until.until,
-                  "Run cells in batches, in the order of `concur plan`, until every tau-b between "
+                  "Run cells in batches, in the order of `concur next`, until every tau-b between "
                   "benchmarks is known to ± W: \"tau ±0.1\"; \"r ±0.1\" is Pearson's, \"rho ±0.1\" "
                   "Spearman's")
       ->TypeName("'tau ±W'");

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
@@ -17,15 +18,14 @@
 #include "cli/output/render.h"
 #include "cli/sweep/follow_sweep.h"
 #include "cli/sweep/given_predictions.h"
-#include "cli/sweep/held_out.h"
+#include "cli/sweep/made_files.h"
 #include "cli/sweep/submit.h"
 #include "cli/sweep/temporary_directory.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
-#include "core/expansion.h"
-#include "core/sweep.h"
-#include "spec/loaded_sweep.h"
-#include "spec/sweep_yaml.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/sweep.h"
+#include "yaml/loaded_sweep.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
@@ -66,8 +66,7 @@ absl::StatusOr<GivenRules> RulesOf(const SubmitPredictionsFlags& flags) {
 
 // The benchmarks, and with --beside the approaches, that the systems are added to.
 absl::StatusOr<spec::LoadedSweep> LoadBase(CommandContext& context,
-                                           const SubmitPredictionsFlags& flags,
-                                           HeldOutFiles* held_out) {
+                                           const SubmitPredictionsFlags& flags, MadeFiles* made) {
   if (flags.beside.empty() == flags.benchmarks.empty()) {
     return absl::InvalidArgumentError(
         "expected --benchmark FILE, the test set that was answered, or --beside SWEEP.yaml, the "
@@ -80,7 +79,7 @@ absl::StatusOr<spec::LoadedSweep> LoadBase(CommandContext& context,
   SubmitFlags submit;
   submit.file = flags.beside;
   submit.variables = flags.variables;
-  CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, LoadForSubmission(context, submit, held_out));
+  CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, LoadForSubmission(context, submit, made));
   for (const BenchmarkSpec& benchmark : loaded.spec.benchmarks) {
     if (benchmark.validation_of) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -93,8 +92,8 @@ absl::StatusOr<spec::LoadedSweep> LoadBase(CommandContext& context,
 
 absl::Status SubmitPredictions(CommandContext& context, const SubmitPredictionsFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const GivenRules rules, RulesOf(flags));
-  HeldOutFiles held_out;
-  CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, LoadBase(context, flags, &held_out));
+  MadeFiles made;
+  CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, LoadBase(context, flags, &made));
   CONCUR_ASSIGN_OR_RETURN(
       const std::vector<GivenSystem> systems,
       FindGivenSystems(flags.predictions, flags.system, loaded.spec.benchmarks));
@@ -150,8 +149,9 @@ void AddSubmitPredictionsCommand(Command& sweep, CommandContext& context) {
   command->AddOption("--var", flags->variables, "Sets a variable of these files")
       ->TypeName("NAME=VALUE")
       ->OneValueEach();
-  command->AddOption("--name", flags->name,
-                     "Of the sweep (default: the system's, that of --beside, or \"predictions\")");
+  command->AddOption(
+      "--name", flags->name,
+      "The sweep's name (default: the system's, that of --beside, or \"predictions\")");
   command->AddOption("--tag", flags->tags, "Tag of the systems, such as year=2019; may be repeated")
       ->TypeName("NAME[=VALUE]")
       ->OneValueEach();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/sweep_submit_until.h"
+#include "cli/commands/run/sweep_submit_until.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,13 +17,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
-#include "analysis/plan_estimate.h"
-#include "analysis/plan_power.h"
-#include "analysis/plan_until.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_estimate.h"
+#include "analysis/plan/plan_power.h"
+#include "analysis/plan/plan_until.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
+#include "analysis/statistics/coefficient.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
@@ -34,8 +33,9 @@
 #include "cli/output/table_output.h"
 #include "cli/study/open_study.h"
 #include "core/fields.h"
-#include "rpc/convert_sweep.h"
-#include "spec/loaded_sweep.h"
+#include "proto/rpc/convert_sweep.h"
+#include "report/table.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 namespace {
@@ -89,27 +89,16 @@ analysis::ScoreTable ScoresInGrid(const UntilGrid& grid, const analysis::ScoreTa
   return placed;
 }
 
-std::string RequestIdOf(const SubmitFlags& submit, const SweepSpec& spec) {
-  return absl::StrCat(submit.request_id.empty() ? "until" : submit.request_id, "-",
-                      Sha256Of(rpc::EncodeSpec(spec)).ToHex().substr(0, 40));
-}
-
 // Submits one batch and waits for its end.
 absl::StatusOr<v1::Sweep> RunBatch(CommandContext& context, Client& client,
                                    const spec::LoadedSweep& batch, const SubmitFlags& submit,
                                    const WatchOptions& watch) {
-  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
-                          SubmitLoaded(context, client, batch, RequestIdOf(submit, batch.spec),
-                                       /*dry_run=*/false));
-  PrintNote(context,
-            absl::StrCat(SubmittedText(response.sweep()), " (", batch.spec.description, ")"));
+  CONCUR_ASSIGN_OR_RETURN(
+      const v1::Sweep submitted,
+      SubmitBatch(context, client, batch, submit.request_id.empty() ? "until" : submit.request_id));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          FollowSweep(context, client, response.sweep().id(), watch));
-  if (sweep.state() == v1::Sweep::STATE_CANCELED) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(sweep.id(), " was canceled: nothing more is released; concur sweep retry ",
-                     sweep.id(), " and the same command again go on"));
-  }
+                          FollowSweep(context, client, submitted.id(), watch));
+  CONCUR_RETURN_IF_ERROR(CheckNotCanceled(sweep));
   return client.GetSweep(sweep.id(), /*include_spec=*/true);
 }
 
@@ -221,7 +210,7 @@ absl::Status CheckUntil(const SubmitFlags& submit, const UntilFlags& flags, doub
   if (submit.dry_run || !submit.rerun.empty()) {
     return absl::InvalidArgumentError(
         "--until: expected neither --dry-run nor --rerun, since batches reuse what the ones before "
-        "have finished; concur plan --replay TABLE --until shows what it would do");
+        "have finished");
   }
   return analysis::CheckPrecision(within, flags.level);
 }
@@ -233,6 +222,11 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
   if (spec.select == Selection::kEach) {
     return absl::InvalidArgumentError(
         "--until: expected one score of each approach on each benchmark, got select: each");
+  }
+  if (spec.search) {
+    return absl::InvalidArgumentError(
+        "--until: expected a sweep without settings.search, since each batch would search anew; "
+        "write settings.random, or leave out --until");
   }
   if (spec.early_stop) {
     return absl::InvalidArgumentError(
@@ -321,6 +315,26 @@ absl::StatusOr<SweepSpec> SpecOfReleased(const SweepSpec& spec, const UntilGrid&
   return batch;
 }
 
+absl::StatusOr<v1::Sweep> SubmitBatch(CommandContext& context, Client& client,
+                                      const spec::LoadedSweep& batch, const std::string& prefix) {
+  const std::string request_id =
+      absl::StrCat(prefix, "-", Sha256Of(rpc::EncodeSpec(batch.spec)).ToHex().substr(0, 40));
+  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
+                          SubmitLoaded(context, client, batch, request_id, /*dry_run=*/false));
+  PrintNote(context,
+            absl::StrCat(SubmittedText(response.sweep()), " (", batch.spec.description, ")"));
+  return response.sweep();
+}
+
+absl::Status CheckNotCanceled(const v1::Sweep& sweep) {
+  if (sweep.state() != v1::Sweep::STATE_CANCELED) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(sweep.id(), " was canceled: nothing more is released; concur sweep retry ",
+                   sweep.id(), " and the same command again go on"));
+}
+
 absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
                          const UntilFlags& flags, const WatchOptions& watch) {
   UntilRun run;
@@ -328,9 +342,9 @@ absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
   CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--until"), rule.status()));
   run.rule = *rule;
   CONCUR_RETURN_IF_ERROR(CheckUntil(submit, flags, run.rule.within));
-  HeldOutFiles held_out;
+  MadeFiles made;
   CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded,
-                          LoadForSubmission(context, submit, &held_out));
+                          LoadForSubmission(context, submit, &made));
   CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(loaded.spec));
   CONCUR_ASSIGN_OR_RETURN(const UntilGrid grid, GridOf(expansion));
   CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, CostsOfGrid(flags, grid, context));

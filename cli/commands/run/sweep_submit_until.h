@@ -7,8 +7,8 @@
 // from their contents, so that the same command goes on where it was interrupted.
 //
 // Thread-compatible.
-#ifndef CONCUR_CLI_COMMANDS_SWEEP_SUBMIT_UNTIL_H_
-#define CONCUR_CLI_COMMANDS_SWEEP_SUBMIT_UNTIL_H_
+#ifndef CONCUR_CLI_COMMANDS_RUN_SWEEP_SUBMIT_UNTIL_H_
+#define CONCUR_CLI_COMMANDS_RUN_SWEEP_SUBMIT_UNTIL_H_
 
 #include <cstdint>
 #include <string>
@@ -18,10 +18,13 @@
 #include "absl/status/statusor.h"
 #include "analysis/score_table.h"
 #include "cli/app/context.h"
+#include "cli/client/client.h"
 #include "cli/sweep/follow_sweep.h"
 #include "cli/sweep/submit.h"
-#include "core/expansion.h"
-#include "core/sweep.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/sweep.h"
+#include "yaml/loaded_sweep.h"
 
 namespace concur::cli {
 
@@ -49,6 +52,12 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion);
 absl::StatusOr<SweepSpec> SpecOfReleased(const SweepSpec& spec, const UntilGrid& grid,
                                          const std::vector<bool>& released);
 
+// Submits a batch, once however often it is called, and notes it on context.err.
+absl::StatusOr<v1::Sweep> SubmitBatch(CommandContext& context, Client& client,
+                                      const spec::LoadedSweep& batch, const std::string& prefix);
+// FailedPrecondition, with the way to go on, for a batch that somebody canceled.
+absl::Status CheckNotCanceled(const v1::Sweep& sweep);
+
 // Waits for every batch, and prints the last sweep, what was learned at each look, and what was
 // left out and why.
 absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
@@ -56,4 +65,4 @@ absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
 
 }  // namespace concur::cli
 
-#endif  // CONCUR_CLI_COMMANDS_SWEEP_SUBMIT_UNTIL_H_
+#endif  // CONCUR_CLI_COMMANDS_RUN_SWEEP_SUBMIT_UNTIL_H_

@@ -2,23 +2,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/json_text.h"
-#include "analysis/table.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
@@ -27,14 +27,15 @@
 #include "cli/sweep/check_data.h"
 #include "cli/sweep/forecast.h"
 #include "cli/sweep/found_programs.h"
-#include "cli/sweep/held_out.h"
+#include "cli/sweep/made_files.h"
 #include "cli/sweep/same_work.h"
 #include "cli/sweep/submit.h"
-#include "command/command.h"
-#include "core/expansion.h"
-#include "spec/options_yaml.h"
-#include "spec/pools_yaml.h"
-#include "spec/sweep_yaml.h"
+#include "core/sweep/expansion.h"
+#include "report/json_text.h"
+#include "report/table.h"
+#include "yaml/options_yaml.h"
+#include "yaml/pools_yaml.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
@@ -71,9 +72,9 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   CONCUR_RETURN_IF_ERROR(spec::ResolveCode(&sweep));
   CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&sweep));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> missing, spec::MissingDataFiles(sweep));
-  HeldOutFiles held_out;
+  MadeFiles made;
   if (flags.data || (flags.check && missing.empty())) {
-    CONCUR_ASSIGN_OR_RETURN(held_out, CutValidationSets(&sweep));
+    CONCUR_ASSIGN_OR_RETURN(made, MakeFiles(&sweep));
     CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&sweep));
   }
   if (flags.check) {
@@ -82,7 +83,9 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   std::vector<std::string> warnings = sweep.left_out;
   warnings.insert(warnings.end(), sweep.warnings.begin(), sweep.warnings.end());
   warnings.insert(warnings.end(), missing.begin(), missing.end());
-  const std::vector<std::string> programs = WarnOfProgramsInNoCode(sweep);
+  const std::string path = SearchPath();
+  DigestPrograms(path, &sweep);
+  const std::vector<std::string> programs = WarnOfProgramsInNoCode(sweep, path);
   warnings.insert(warnings.end(), programs.begin(), programs.end());
   CONCUR_ASSIGN_OR_RETURN(Expansion expansion, Expansion::Make(sweep.spec));
   const std::vector<std::string> same = WarnOfSameWork(expansion);
@@ -186,7 +189,18 @@ analysis::Table CountsTable(const std::string& head, const std::vector<Counts>& 
 Json SettingJson(const Setting& setting) {
   Json json = Json::object();
   for (const auto& [name, value] : setting) {
-    std::visit([&json, &key = name](const auto& v) { json[key] = v; }, value);
+    if (const auto* written = std::get_if<WrittenNumber>(&value)) {
+      double number = 0;
+      json[name] = absl::SimpleAtod(written->text, &number) ? Json(number) : Json(written->text);
+      continue;
+    }
+    std::visit(
+        [&json, &key = name](const auto& v) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(v)>, WrittenNumber>) {
+            json[key] = v;
+          }
+        },
+        value);
   }
   return json;
 }
@@ -225,6 +239,12 @@ void PrintPlanJson(const FileFlags& flags, const Opened& opened, const Plan& pla
                           {"min", early_stop->rule.min},
                           {"max", early_stop->rule.max},
                           {"eta", early_stop->rule.eta}};
+  }
+  if (const auto& search = sweep.search) {
+    json["search"] = {{"method", "tpe"},
+                      {"trials", sweep.random_settings + 1},
+                      {"parallel", search->parallel},
+                      {"by", search->on_test ? "test" : "validation"}};
   }
   if (forecast) {
     json["forecast"] = ForecastJson(*forecast, flags.forecast.price);
@@ -271,6 +291,11 @@ void PrintPlanTable(const FileFlags& flags, const Opened& opened, const Plan& pl
   context.out << absl::StrCat("total: ", plan.total.jobs(), " jobs (", plan.total.train_jobs,
                               " train, ", plan.total.eval_jobs, " eval) in ", plan.total.cells,
                               " cells, ", opened.expansion.spec().seeds.size(), " seeds\n");
+  if (const auto& search = opened.expansion.spec().search) {
+    context.out << "search: each approach on each train set has "
+                << SettingsText(opened.expansion.spec()) << ", " << search->parallel
+                << " at a time\n";
+  }
   if (const auto& early_stop = opened.expansion.spec().early_stop) {
     // The jobs of a plan are all that there could be.
     context.out << "early_stop: settings of an approach, train set and seed stop by "
@@ -340,8 +365,7 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
   const SweepSpec& sweep = opened.expansion.spec();
   std::vector<FoundProgram> programs;
   if (flags.commands) {
-    const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never set here
-    programs = FindPrograms(opened.sweep, path == nullptr ? "" : path);
+    programs = FindPrograms(opened.sweep, SearchPath());
   }
   ShowWarnings(opened, context);
   const uint32_t jobs = opened.expansion.job_count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/up.h"
+#include "cli/commands/run/up.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -33,6 +33,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/command/command.h"
+#include "base/data_directory.h"
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -42,11 +44,10 @@
 #include "cli/client/client.h"
 #include "cli/client/server_address.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/up.h"
+#include "cli/commands/run/up.h"
 #include "cli/output/print.h"
 #include "cli/sweep/follow_sweep.h"
 #include "cli/sweep/submit.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
@@ -65,6 +66,9 @@ constexpr size_t kLogTailBytes = 2000;
 constexpr char kLeft[] = "exit code 0";
 constexpr int kWorkersMax = 1000;
 constexpr char kPageDefault[] = "127.0.0.1:7449";
+constexpr char kListenDefault[] = "127.0.0.1:7447";
+constexpr char kListenForNodes[] = "0.0.0.0:7447";
+constexpr char kSlurmPool[] = "slurm";
 
 // "http://127.0.0.1:7449/#login=…" → "127.0.0.1:7449".
 std::string HostAndPortOf(absl::string_view link) {
@@ -93,7 +97,14 @@ std::string LogTail(const std::string& path, uintmax_t start) {
 // on the calling thread; `stop_` may be set from any.
 class Local {
  public:
-  Local(CommandContext& context, UpFlags flags) : context_(context), flags_(std::move(flags)) {}
+  Local(CommandContext& context, UpFlags flags) : context_(context), flags_(std::move(flags)) {
+    if (flags_.listen.empty()) {
+      flags_.listen = flags_.slurm.empty() ? kListenDefault : kListenForNodes;
+    }
+    if (flags_.workers < 0) {
+      flags_.workers = flags_.slurm.empty() ? 1 : 0;
+    }
+  }
   ~Local() { KillAll(); }
 
   // Starts all; the coordinator answers when this returns OK.
@@ -110,10 +121,12 @@ class Local {
   // The page's address, with what logs its reader in; "": there is none.
   std::string PageLink() const { return ReadPageLink(data()).value_or(""); }
   const std::string& data() const { return flags_.data_directory; }
+  int workers() const { return flags_.workers; }
   // The token of the coordinator started here, even if the environment names another one's.
   rpc::CredentialFiles credentials() const {
     rpc::CredentialFiles files = context_.credentials;
     files.token = data() + "/token";
+    files.ca = flags_.slurm.empty() ? files.ca : data() + "/tls/ca.pem";
     return files;
   }
 
@@ -135,7 +148,10 @@ class Local {
   absl::Status Prepare();
   absl::Status Clear();
   absl::Status Launch(Program* program);
+  absl::Status MakeCertificates();
   absl::Status AwaitAddress();
+  absl::Status AddSlurmPool(Client& client);
+  void RemoveSlurmPool();
   absl::Status AwaitWorkers();
   absl::Status Check(Program* program);
   absl::Status CheckLeft(Program* worker);
@@ -158,7 +174,8 @@ class Local {
 
 std::string Local::PageListen() const {
   if (flags_.page.empty()) {
-    return flags_.listen == UpFlags().listen ? kPageDefault : "127.0.0.1:0";
+    const bool is_default = flags_.listen == kListenDefault || flags_.listen == kListenForNodes;
+    return is_default ? kPageDefault : "127.0.0.1:0";
   }
   return flags_.page == "none" ? "" : flags_.page;
 }
@@ -232,19 +249,29 @@ absl::Status Local::Start() {
   if (!flags_.options.empty()) {
     coordinator_.argv.insert(coordinator_.argv.end(), {"--options", flags_.options});
   }
+  if (!flags_.slurm.empty()) {
+    CONCUR_RETURN_IF_ERROR(MakeCertificates());
+    coordinator_.argv.insert(
+        coordinator_.argv.end(),
+        {"--tls-certificate", data() + "/tls/server.pem", "--tls-key", data() + "/tls/server.key"});
+  }
   for (const char* of_killed : {"/address", "/page"}) {
     unlink((data() + of_killed).c_str());
   }
   CONCUR_RETURN_IF_ERROR(Launch(&coordinator_));
   CONCUR_RETURN_IF_ERROR(AwaitAddress());
   // After a restart it listens on the same ports, even if they were chosen as any free ones.
-  coordinator_.argv[4] = address_;
+  coordinator_.argv[4] = absl::StrCat(flags_.listen.substr(0, flags_.listen.rfind(':')),
+                                      address_.substr(address_.rfind(':')));
   if (const std::string page = PageLink(); !page.empty()) {
     coordinator_.argv[6] = HostAndPortOf(page);
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                           Client::Connect(address_, credentials()));
   client_ = client->ForAsides(kDrainPoll);
+  if (!flags_.slurm.empty()) {
+    CONCUR_RETURN_IF_ERROR(AddSlurmPool(*client));
+  }
   for (int i = 1; i <= flags_.workers; ++i) {
     Program worker;
     worker.name = absl::StrCat("local-", i);
@@ -258,15 +285,59 @@ absl::Status Local::Start() {
                    absl::StrCat(data(), "/workers/", worker.name),
                    "--cpus",
                    CpusOfEach(),
-                   "--serve-systems",
-                   "1",
                    "--token-file",
                    credentials().token};
+    if (!flags_.slurm.empty()) {
+      worker.argv.insert(worker.argv.end(), {"--ca", credentials().ca});
+    }
     CONCUR_RETURN_IF_ERROR(MakeDirectories(worker.argv[6], 0700));
     workers_.push_back(std::move(worker));
     CONCUR_RETURN_IF_ERROR(Launch(&workers_.back()));
   }
   return AwaitWorkers();
+}
+
+// For this host's name, by which nodes reach the coordinator; those that are there stay.
+absl::Status Local::MakeCertificates() {
+  const std::string directory = data() + "/tls";
+  if (std::filesystem::exists(directory + "/server.pem")) {
+    return absl::OkStatus();
+  }
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) != 0) {
+    return ErrnoStatus(errno, "the host", "gethostname");
+  }
+  const uintmax_t log_start = SizeOf(coordinator_.log);
+  CONCUR_ASSIGN_OR_RETURN(
+      ChildProcess process,
+      ChildProcess::Start({coordinator_.argv[0], "init-tls", "--host", host, "--out", directory},
+                          coordinator_.log, programs_));
+  process.WaitUntil(absl::Now() + kStartTimeout);
+  return std::filesystem::exists(directory + "/server.pem")
+             ? absl::OkStatus()
+             : absl::InternalError(absl::StrCat(directory, ": no certificates were made",
+                                                LogTail(coordinator_.log, log_start)));
+}
+
+// A coordinator that was killed has the pool of before.
+absl::Status Local::AddSlurmPool(Client& client) {
+  v1::PoolSpec spec;
+  spec.set_name(kSlurmPool);
+  spec.set_provider(v1::PoolSpec::PROVIDER_SLURM);
+  spec.set_workers_max(flags_.slurm_max);
+  spec.mutable_resources()->set_cpu_millis(flags_.cpus > 0 ? std::lround(flags_.cpus * 1000)
+                                                           : 1000);
+  if (flags_.slurm != "default") {
+    spec.mutable_slurm()->set_partition(flags_.slurm);
+  }
+  absl::Status added = client.CreatePool(spec, /*validate_only=*/false).status();
+  if (absl::IsAlreadyExists(added)) {
+    added = absl::AlreadyExistsError(
+        absl::StrCat("the pool \"", kSlurmPool, "\" has other settings; repeat --slurm, --max and ",
+                     "--cpus, or remove it: concur up -n 0 --data-dir ", data(),
+                     ", and concur pool remove ", kSlurmPool));
+  }
+  return added;
 }
 
 // Waits until the workers have joined, so that a sweep submitted at once is not warned that nobody
@@ -412,7 +483,32 @@ absl::Status Local::Supervise(const std::atomic<bool>& done) {
   return absl::OkStatus();
 }
 
+// Its workers finish what they run, or leave it when asked again: Slurm keeps none for nobody.
+void Local::RemoveSlurmPool() {
+  const int asked = stop_;
+  bool at_once = false;
+  absl::Time end = absl::InfiniteFuture();
+  const absl::Time start = absl::Now();
+  bool noted = false;
+  (void)client_->DeletePool(kSlurmPool, at_once);
+  while (absl::Now() < end && client_->GetPool(kSlurmPool).ok()) {
+    if (stop_ > asked && !at_once) {
+      at_once = true;
+      end = absl::Now() + kStopTimeout;
+      (void)client_->DeletePool(kSlurmPool, at_once);
+    }
+    if (!noted && absl::Now() - start > absl::Seconds(1)) {
+      PrintNote(context_, "waiting for the workers of Slurm to leave; Ctrl-C again stops them");
+      noted = true;
+    }
+    absl::SleepFor(kPoll);
+  }
+}
+
 void Local::Stop() {
+  if (client_ != nullptr && !flags_.slurm.empty()) {
+    RemoveSlurmPool();
+  }
   client_ = nullptr;  // the coordinator's end waits 2 s for open connections
   const int asked = stop_;
   for (Program& worker : workers_) {
@@ -461,20 +557,23 @@ void Local::KillAll() {
 }
 
 void Announce(CommandContext& context, const Local& local, const UpFlags& flags) {
+  const std::string workers = flags.slurm.empty()
+                                  ? absl::StrCat(local.workers())
+                                  : absl::StrCat(local.workers(), " here, up to ", flags.slurm_max,
+                                                 " through Slurm when jobs wait");
   Json record = Json::object();
   record["address"] = local.address();
   record["data_directory"] = local.data();
-  record["workers"] = flags.workers;
+  record["workers"] = local.workers();
   const std::string page = local.PageLink();
   if (!page.empty()) {
     record["page"] = page;
   }
   if (flags.run.empty()) {
-    std::vector<std::pair<std::string, std::string>> details = {
-        {"address", local.address()},
-        {"data", local.data()},
-        {"workers", absl::StrCat(flags.workers)},
-        {"logs", local.data() + "/logs"}};
+    std::vector<std::pair<std::string, std::string>> details = {{"address", local.address()},
+                                                                {"data", local.data()},
+                                                                {"workers", workers},
+                                                                {"logs", local.data() + "/logs"}};
     if (!page.empty()) {
       details.emplace_back("page", page);
     }
@@ -485,8 +584,7 @@ void Announce(CommandContext& context, const Local& local, const UpFlags& flags)
     }
     PrintNote(context, "ready; Ctrl-C stops it when running jobs have ended");
   } else {
-    PrintNote(context, absl::StrCat("coordinator at ", local.address(), " with ", flags.workers,
-                                    flags.workers == 1 ? " worker" : " workers",
+    PrintNote(context, absl::StrCat("coordinator at ", local.address(), "; workers: ", workers,
                                     "; everything is kept in ", local.data()));
     if (!page.empty()) {
       PrintNote(context, absl::StrCat("page: ", page));
@@ -557,12 +655,23 @@ void AddUpCommand(Command& app, CommandContext& context) {
   Command* command =
       app.AddSubcommand("up", "Run a coordinator and workers on this machine, until Ctrl-C");
   const auto flags = std::make_shared<UpFlags>();
-  command->AddOption("-n,--workers", flags->workers, "How many workers")
-      ->ShowDefault()
+  command
+      ->AddOption("-n,--workers", flags->workers,
+                  "Number of workers on this machine (default: 1, with --slurm 0)")
       ->TypeName("N")
       ->InRange(0, kWorkersMax);
   command
-      ->AddOption("--cpus", flags->cpus, "CPUs of each worker (default: the machine's, shared out)")
+      ->AddOption(
+          "--slurm", flags->slurm,
+          "Start workers through Slurm when jobs wait, in this partition, or Slurm's own: default")
+      ->TypeName("PARTITION");
+  command->AddOption("--max", flags->slurm_max, "Workers through --slurm at a time")
+      ->ShowDefault()
+      ->TypeName("N")
+      ->InRange(1, 10000);
+  command
+      ->AddOption("--cpus", flags->cpus,
+                  "CPUs of each worker (default: the machine's, shared out; through Slurm 1)")
       ->TypeName("CPUS")
       ->Positive();
   command
@@ -570,8 +679,10 @@ void AddUpCommand(Command& app, CommandContext& context) {
                   "Where everything is kept (default: $XDG_DATA_HOME/concur or "
                   "~/.local/share/concur)")
       ->TypeName("DIR");
-  command->AddOption("--listen", flags->listen, "Port 0 takes a free one")
-      ->ShowDefault()
+  command
+      ->AddOption("--listen", flags->listen,
+                  "Where the coordinator listens; port 0 takes a free one (default: "
+                  "127.0.0.1:7447, with --slurm 0.0.0.0:7447 and TLS)")
       ->TypeName("HOST:PORT");
   command
       ->AddOption("--page", flags->page,
@@ -593,6 +704,7 @@ void AddUpCommand(Command& app, CommandContext& context) {
       "What was done is kept: started again, nothing finished runs again.\n"
       "Examples:\n"
       "  concur up --workers 2\n"
+      "  concur up --slurm batch --max 20 --cpus 8\n"
       "  concur up -n 2 --listen 127.0.0.1:0 --data-dir /tmp/demo --run study.yaml");
   OnRun(command, context, [flags, &context] { return Up(context, *flags); });
 }

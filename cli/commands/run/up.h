@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A coordinator and workers as processes of this machine, for `concur up` and `concur demo`.
-#ifndef CONCUR_CLI_COMMANDS_UP_H_
-#define CONCUR_CLI_COMMANDS_UP_H_
+#ifndef CONCUR_CLI_COMMANDS_RUN_UP_H_
+#define CONCUR_CLI_COMMANDS_RUN_UP_H_
 
 #include <functional>
 #include <string>
@@ -13,11 +13,15 @@
 namespace concur::cli {
 
 struct UpFlags {
-  int workers = 1;
-  double cpus = 0;  // of each worker; 0: the machine's, shared out
+  int workers = -1;  // on this machine; -1: 1, with `slurm` none
+  double cpus = 0;   // of each worker; 0: the machine's, shared out, and 1 through Slurm
+  // A partition, or "default": a pool of at most slurm_max workers through Slurm, and a coordinator
+  // that its nodes reach by TLS.
+  std::string slurm;
+  int slurm_max = 10;
   std::string data_directory;
   bool fresh = false;  // deletes what the data directory holds, unless something runs on it
-  std::string listen = "127.0.0.1:7447";
+  std::string listen;  // "": 127.0.0.1:7447, with `slurm` 0.0.0.0:7447
   std::string
       page;  // HOST:PORT of the page; "none"; "": 127.0.0.1:7449, or any port beside `listen`
   std::string options;
@@ -33,4 +37,4 @@ absl::Status Up(CommandContext& context, const UpFlags& flags);
 
 }  // namespace concur::cli
 
-#endif  // CONCUR_CLI_COMMANDS_UP_H_
+#endif  // CONCUR_CLI_COMMANDS_RUN_UP_H_

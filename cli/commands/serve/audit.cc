@@ -9,12 +9,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
@@ -93,14 +93,15 @@ absl::Status ListEntries(CommandContext& context, const AuditFlags& flags) {
 
 void AddAuditCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<AuditFlags>();
-  Command* command = app.AddSubcommand(
-      "audit", "Who changed what, and what was refused, newest first; for admins");
+  Command* command =
+      app.AddSubcommand("audit", "Who changed what, or who was refused, newest first; for admins");
   command->AddOption("--user", flags->user, "Only calls of this user")->TypeName("NAME");
   command->AddOption("--method", flags->method, "Only calls of this method, as the list names it")
       ->TypeName("NAME");
   command->AddOption("--target", flags->target, "Only calls on this sweep, job, worker or pool")
       ->TypeName("ID");
-  command->AddFlag("--failed", flags->failed, "Only calls that did not succeed");
+  command->AddFlag("--failed", flags->failed,
+                   "Calls that were refused or failed, instead of those that were carried out");
   command->AddFlag("--strangers", flags->strangers,
                    "Calls without a valid token, instead of those with one");
   command->AddOption("--limit", flags->limit, "At most so many; 0: all")

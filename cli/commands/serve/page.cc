@@ -4,12 +4,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/command/command.h"
+#include "base/data_directory.h"
 #include "base/status_macros.h"
 #include "cli/app/context.h"
 #include "cli/client/server_address.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
-#include "command/command.h"
 
 namespace concur::cli {
 namespace {

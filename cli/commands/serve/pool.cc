@@ -12,16 +12,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
-#include "rpc/convert_pool.h"
-#include "spec/pools_yaml.h"
+#include "proto/rpc/convert_pool.h"
+#include "yaml/pools_yaml.h"
 
 namespace concur::cli {
 namespace {

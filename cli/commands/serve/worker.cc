@@ -19,13 +19,13 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/labels.h"
 
@@ -99,13 +99,6 @@ std::string EnvironmentsText(const v1::Worker& worker, bool is_short) {
   return absl::StrJoin(names, " ");
 }
 
-// Systems that it serves, of those that it can: "1/2"; "" when it serves none.
-std::string ServesText(const v1::Worker& worker) {
-  return worker.serve_places() == 0
-             ? ""
-             : WorkerUse(absl::StrCat(worker.serving_size()), absl::StrCat(worker.serve_places()));
-}
-
 absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> workers, client->ListWorkers());
@@ -121,7 +114,6 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
                    {"FAILED", true},
                    {.name = "CONTAINMENT", .drop = 4},
                    {.name = "ENVIRONMENTS", .drop = 5, .width_max = 40},
-                   {.name = "SERVES", .is_number = true, .drop = 6},
                    {.name = "LAST SEEN", .drop = 3}},
                   WorkerJson(v1::Worker()),
                   "No workers. Start one: concur-worker --coordinator ADDRESS");
@@ -139,7 +131,7 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
              : WorkerUse(absl::StrCat(GpusOf(used)), absl::StrCat(capacity.gpus())),
          CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
          worker.containment().empty() ? "" : worker.containment(0),
-         EnvironmentsText(worker, /*is_short=*/true), ServesText(worker), SeenText(worker)},
+         EnvironmentsText(worker, /*is_short=*/true), SeenText(worker)},
         WorkerJson(worker));
   }
   listing.Print();
@@ -169,8 +161,6 @@ void PrintWorker(CommandContext& context, const v1::Worker& worker) {
                 {"quarantine", worker.quarantine_reason()},
                 {"containment", absl::StrJoin(worker.containment(), " ")},
                 {"environments", EnvironmentsText(worker, /*is_short=*/false)},
-                {"serves", absl::StrCat(ServesText(worker), worker.serving().empty() ? "" : ": ",
-                                        absl::StrJoin(worker.serving(), " "))},
                 {"notices", absl::StrJoin(worker.notices(), "; ")},
                 {"last seen", SeenText(worker)},
                 {"incarnation", worker.incarnation()}},

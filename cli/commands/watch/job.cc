@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "analysis/json_text.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "cli/app/interrupt.h"
@@ -21,10 +21,10 @@
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/fields.h"
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
+#include "report/json_text.h"
 
 namespace concur::cli {
 namespace {
@@ -146,11 +146,17 @@ absl::Status CancelJob(CommandContext& context, const JobFlags& flags) {
 
 absl::Status Logs(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job, /*include_steps=*/false));
+  const std::string source = job.reused_from().empty() ? job.id() : job.reused_from();
+  if (source != job.id()) {
+    PrintNote(context,
+              absl::StrCat(job.id(), " reuses the result of ", source, ", whose log this is"));
+  }
   const InterruptScope interrupt([&client] { client->CancelStreams(); });
   uint32_t attempt = 0;
   std::string all;  // only kept for one JSON value
   const absl::Status status =
-      client->ReadLog(flags.job, flags.offset, flags.follow, [&](const v1::ReadLogResponse& piece) {
+      client->ReadLog(source, flags.offset, flags.follow, [&](const v1::ReadLogResponse& piece) {
         if (piece.attempt() != 0 && piece.attempt() != attempt) {
           if (attempt != 0) {
             PrintNote(context, absl::StrCat("attempt ", piece.attempt()));

@@ -19,18 +19,18 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/fields.h"
 #include "core/job.h"
-#include "core/sweep.h"
-#include "rpc/convert_value.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {
@@ -138,7 +138,10 @@ class UnchosenScores {
     const bool shows_all = spec.select() == v1::SweepSpec::SELECTION_EACH ||
                            spec.select() == v1::SweepSpec::SELECTION_MEAN;
     for (const v1::Approach& approach : spec.approaches()) {
-      if (!shows_all && spec.random_settings() > 0 && approach.space_size() > 0) {
+      const bool has_grid =
+          std::any_of(approach.space().begin(), approach.space().end(),
+                      [](const auto& parameter) { return parameter.second.has_grid(); });
+      if (!shows_all && (has_grid || (spec.random_settings() > 0 && approach.space_size() > 0))) {
         unchosen.approaches_.insert(approach.name());
       }
     }

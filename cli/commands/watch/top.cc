@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/command/command.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "cli/app/interrupt.h"
@@ -23,7 +24,6 @@
 #include "cli/output/print.h"
 #include "cli/output/progress.h"
 #include "cli/output/top_screen.h"
-#include "command/command.h"
 
 namespace concur::cli {
 namespace {
@@ -40,7 +40,8 @@ constexpr char kEraseBelow[] = "\x1b[J";
 
 struct TopFlags {
   double interval_seconds = 2;
-  int64_t count = 0;  // 0: until interrupted
+  int64_t count = 0;     // 0: until interrupted
+  bool goes_on = false;  // --interval was given
   bool once = false;
 };
 
@@ -176,9 +177,9 @@ absl::Status CheckFlags(const CommandContext& context, const TopFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--count: expected a number of looks, got ", flags.count));
   }
-  if (context.output == OutputMode::kJson && !flags.once) {
+  if (context.output == OutputMode::kJson && (flags.goes_on || flags.count > 1)) {
     return absl::InvalidArgumentError(
-        "top: JSON is one value: expected --once with it, or --output jsonl");
+        "top: JSON is one value: --interval and --count go with --output jsonl");
   }
   return absl::OkStatus();
 }
@@ -186,7 +187,7 @@ absl::Status CheckFlags(const CommandContext& context, const TopFlags& flags) {
 absl::Status Top(CommandContext& context, const TopFlags& flags) {
   CONCUR_RETURN_IF_ERROR(CheckFlags(context, flags));
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  const bool once = flags.once;
+  const bool once = flags.once || (!context.out_is_terminal && !flags.goes_on && flags.count == 0);
   Pause pause;
   // Without a coordinator the first refresh ends the program; later ones wait for it.
   CONCUR_ASSIGN_OR_RETURN(TopLook look, Look(*client));
@@ -221,16 +222,21 @@ absl::Status Top(CommandContext& context, const TopFlags& flags) {
 
 void AddTopCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<TopFlags>();
-  Command* top = app.AddSubcommand(
-      "top", "Workers, queue and rates, live: redrawn on a terminal, a line each time elsewhere");
-  top->AddOption("--interval", flags->interval_seconds, "Seconds between looks (default: 2)")
-      ->TypeName("SECONDS");
+  Command* top =
+      app.AddSubcommand("top", "Workers, queue and rates: live on a terminal, once elsewhere");
+  Option* const interval =
+      top->AddOption("--interval", flags->interval_seconds,
+                     "Seconds between looks (default: 2); elsewhere, go on with a line each time")
+          ->TypeName("SECONDS");
   top->AddOption("--count", flags->count, "Stop after so many looks")->TypeName("N");
   top->AddFlag("--once", flags->once, "Show everything once, as it is now");
   top->Footer(
       "Counts are those of the newest 200 sweeps; rates are over the last minute.\n"
-      "Examples:\n  concur top\n  concur top --once -o json");
-  OnRun(top, context, [flags, &context] { return Top(context, *flags); });
+      "Examples:\n  concur top\n  concur top --interval 60 -o jsonl");
+  OnRun(top, context, [flags, interval, &context] {
+    flags->goes_on = interval->Count() > 0;
+    return Top(context, *flags);
+  });
 }
 
 }  // namespace concur::cli

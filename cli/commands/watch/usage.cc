@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client/client.h"
@@ -25,7 +26,6 @@
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/study/open_study.h"
-#include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {

@@ -19,21 +19,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "analysis/table.h"
-#include "annotation/directory.h"
-#include "annotation/export_benchmark.h"
-#include "annotation/room.h"
-#include "annotation/server.h"
-#include "annotation/system.h"
 #include "base/clock.h"
+#include "base/command/command.h"
 #include "base/status_macros.h"
 #include "cli/app/interrupt.h"
-#include "cli/commands/annotate.h"
+#include "cli/commands/data/annotate.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
 #include "cli/programs/concur_annotate/trained_system.h"
 #include "cli/programs/run_command_line.h"
-#include "command/command.h"
+#include "report/table.h"
+#include "studies/annotation/directory.h"
+#include "studies/annotation/export_benchmark.h"
+#include "studies/annotation/room.h"
+#include "studies/annotation/server.h"
+#include "studies/annotation/system.h"
 
 namespace concur::cli {
 namespace {
@@ -241,6 +241,11 @@ absl::Status PrintLinks(annotation::AnnotationServer& server, const std::vector<
 // What can be wrong besides the room. A room keeps its settings, so that a mistake elsewhere must
 // not make one.
 absl::Status CheckServing(const AnnotateFlags& flags) {
+  if (flags.system_on != "here" && flags.system_on != "auto") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--system-on: expected here, as systems answer on this machine only, got \"",
+                     flags.system_on, "\""));
+  }
   for (const std::string& name : flags.annotators) {
     CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
   }
@@ -251,21 +256,13 @@ absl::Status CheckServing(const AnnotateFlags& flags) {
 }
 
 // The system that answers, once it has answered; null for none.
-absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(TrainedSystem& trained,
+absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSystem& trained,
                                                                 Clock& clock) {
   if (trained.digest.empty()) {
     return nullptr;
   }
-  const std::string passage = "Ada lives in Bern.";
-  const std::string question = "Where does Ada live?";
-  if (trained.remote != nullptr) {
-    const absl::Status tried = trained.remote->AnswerAtLast(passage, question).status();
-    return tried.ok()
-               ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(trained.remote))
-               : absl::FailedPreconditionError(tried.message());
-  }
   std::unique_ptr<annotation::System> system = annotation::MakeLocalSystem(clock, trained.options);
-  const absl::Status tried = system->Answer(passage, question).status();
+  const absl::Status tried = system->Answer("Ada lives in Bern.", "Where does Ada live?").status();
   return tried.ok() ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(system))
                     : absl::FailedPreconditionError(tried.message());
 }
@@ -285,7 +282,7 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   SystemClock clock;
   CONCUR_ASSIGN_OR_RETURN(annotation::RoomLock lock, annotation::RoomLock::Take(flags.directory));
   CONCUR_RETURN_IF_ERROR(CheckServing(flags));
-  CONCUR_ASSIGN_OR_RETURN(TrainedSystem trained, FindTrainedSystem(flags, context));
+  CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<annotation::System> system, StartSystem(trained, clock));
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock, std::move(lock)));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,

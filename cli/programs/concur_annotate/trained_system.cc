@@ -12,20 +12,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/output/print.h"
 #include "cli/sweep/submit.h"
 #include "concur/v1/resources.pb.h"
-#include "core/command_template.h"
 #include "core/ids.h"
-#include "rpc/credentials.h"
-#include "spec/approach_yaml.h"
-#include "spec/value.h"
+#include "core/sweep/command_template.h"
+#include "proto/rpc/credentials.h"
+#include "yaml/approach_yaml.h"
+#include "yaml/value.h"
 
 namespace concur::cli {
 namespace {
@@ -113,58 +112,6 @@ absl::StatusOr<std::string> FetchSystem(const AnnotateFlags& flags, const Digest
   return Unpack(directory, digest, bytes);
 }
 
-// Whether a worker may have it: --system-on, and what is of this machine only.
-absl::StatusOr<bool> MayBeRemote(const AnnotateFlags& flags) {
-  const bool is_job = JobId::Parse(flags.system).ok();
-  const bool confines = !flags.memory.empty() || flags.sandbox != "auto";
-  if (flags.system_on != "worker") {
-    return flags.system_on == "auto" && is_job && !confines;
-  }
-  if (!is_job) {
-    return absl::InvalidArgumentError(
-        "--system-on worker: expected --system to be a train job such as s1/12, whose system "
-        "workers can fetch");
-  }
-  if (confines) {
-    return absl::InvalidArgumentError(
-        "--system-on worker: leave out --memory and --sandbox, which are for this machine; a "
-        "worker keeps a system in bounds as it does jobs");
-  }
-  return true;
-}
-
-// As others may keep the places for weeks.
-constexpr absl::Duration kWorkerWait = absl::Minutes(1);
-
-// Null when it is to answer here.
-absl::StatusOr<std::unique_ptr<RemoteSystem>> FindWorker(const AnnotateFlags& flags,
-                                                         const spec::ServedApproach& served,
-                                                         const std::string& address,
-                                                         CommandContext& context) {
-  CONCUR_ASSIGN_OR_RETURN(
-      std::unique_ptr<RemoteSystem> remote,
-      RemoteSystem::Open({.address = address,
-                          .credentials = context.credentials,
-                          .job = flags.system,
-                          .command = served.command,
-                          .answer_max = absl::Seconds(flags.answer_seconds),
-                          .on_change = [](const std::string& change) { LogInfo(change); }}));
-  const absl::StatusOr<size_t> places = remote->CountPlaces();
-  if (flags.system_on == "worker") {
-    CONCUR_RETURN_IF_ERROR(places.status());
-    return remote;
-  }
-  if (places.ok() && *places > 0 && remote->AwaitWorker(kWorkerWait)) {
-    return remote;
-  }
-  PrintNote(context, absl::StrCat("the system answers on this machine: ",
-                                  !places.ok() ? places.status().message()
-                                  : *places > 0
-                                      ? "the workers that could have it serve others"
-                                      : "no worker serves systems and has what this one asks for"));
-  return nullptr;
-}
-
 // Absolute and without links: a sandbox shows it at the same place.
 std::string Canonical(const std::string& path) {
   std::error_code error;
@@ -205,19 +152,11 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(const spec::ServedApproach served,
                           spec::LoadServedApproach(flags.approach, variables));
-  CONCUR_ASSIGN_OR_RETURN(const bool may_be_remote, MayBeRemote(flags));
   std::string model = flags.system;
   Digest digest;
   if (JobId::Parse(flags.system).ok()) {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
     CONCUR_ASSIGN_OR_RETURN(digest, FindSystemOfJob(flags, served.name, *client));
-    if (may_be_remote) {
-      CONCUR_ASSIGN_OR_RETURN(system.remote, FindWorker(flags, served, client->address(), context));
-    }
-    if (system.remote != nullptr) {
-      system.digest = digest.ToHex();
-      return system;
-    }
     CONCUR_ASSIGN_OR_RETURN(model, FetchSystem(flags, digest, *client));
   } else {
     CONCUR_ASSIGN_OR_RETURN(digest, DigestOfSystem(model));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system that answers annotators: on a worker, or on this machine, fetched if need be.
+// The system that answers annotators on this machine, fetched if need be.
 //
 // Thread-compatible.
 #ifndef CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_
@@ -9,18 +9,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "annotation/confinement.h"
-#include "annotation/system.h"
 #include "cli/app/context.h"
-#include "cli/commands/annotate.h"
-#include "cli/programs/concur_annotate/remote_system.h"
+#include "cli/commands/data/annotate.h"
+#include "studies/annotation/confinement.h"
+#include "studies/annotation/system.h"
 
 namespace concur::cli {
 
 struct TrainedSystem {
-  std::unique_ptr<RemoteSystem> remote;  // null: it answers here, or none does
   std::string digest;  // SHA-256 of the file, or of the folder's tar; "": none answers
-  // What `options` refers to; null: none answers here.
+  // `options` refers to it; null: none answers.
   std::unique_ptr<annotation::Confinement> confinement;
   annotation::SystemOptions options;
 };

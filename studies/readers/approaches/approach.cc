@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/approaches/approach.h"
+#include "studies/readers/approaches/approach.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // An approach: a network, what it reads, and how its authors train it.
 //
 // Immutable.
-#ifndef CONCUR_READERS_APPROACHES_APPROACH_H_
-#define CONCUR_READERS_APPROACHES_APPROACH_H_
+#ifndef CONCUR_STUDIES_READERS_APPROACHES_APPROACH_H_
+#define CONCUR_STUDIES_READERS_APPROACHES_APPROACH_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/options.h"
-#include "readers/reader.h"
+#include "studies/readers/options.h"
+#include "studies/readers/reader.h"
+#include "studies/readers/text/word_vectors.h"
 
 namespace concur::readers {
 
@@ -75,6 +76,9 @@ struct Settings {
   int64_t train_answer_tokens_max = 0;  // questions with longer answers are left out; 0: none
   int64_t answer_tokens_max = 0;        // in decoding; 0: no limit
   std::string vectors = "glove.840B.300d";
+  VectorsCase vectors_case = VectorsCase::kLower;
+  // Train answers' words that must have a vector, in percent.
+  double answer_vectors_min = 60;
   // Rows of word vectors that are trained: of the most frequent words; 0: none, -1: all.
   int64_t tuned_words = 0;
 };
@@ -96,8 +100,8 @@ struct Approach {
   Options options;  // of the network, with the authors' values; sizes of the data are 0
   // InvalidArgument for a value that the network does not know.
   std::function<absl::StatusOr<std::shared_ptr<Reader>>(const Options&)> make;
-  // By which fixtures of the original are recognised: keys of its configuration, or prefixes of
-  // parameters' names. Of several approaches whose signs are there, that with most has it.
+  // By which models of the original are recognised (RecogniseApproach): keys of its configuration,
+  // or prefixes of parameters' names.
   std::vector<std::string> signs;
   // The options' names for the data's sizes; "" for what the network does not read.
   struct SizeNames {
@@ -135,4 +139,4 @@ Approach::SizeNames FusionSizes();
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_APPROACHES_APPROACH_H_
+#endif  // CONCUR_STUDIES_READERS_APPROACHES_APPROACH_H_

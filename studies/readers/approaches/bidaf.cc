@@ -5,14 +5,14 @@
 // Where code and paper differ, this follows the code: one phrase LSTM for both texts, a softmax
 // that is renormalised after masking, and no limit of an answer's length.
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/highway.h"
-#include "readers/layers/paths.h"
-#include "readers/layers/rnn.h"
-#include "readers/layers/span_search.h"
-#include "readers/layers/text_embedder.h"
-#include "readers/layers/trilinear.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/highway.h"
+#include "studies/readers/layers/paths.h"
+#include "studies/readers/layers/rnn.h"
+#include "studies/readers/layers/span_search.h"
+#include "studies/readers/layers/text_embedder.h"
+#include "studies/readers/layers/trilinear.h"
 
 namespace concur::readers {
 namespace {

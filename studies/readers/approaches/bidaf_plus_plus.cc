@@ -8,13 +8,13 @@
 // self-attention, windows of the character convolution over padding, and a decoder that keeps the
 // best start so far (see Decode).
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/dropout.h"
-#include "readers/layers/paths.h"
-#include "readers/layers/rnn.h"
-#include "readers/layers/text_embedder.h"
-#include "readers/layers/trilinear.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/paths.h"
+#include "studies/readers/layers/rnn.h"
+#include "studies/readers/layers/text_embedder.h"
+#include "studies/readers/layers/trilinear.h"
 
 namespace concur::readers {
 namespace {

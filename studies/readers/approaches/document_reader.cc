@@ -2,13 +2,13 @@
 // DocumentReader: DrQA's network (Chen et al., 2017) as FastFusionNet has it, which studies of many
 // benchmarks used; code: felixgwu/FastFusionNet@f55bf739, qa/rnn_reader.py `RnnDocReader`.
 //
-// Differences to DrQA's own code (readers/approaches/drqa.cc): tags are embedded, dropout is
-// variational, inputs are zero at padding, and the RNNs read padding, in prediction, too, so that
-// an answer may depend on how long the other passages of its batch are (rnn_padding turns that
+// Differences to DrQA's own code (studies/readers/approaches/drqa.cc): tags are embedded, dropout
+// is variational, inputs are zero at padding, and the RNNs read padding, in prediction, too, so
+// that an answer may depend on how long the other passages of its batch are (rnn_padding turns that
 // off).
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/fusion_inputs.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/fusion_inputs.h"
 
 namespace concur::readers {
 namespace {

@@ -5,9 +5,9 @@
 // Where code and paper differ, this follows the code: both bilinear terms have a bias, and training
 // steps let the RNNs read padding, which prediction leaves out (rnn_padding turns that off).
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/rnn.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/rnn.h"
 
 namespace concur::readers {
 namespace {

@@ -3,14 +3,14 @@
 // readers; code: felixgwu/FastFusionNet@f55bf739, qa/rnn_reader.py `BiDAF`. No study used it: it is
 // here because its attention is also that of other readers there.
 //
-// Unlike AllenNLP's (readers/approaches/bidaf.cc) its RNNs read padding, and padded rows of the
-// passage have no question.
+// Unlike AllenNLP's (studies/readers/approaches/bidaf.cc) its RNNs read padding, and padded rows of
+// the passage have no question.
 #include <cmath>
 
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/fusion_inputs.h"
-#include "readers/layers/trilinear.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/fusion_inputs.h"
+#include "studies/readers/layers/trilinear.h"
 
 namespace concur::readers {
 namespace {

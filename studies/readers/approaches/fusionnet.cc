@@ -7,9 +7,9 @@
 // off); one FullAttention with three levels stands for the paper's three; both bilinear terms have
 // a bias; CoVe is an option (the published 75.0 EM used it).
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/full_attention.h"
-#include "readers/layers/fusion_inputs.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/full_attention.h"
+#include "studies/readers/layers/fusion_inputs.h"
 
 namespace concur::readers {
 namespace {

@@ -8,12 +8,12 @@
 // the last character slot, mostly padding; a token is aligned with itself with a score of 0; and
 // the pointer begins with the state of the last question slot.
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/dropout.h"
-#include "readers/layers/rnn.h"
-#include "readers/layers/semantic_fusion.h"
-#include "readers/layers/unique_words.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/rnn.h"
+#include "studies/readers/layers/semantic_fusion.h"
+#include "studies/readers/layers/unique_words.h"
 
 namespace concur::readers {
 namespace {

@@ -6,14 +6,14 @@
 // Where code and paper differ, this follows the code: the start is predicted from the first and the
 // second modeling pass, the end from the first and the third; convolutions see padding.
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/convolution_encoder.h"
-#include "readers/layers/dropout.h"
-#include "readers/layers/highway.h"
-#include "readers/layers/span_search.h"
-#include "readers/layers/text_embedder.h"
-#include "readers/layers/trilinear.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/convolution_encoder.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/highway.h"
+#include "studies/readers/layers/span_search.h"
+#include "studies/readers/layers/text_embedder.h"
+#include "studies/readers/layers/trilinear.h"
 
 namespace concur::readers {
 namespace {

@@ -6,12 +6,12 @@
 // Where code and paper differ, this follows the code: the LSTM's input gate is one minus its forget
 // gate, and both texts share the layer that aligns them.
 #include "base/status_macros.h"
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/coupled_lstm.h"
-#include "readers/layers/dropout.h"
-#include "readers/layers/span_scorer.h"
-#include "readers/layers/span_search.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/coupled_lstm.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/span_scorer.h"
+#include "studies/readers/layers/span_search.h"
 
 namespace concur::readers {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/files/checkpoint_files.h"
+#include "studies/readers/files/checkpoint_files.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -5,8 +5,8 @@
 //
 // Files are hostile input: every tensor is compared with the configuration before a network
 // is made, so that memory is bounded by the files' size. Immutable once read.
-#ifndef CONCUR_READERS_FILES_CHECKPOINT_FILES_H_
-#define CONCUR_READERS_FILES_CHECKPOINT_FILES_H_
+#ifndef CONCUR_STUDIES_READERS_FILES_CHECKPOINT_FILES_H_
+#define CONCUR_STUDIES_READERS_FILES_CHECKPOINT_FILES_H_
 
 #include <map>
 #include <string>
@@ -14,9 +14,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/files/encoder_config.h"
-#include "readers/files/safetensors.h"
-#include "readers/files/torch_file.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/files/torch_file.h"
 
 namespace concur::readers {
 
@@ -50,4 +50,4 @@ absl::StatusOr<CheckpointFiles> ReadCheckpointFiles(const std::string& directory
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FILES_CHECKPOINT_FILES_H_
+#endif  // CONCUR_STUDIES_READERS_FILES_CHECKPOINT_FILES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/files/convert.h"
+#include "studies/readers/files/convert.h"
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "readers/files/torch_file.h"
+#include "studies/readers/files/torch_file.h"
 
 namespace concur::readers {
 namespace {

@@ -3,8 +3,8 @@
 // original's names, config.json with its options, and its vocabularies as lines of text.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_FILES_CONVERT_H_
-#define CONCUR_READERS_FILES_CONVERT_H_
+#ifndef CONCUR_STUDIES_READERS_FILES_CONVERT_H_
+#define CONCUR_STUDIES_READERS_FILES_CONVERT_H_
 
 #include <string>
 
@@ -19,4 +19,4 @@ absl::Status ConvertModel(const std::string& path, const std::string& directory)
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FILES_CONVERT_H_
+#endif  // CONCUR_STUDIES_READERS_FILES_CONVERT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/files/encoder_config.h"
+#include "studies/readers/files/encoder_config.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 //
 // Configurations are hostile input: sizes have limits, and nothing is allocated by them here.
 // Immutable.
-#ifndef CONCUR_READERS_FILES_ENCODER_CONFIG_H_
-#define CONCUR_READERS_FILES_ENCODER_CONFIG_H_
+#ifndef CONCUR_STUDIES_READERS_FILES_ENCODER_CONFIG_H_
+#define CONCUR_STUDIES_READERS_FILES_ENCODER_CONFIG_H_
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/safetensors.h"
 
 namespace concur::readers {
 
@@ -91,4 +91,4 @@ std::string EncoderTensorName(const Family& family, absl::string_view stored);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FILES_ENCODER_CONFIG_H_
+#endif  // CONCUR_STUDIES_READERS_FILES_ENCODER_CONFIG_H_

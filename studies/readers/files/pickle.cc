@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine's operations: Python's Lib/pickletools.py describes them.
-#include "readers/files/pickle.h"
+#include "studies/readers/files/pickle.h"
 
 #include <algorithm>
 #include <bit>

@@ -5,8 +5,8 @@
 //
 // Hostile input: the machine's memory is bounded by the pickle's length, and values are held in one
 // place, so that neither depth nor cycles matter. Thread-compatible.
-#ifndef CONCUR_READERS_FILES_PICKLE_H_
-#define CONCUR_READERS_FILES_PICKLE_H_
+#ifndef CONCUR_STUDIES_READERS_FILES_PICKLE_H_
+#define CONCUR_STUDIES_READERS_FILES_PICKLE_H_
 
 #include <cstdint>
 #include <deque>
@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/safetensors.h"
 
 namespace concur::readers {
 
@@ -64,4 +64,4 @@ class PickleReader {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FILES_PICKLE_H_
+#endif  // CONCUR_STUDIES_READERS_FILES_PICKLE_H_

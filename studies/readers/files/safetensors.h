@@ -4,8 +4,8 @@
 //
 // Files are hostile input: what a header promises is checked before it is used, and tensors take no
 // memory beyond the file's. Immutable once read.
-#ifndef CONCUR_READERS_FILES_SAFETENSORS_H_
-#define CONCUR_READERS_FILES_SAFETENSORS_H_
+#ifndef CONCUR_STUDIES_READERS_FILES_SAFETENSORS_H_
+#define CONCUR_STUDIES_READERS_FILES_SAFETENSORS_H_
 
 #include <cstdint>
 #include <map>
@@ -80,4 +80,4 @@ std::string WriteSafeTensors(const SafeTensors::Tensors& tensors,
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FILES_SAFETENSORS_H_
+#endif  // CONCUR_STUDIES_READERS_FILES_SAFETENSORS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/files/torch_file.h"
+#include "studies/readers/files/torch_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>

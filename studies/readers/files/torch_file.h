@@ -2,10 +2,10 @@
 // What torch.save wrote: a pickle and the values of its tensors, in a zip archive (torch 1.6 and
 // newer) or one after the other (older). Archives in general, in memory.
 //
-// Hostile input: nothing in it is executed (see readers/files/pickle.h), and what is unpacked has a
-// limit. Immutable once read.
-#ifndef CONCUR_READERS_FILES_TORCH_FILE_H_
-#define CONCUR_READERS_FILES_TORCH_FILE_H_
+// Hostile input: nothing in it is executed (see studies/readers/files/pickle.h), and what is
+// unpacked has a limit. Immutable once read.
+#ifndef CONCUR_STUDIES_READERS_FILES_TORCH_FILE_H_
+#define CONCUR_STUDIES_READERS_FILES_TORCH_FILE_H_
 
 #include <cstdint>
 #include <map>
@@ -14,8 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/files/pickle.h"
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/pickle.h"
+#include "studies/readers/files/safetensors.h"
 
 namespace concur::readers {
 
@@ -57,4 +57,4 @@ absl::StatusOr<NamedTensors> TensorsOf(const TorchFile& file, const PickleValue&
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FILES_TORCH_FILE_H_
+#endif  // CONCUR_STUDIES_READERS_FILES_TORCH_FILE_H_

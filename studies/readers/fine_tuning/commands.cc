@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/fine_tuning/commands.h"
+#include "studies/readers/fine_tuning/commands.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -15,20 +15,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/digest.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
 #include "qa/serve.h"
-#include "readers/files/encoder_config.h"
-#include "readers/fine_tuning/fine_tuner.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/pretrained/encoder.h"
-#include "readers/tensors.h"
-#include "readers/text/best_answers.h"
-#include "readers/text/checkpoint_tokenizer.h"
-#include "readers/text/windows.h"
-#include "readers/training/checkpoint.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/fine_tuning/fine_tuner.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/pretrained/encoder.h"
+#include "studies/readers/tensors.h"
+#include "studies/readers/text/best_answers.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/windows.h"
+#include "studies/readers/training/checkpoint.h"
 
 namespace concur::readers {
 namespace {
@@ -115,6 +116,9 @@ absl::StatusOr<std::vector<TrainWindow>> ReadTrainWindows(const PretrainedModel&
       }
       absent += labels.empty() ? 1 : 0;
       for (size_t i = 0; i < labels.size(); ++i) {
+        if (labels[i].impossible && !model.settings.answerless_windows) {
+          continue;
+        }
         windows[i].most_context.clear();
         all.push_back({std::move(windows[i]), labels[i]});
       }
@@ -336,7 +340,7 @@ absl::Status TrainPretrained(const TrainOptions& options,
   std::string lines;
   for (size_t i = 0; i < losses.size(); ++i) {
     ReaderJson line = {{"epoch", i + 1}, {"loss", losses[i]}};
-    if (i + 1 == losses.size() && !options.dev.empty()) {
+    if (i + 1 == losses.size() && options.dev != kNotGiven) {
       model.encoder->to(run.device);
       CONCUR_ASSIGN_OR_RETURN(const auto scores, ScoreDataset(model, options.dev, run.device));
       model.encoder->to(torch::kCPU);
@@ -375,7 +379,7 @@ absl::Status ReadReaderJson(const std::string& directory, PretrainedModel& model
             absl::StrCat(key, "=", value.is_string() ? value.get<std::string>() : value.dump()));
       }
     } catch (const ReaderJson::exception& parse_error) {
-      return absl::DataLossError(absl::StrCat(path, ": damaged: ", parse_error.what()));
+      return absl::DataLossError(absl::StrCat(path, ": damaged: ", JsonReason(parse_error.what())));
     }
   } else if (const Family* family = FamilyOfCheckpoint(directory)) {
     name = family->name;

@@ -4,15 +4,15 @@
 // says how it was trained and is to be asked.
 //
 // Thread-compatible: they set torch's number of threads and its seed.
-#ifndef CONCUR_READERS_FINE_TUNING_COMMANDS_H_
-#define CONCUR_READERS_FINE_TUNING_COMMANDS_H_
+#ifndef CONCUR_STUDIES_READERS_FINE_TUNING_COMMANDS_H_
+#define CONCUR_STUDIES_READERS_FINE_TUNING_COMMANDS_H_
 
 #include <functional>
 #include <iosfwd>
 #include <string>
 
 #include "absl/status/status.h"
-#include "readers/training/commands.h"
+#include "studies/readers/training/commands.h"
 
 namespace concur::readers {
 
@@ -31,4 +31,4 @@ absl::Status ServeWithPretrained(const ServeOptions& options, std::istream& in, 
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FINE_TUNING_COMMANDS_H_
+#endif  // CONCUR_STUDIES_READERS_FINE_TUNING_COMMANDS_H_

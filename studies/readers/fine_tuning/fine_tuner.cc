@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/fine_tuning/fine_tuner.h"
+#include "studies/readers/fine_tuning/fine_tuner.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "readers/training/optimizer.h"
-#include "readers/training/training_state.h"
+#include "studies/readers/training/optimizer.h"
+#include "studies/readers/training/training_state.h"
 
 namespace concur::readers {
 namespace {

@@ -4,8 +4,8 @@
 // and goes on from its checkpoint.
 //
 // Thread-compatible; sets the seed of torch's default generator.
-#ifndef CONCUR_READERS_FINE_TUNING_FINE_TUNER_H_
-#define CONCUR_READERS_FINE_TUNING_FINE_TUNER_H_
+#ifndef CONCUR_STUDIES_READERS_FINE_TUNING_FINE_TUNER_H_
+#define CONCUR_STUDIES_READERS_FINE_TUNING_FINE_TUNER_H_
 
 #include <torch/torch.h>
 
@@ -19,9 +19,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/pretrained/encoder.h"
-#include "readers/text/windows.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/pretrained/encoder.h"
+#include "studies/readers/text/windows.h"
 
 namespace concur::readers {
 
@@ -65,4 +65,4 @@ std::vector<torch::Tensor> ScoreWindows(Encoder& encoder, absl::Span<const Windo
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FINE_TUNING_FINE_TUNER_H_
+#endif  // CONCUR_STUDIES_READERS_FINE_TUNING_FINE_TUNER_H_

@@ -2,7 +2,7 @@
 // Values: transformers 4.9, examples/pytorch/question-answering (run_qa.py, its README);
 // facebookresearch/SpanBERT, run_squad.py and README; google-research/electra, finetune; the
 // appendices of ALBERT's and RoBERTa's publications.
-#include "readers/fine_tuning/settings.h"
+#include "studies/readers/fine_tuning/settings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "readers/setting_reader.h"
+#include "studies/readers/setting_reader.h"
 
 namespace concur::readers {
 namespace {
@@ -41,6 +41,7 @@ Options CommonOptions() {
           {"length", int64_t{384}},
           {"stride", int64_t{128}},
           {"padded", false},
+          {"answerless_windows", true},
           {"question_tokens_max", int64_t{64}},
           {"answer_tokens_max", int64_t{30}},
           {"best", int64_t{20}},
@@ -83,6 +84,7 @@ absl::StatusOr<FineTuneSettings> SettingsOf(const Options& options) {
   settings.windows.length = reader.Int("length", 8, kTokensMax);
   settings.windows.stride = reader.Int("stride", 0, kTokensMax);
   settings.windows.padded = reader.Flag("padded");
+  settings.answerless_windows = reader.Flag("answerless_windows");
   settings.windows.question_max = reader.Int("question_tokens_max", 0, kTokensMax);
   settings.answers.generation = settings.windows.generation;
   settings.answers.best = reader.Int("best", 1, 1000);

@@ -2,8 +2,8 @@
 // How a pretrained encoder is fine-tuned and asked: the settings of its publication by name.
 //
 // Pure functions over values.
-#ifndef CONCUR_READERS_FINE_TUNING_SETTINGS_H_
-#define CONCUR_READERS_FINE_TUNING_SETTINGS_H_
+#ifndef CONCUR_STUDIES_READERS_FINE_TUNING_SETTINGS_H_
+#define CONCUR_STUDIES_READERS_FINE_TUNING_SETTINGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -12,10 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/options.h"
-#include "readers/text/best_answers.h"
-#include "readers/text/windows.h"
-#include "readers/training/optimizer.h"
+#include "studies/readers/options.h"
+#include "studies/readers/text/best_answers.h"
+#include "studies/readers/text/windows.h"
+#include "studies/readers/training/optimizer.h"
 
 namespace concur::readers {
 
@@ -42,6 +42,7 @@ struct FineTuneSettings {
   bool half_precision = false;
   double layer_decay = 1;  // of the rate, for each layer below the head
   WindowOptions windows;
+  bool answerless_windows = true;  // windows without the answer train too: their label is [CLS]
   BestAnswersOptions answers;
   std::optional<bool> lower_case;  // as the tokenizer's files say
 
@@ -59,4 +60,4 @@ double ScheduleFactor(const FineTuneSettings& settings, int64_t update, int64_t 
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_FINE_TUNING_SETTINGS_H_
+#endif  // CONCUR_STUDIES_READERS_FINE_TUNING_SETTINGS_H_

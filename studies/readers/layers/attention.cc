@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/attention.h"
+#include "studies/readers/layers/attention.h"
 
 #include <limits>
 

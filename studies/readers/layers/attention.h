@@ -3,14 +3,14 @@
 // of a sequence. Masks are true at tokens.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_ATTENTION_H_
-#define CONCUR_READERS_LAYERS_ATTENTION_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_ATTENTION_H_
+#define CONCUR_STUDIES_READERS_LAYERS_ATTENTION_H_
 
 #include <torch/torch.h>
 
 #include <cstdint>
 
-#include "readers/layers/dropout.h"
+#include "studies/readers/layers/dropout.h"
 
 namespace concur::readers {
 
@@ -73,4 +73,4 @@ TORCH_MODULE(BilinearScores);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_ATTENTION_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_ATTENTION_H_

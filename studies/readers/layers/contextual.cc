@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/contextual.h"
+#include "studies/readers/layers/contextual.h"
 
 namespace concur::readers {
 

@@ -3,14 +3,14 @@
 // bidirectional LSTM layers over word vectors of its own. Never trained.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_CONTEXTUAL_H_
-#define CONCUR_READERS_LAYERS_CONTEXTUAL_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_CONTEXTUAL_H_
+#define CONCUR_STUDIES_READERS_LAYERS_CONTEXTUAL_H_
 
 #include <torch/torch.h>
 
 #include <cstdint>
 
-#include "readers/layers/rnn.h"
+#include "studies/readers/layers/rnn.h"
 
 namespace concur::readers {
 
@@ -33,4 +33,4 @@ TORCH_MODULE(ContextualVectors);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_CONTEXTUAL_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_CONTEXTUAL_H_

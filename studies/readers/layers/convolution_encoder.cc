@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/convolution_encoder.h"
+#include "studies/readers/layers/convolution_encoder.h"
 
 #include <cmath>
 #include <vector>
 
-#include "readers/layers/attention.h"
-#include "readers/layers/dropout.h"
-#include "readers/layers/paths.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/paths.h"
 
 namespace concur::readers {
 

@@ -3,8 +3,8 @@
 // and a feed-forward layer, each normalised before and added to its input.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_CONVOLUTION_ENCODER_H_
-#define CONCUR_READERS_LAYERS_CONVOLUTION_ENCODER_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_CONVOLUTION_ENCODER_H_
+#define CONCUR_STUDIES_READERS_LAYERS_CONVOLUTION_ENCODER_H_
 
 #include <torch/torch.h>
 
@@ -74,4 +74,4 @@ TORCH_MODULE(ConvolutionEncoder);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_CONVOLUTION_ENCODER_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_CONVOLUTION_ENCODER_H_

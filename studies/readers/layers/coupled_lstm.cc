@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/coupled_lstm.h"
+#include "studies/readers/layers/coupled_lstm.h"
 
 #include "absl/strings/str_cat.h"
-#include "readers/layers/dropout.h"
+#include "studies/readers/layers/dropout.h"
 
 namespace concur::readers {
 

@@ -5,8 +5,8 @@
 // _l2.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_COUPLED_LSTM_H_
-#define CONCUR_READERS_LAYERS_COUPLED_LSTM_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_COUPLED_LSTM_H_
+#define CONCUR_STUDIES_READERS_LAYERS_COUPLED_LSTM_H_
 
 #include <torch/torch.h>
 
@@ -51,4 +51,4 @@ class CoupledLstm {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_COUPLED_LSTM_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_COUPLED_LSTM_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/dropout.h"
+#include "studies/readers/layers/dropout.h"
 
 #include <cmath>
 #include <cstdint>

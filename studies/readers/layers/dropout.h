@@ -3,8 +3,8 @@
 // sequence (Gal and Ghahramani, 2016).
 //
 // Thread-safe (stateless) except for torch's generator.
-#ifndef CONCUR_READERS_LAYERS_DROPOUT_H_
-#define CONCUR_READERS_LAYERS_DROPOUT_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_DROPOUT_H_
+#define CONCUR_STUDIES_READERS_LAYERS_DROPOUT_H_
 
 #include <torch/torch.h>
 
@@ -41,4 +41,4 @@ struct DropoutKind {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_DROPOUT_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_DROPOUT_H_

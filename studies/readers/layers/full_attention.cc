@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/full_attention.h"
+#include "studies/readers/layers/full_attention.h"
 
-#include "readers/layers/attention.h"
+#include "studies/readers/layers/attention.h"
 
 namespace concur::readers {
 

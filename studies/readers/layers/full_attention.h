@@ -3,14 +3,14 @@
 // whole history, all representations so far, and what is fused are representations of some levels.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_FULL_ATTENTION_H_
-#define CONCUR_READERS_LAYERS_FULL_ATTENTION_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_FULL_ATTENTION_H_
+#define CONCUR_STUDIES_READERS_LAYERS_FULL_ATTENTION_H_
 
 #include <torch/torch.h>
 
 #include <cstdint>
 
-#include "readers/layers/dropout.h"
+#include "studies/readers/layers/dropout.h"
 
 namespace concur::readers {
 
@@ -37,4 +37,4 @@ TORCH_MODULE(FullAttention);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_FULL_ATTENTION_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_FULL_ATTENTION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/fusion_inputs.h"
+#include "studies/readers/layers/fusion_inputs.h"
 
 #include <utility>
 #include <vector>

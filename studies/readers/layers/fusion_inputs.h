@@ -4,19 +4,19 @@
 // FusionNet.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_FUSION_INPUTS_H_
-#define CONCUR_READERS_LAYERS_FUSION_INPUTS_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_FUSION_INPUTS_H_
+#define CONCUR_STUDIES_READERS_LAYERS_FUSION_INPUTS_H_
 
 #include <torch/torch.h>
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/contextual.h"
-#include "readers/layers/rnn.h"
-#include "readers/options.h"
-#include "readers/reader.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/contextual.h"
+#include "studies/readers/layers/rnn.h"
+#include "studies/readers/options.h"
+#include "studies/readers/reader.h"
 
 namespace concur::readers {
 
@@ -79,4 +79,4 @@ class SpanPointer {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_FUSION_INPUTS_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_FUSION_INPUTS_H_

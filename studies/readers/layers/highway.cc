@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/highway.h"
+#include "studies/readers/layers/highway.h"
 
 namespace concur::readers {
 

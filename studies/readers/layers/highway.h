@@ -3,8 +3,8 @@
 // of it. As in AllenNLP the gate multiplies the input, and its bias begins at 1.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_HIGHWAY_H_
-#define CONCUR_READERS_LAYERS_HIGHWAY_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_HIGHWAY_H_
+#define CONCUR_STUDIES_READERS_LAYERS_HIGHWAY_H_
 
 #include <torch/torch.h>
 
@@ -24,4 +24,4 @@ TORCH_MODULE(Highway);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_HIGHWAY_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_HIGHWAY_H_

@@ -2,8 +2,8 @@
 // Registers layers under the names that originals give them, such as "_phrase_layer._module".
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_PATHS_H_
-#define CONCUR_READERS_LAYERS_PATHS_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_PATHS_H_
+#define CONCUR_STUDIES_READERS_LAYERS_PATHS_H_
 
 #include <torch/torch.h>
 
@@ -40,4 +40,4 @@ Layer RegisterAt(torch::nn::Module& parent, const std::string& path, Layer layer
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_PATHS_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_PATHS_H_

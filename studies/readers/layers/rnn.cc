@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/rnn.h"
+#include "studies/readers/layers/rnn.h"
 
 #include <cmath>
 

@@ -3,8 +3,8 @@
 // GRU: weight_ih_l0, weight_hh_l0_reverse, …
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_RNN_H_
-#define CONCUR_READERS_LAYERS_RNN_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_RNN_H_
+#define CONCUR_STUDIES_READERS_LAYERS_RNN_H_
 
 #include <torch/torch.h>
 
@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/layers/dropout.h"
+#include "studies/readers/layers/dropout.h"
 
 namespace concur::readers {
 
@@ -99,4 +99,4 @@ TORCH_MODULE(StackedRnn);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_RNN_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_RNN_H_

@@ -3,8 +3,8 @@
 // what it becomes together with what is fused into it.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_SEMANTIC_FUSION_H_
-#define CONCUR_READERS_LAYERS_SEMANTIC_FUSION_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_SEMANTIC_FUSION_H_
+#define CONCUR_STUDIES_READERS_LAYERS_SEMANTIC_FUSION_H_
 
 #include <torch/torch.h>
 
@@ -32,4 +32,4 @@ TORCH_MODULE(SemanticFusion);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_SEMANTIC_FUSION_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_SEMANTIC_FUSION_H_

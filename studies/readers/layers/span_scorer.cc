@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/span_scorer.h"
+#include "studies/readers/layers/span_scorer.h"
 
 #include <limits>
 
-#include "readers/layers/attention.h"
-#include "readers/layers/span_search.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/span_search.h"
 
 namespace concur::readers {
 

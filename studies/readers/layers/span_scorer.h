@@ -3,15 +3,15 @@
 // class of its own.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_LAYERS_SPAN_SCORER_H_
-#define CONCUR_READERS_LAYERS_SPAN_SCORER_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_SPAN_SCORER_H_
+#define CONCUR_STUDIES_READERS_LAYERS_SPAN_SCORER_H_
 
 #include <torch/torch.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "readers/batch.h"
+#include "studies/readers/batch.h"
 
 namespace concur::readers {
 
@@ -32,4 +32,4 @@ std::vector<std::vector<Span>> BestScoredSpans(const Scores& scores, const Limit
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_SPAN_SCORER_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_SPAN_SCORER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/span_search.h"
+#include "studies/readers/layers/span_search.h"
 
 #include <algorithm>
 #include <limits>

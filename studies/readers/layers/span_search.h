@@ -2,15 +2,15 @@
 // The best spans of a passage by the scores of all.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_LAYERS_SPAN_SEARCH_H_
-#define CONCUR_READERS_LAYERS_SPAN_SEARCH_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_SPAN_SEARCH_H_
+#define CONCUR_STUDIES_READERS_LAYERS_SPAN_SEARCH_H_
 
 #include <torch/torch.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "readers/batch.h"
+#include "studies/readers/batch.h"
 
 namespace concur::readers {
 
@@ -24,4 +24,4 @@ std::vector<std::vector<Span>> BestSumsOfLogits(const Scores& scores, const Limi
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_SPAN_SEARCH_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_SPAN_SEARCH_H_

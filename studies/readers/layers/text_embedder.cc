@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/text_embedder.h"
+#include "studies/readers/layers/text_embedder.h"
 
-#include "readers/layers/dropout.h"
-#include "readers/layers/paths.h"
-#include "readers/layers/unique_words.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/paths.h"
+#include "studies/readers/layers/unique_words.h"
 
 namespace concur::readers {
 

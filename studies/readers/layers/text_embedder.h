@@ -3,14 +3,14 @@
 // their vectors.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_TEXT_EMBEDDER_H_
-#define CONCUR_READERS_LAYERS_TEXT_EMBEDDER_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_TEXT_EMBEDDER_H_
+#define CONCUR_STUDIES_READERS_LAYERS_TEXT_EMBEDDER_H_
 
 #include <torch/torch.h>
 
 #include <cstdint>
 
-#include "readers/options.h"
+#include "studies/readers/options.h"
 
 namespace concur::readers {
 
@@ -51,4 +51,4 @@ TORCH_MODULE(TextEmbedder);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_TEXT_EMBEDDER_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_TEXT_EMBEDDER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/layers/trilinear.h"
+#include "studies/readers/layers/trilinear.h"
 
 #include <cmath>
 #include <vector>

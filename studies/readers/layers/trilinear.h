@@ -3,8 +3,8 @@
 // of another, w · [x; y; x ∘ y] + b.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_LAYERS_TRILINEAR_H_
-#define CONCUR_READERS_LAYERS_TRILINEAR_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_TRILINEAR_H_
+#define CONCUR_STUDIES_READERS_LAYERS_TRILINEAR_H_
 
 #include <torch/torch.h>
 
@@ -35,4 +35,4 @@ torch::Tensor MergeAttention(const torch::Tensor& passage, const torch::Tensor& 
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_TRILINEAR_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_TRILINEAR_H_

@@ -2,8 +2,8 @@
 // Characters are read once for each different word of a batch: texts repeat most words.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_LAYERS_UNIQUE_WORDS_H_
-#define CONCUR_READERS_LAYERS_UNIQUE_WORDS_H_
+#ifndef CONCUR_STUDIES_READERS_LAYERS_UNIQUE_WORDS_H_
+#define CONCUR_STUDIES_READERS_LAYERS_UNIQUE_WORDS_H_
 
 #include <torch/torch.h>
 
@@ -19,4 +19,4 @@ torch::Tensor ForEachWord(const torch::Tensor& characters, const Read& read) {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_LAYERS_UNIQUE_WORDS_H_
+#endif  // CONCUR_STUDIES_READERS_LAYERS_UNIQUE_WORDS_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/pretrained/attention.h"
+#include "studies/readers/pretrained/attention.h"
 
 #include <algorithm>
 #include <mutex>
 #include <vector>
 
-#include "readers/layers/dropout.h"
+#include "studies/readers/layers/dropout.h"
 
 namespace concur::readers {
 namespace {

@@ -6,8 +6,8 @@
 // al., 2016, "Training Deep Nets with Sublinear Memory Cost").
 //
 // Thread-compatible; draws dropout from torch's default generator of the device.
-#ifndef CONCUR_READERS_PRETRAINED_ATTENTION_H_
-#define CONCUR_READERS_PRETRAINED_ATTENTION_H_
+#ifndef CONCUR_STUDIES_READERS_PRETRAINED_ATTENTION_H_
+#define CONCUR_STUDIES_READERS_PRETRAINED_ATTENTION_H_
 
 #include <torch/torch.h>
 
@@ -35,4 +35,4 @@ torch::Tensor Attention(const torch::Tensor& query, const torch::Tensor& key,
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_PRETRAINED_ATTENTION_H_
+#endif  // CONCUR_STUDIES_READERS_PRETRAINED_ATTENTION_H_

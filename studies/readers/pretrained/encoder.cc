@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, models/{bert,albert,roberta,electra}/modeling_*.py. What is masked gets
 // -10,000 and not minus infinity, and padding has scores; both as there.
-#include "readers/pretrained/encoder.h"
+#include "studies/readers/pretrained/encoder.h"
 
 #include <cmath>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "readers/files/checkpoint_files.h"
-#include "readers/layers/dropout.h"
-#include "readers/layers/paths.h"
-#include "readers/pretrained/attention.h"
-#include "readers/tensors.h"
+#include "studies/readers/files/checkpoint_files.h"
+#include "studies/readers/layers/dropout.h"
+#include "studies/readers/layers/paths.h"
+#include "studies/readers/pretrained/attention.h"
+#include "studies/readers/tensors.h"
 
 namespace concur::readers {
 namespace {
@@ -62,28 +60,6 @@ Encoder::Affine Encoder::At(const std::string& path) {
   const auto parameters = ModuleAt(*this, path).named_parameters(false);
   const torch::Tensor* bias = parameters.find("bias");
   return {parameters["weight"], bias == nullptr ? torch::Tensor() : *bias};
-}
-
-void Encoder::Initialise() {
-  const torch::NoGradGuard no_gradients;
-  for (auto& parameter : named_parameters()) {
-    if (parameter->dim() == 2) {
-      parameter->normal_(0, config_.initial_deviation);
-    } else {
-      // Of what has one dimension only the scales of layer norms are weights.
-      parameter->fill_(absl::EndsWith(parameter.key(), ".weight") ? 1 : 0);
-    }
-  }
-  words_[config_.padding_id].zero_();
-  if (config_.family->positions_after_padding) {
-    positions_[config_.padding_id].zero_();
-  }
-}
-
-void Encoder::ShareEmbeddings(const Encoder& other) {
-  words_ = other.words_;
-  positions_ = other.positions_;
-  segments_ = other.segments_;
 }
 
 torch::Tensor Encoder::Product(const Affine& affine, const torch::Tensor& x) const {

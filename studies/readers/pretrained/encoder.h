@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pretrained readers' network: an encoder with layer norm after each sum (Vaswani et al., 2017;
 // Devlin et al., 2019), and scores of each token as the first and the last of an answer. The five
-// families are the rows of readers/files/encoder_config.h; parameters have the original library's
-// names.
+// families are the rows of studies/readers/files/encoder_config.h; parameters have the original
+// library's names.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_PRETRAINED_ENCODER_H_
-#define CONCUR_READERS_PRETRAINED_ENCODER_H_
+#ifndef CONCUR_STUDIES_READERS_PRETRAINED_ENCODER_H_
+#define CONCUR_STUDIES_READERS_PRETRAINED_ENCODER_H_
 
 #include <torch/torch.h>
 
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "readers/batch.h"
-#include "readers/files/encoder_config.h"
+#include "studies/readers/batch.h"
+#include "studies/readers/files/encoder_config.h"
 
 namespace concur::readers {
 
@@ -38,20 +38,10 @@ struct EncoderTrace {
 
 class Encoder : public torch::nn::Module {
  public:
-  // All parameters are zero until Initialise or LoadEncoder.
+  // All parameters are zero until they are loaded.
   explicit Encoder(const EncoderConfig& config);
 
   const EncoderConfig& config() const { return config_; }
-
-  // Draws weights from a normal distribution with the configuration's deviation, by torch's default
-  // generator; biases become 0, the scales of layer norms 1, and the embedding of padding 0.
-  void Initialise();
-
-  // Reads the embeddings of words, positions and segments of `other` in place of its own, which
-  // stay without use. REQUIRES: they have the same sizes.
-  void ShareEmbeddings(const Encoder& other);
-  // The embedding of each entry: [entries, embedding width].
-  const torch::Tensor& words() const { return words_; }
 
   // [B, T, width]; in training mode (`train()`) with dropout. c10::Error for an id without an
   // embedding, and for more tokens than positions.
@@ -109,4 +99,4 @@ absl::StatusOr<std::shared_ptr<Encoder>> LoadForTraining(const std::string& dire
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_PRETRAINED_ENCODER_H_
+#endif  // CONCUR_STUDIES_READERS_PRETRAINED_ENCODER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, models/albert/tokenization_albert.py.
-#include "readers/text/albert_tokenizer.h"
+#include "studies/readers/text/albert_tokenizer.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>

@@ -4,8 +4,8 @@
 // does it.
 //
 // Texts are hostile input. Immutable.
-#ifndef CONCUR_READERS_TEXT_ALBERT_TOKENIZER_H_
-#define CONCUR_READERS_TEXT_ALBERT_TOKENIZER_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_ALBERT_TOKENIZER_H_
+#define CONCUR_STUDIES_READERS_TEXT_ALBERT_TOKENIZER_H_
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "readers/text/piece.h"
-#include "readers/text/sentence_piece.h"
+#include "studies/readers/text/piece.h"
+#include "studies/readers/text/sentence_piece.h"
 
 namespace concur::readers {
 
@@ -48,4 +48,4 @@ class AlbertTokenizer {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_ALBERT_TOKENIZER_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_ALBERT_TOKENIZER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/annotator.h"
+#include "studies/readers/text/annotator.h"
 
 #include <cstddef>
 #include <cstdint>

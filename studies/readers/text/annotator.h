@@ -3,8 +3,8 @@
 // morphology), parts of speech and entities.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_TEXT_ANNOTATOR_H_
-#define CONCUR_READERS_TEXT_ANNOTATOR_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_ANNOTATOR_H_
+#define CONCUR_STUDIES_READERS_TEXT_ANNOTATOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,9 +18,9 @@
 #include "absl/strings/string_view.h"
 #include "qa/builders/sources.h"
 #include "qa/builders/wordnet.h"
-#include "readers/text/features.h"
-#include "readers/text/tagger.h"
-#include "readers/text/tokenizer.h"
+#include "studies/readers/text/features.h"
+#include "studies/readers/text/tagger.h"
+#include "studies/readers/text/tokenizer.h"
 
 namespace concur::readers {
 
@@ -60,4 +60,4 @@ class Annotator {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_ANNOTATOR_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_ANNOTATOR_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, models/bert/tokenization_bert.py (BasicTokenizer); tokenizers (Rust),
 // normalizers/bert.rs, pre_tokenizers/bert.rs.
-#include "readers/text/bert_words.h"
+#include "studies/readers/text/bert_words.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>

@@ -3,8 +3,8 @@
 // case and without accents where the vocabulary is; punctuation and Chinese characters stand alone.
 //
 // Texts are hostile input. Thread-safe (stateless).
-#ifndef CONCUR_READERS_TEXT_BERT_WORDS_H_
-#define CONCUR_READERS_TEXT_BERT_WORDS_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_BERT_WORDS_H_
+#define CONCUR_STUDIES_READERS_TEXT_BERT_WORDS_H_
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "readers/text/piece.h"
+#include "studies/readers/text/piece.h"
 
 namespace concur::readers {
 
@@ -48,4 +48,4 @@ std::vector<std::string> BertWords(absl::string_view text, const BertWordOptions
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_BERT_WORDS_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_BERT_WORDS_H_

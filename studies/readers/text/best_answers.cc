@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, data/metrics/squad_metrics.py (compute_predictions_logits,
 // get_final_text) and examples/pytorch/question-answering/utils_qa.py.
-#include "readers/text/best_answers.h"
+#include "studies/readers/text/best_answers.h"
 
 #include <unicode/utf8.h>
 
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "qa/normalize.h"
-#include "readers/text/bert_words.h"
+#include "studies/readers/text/bert_words.h"
 
 namespace concur::readers {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best answers to a question, from the scores of all its windows, by the rules of the original
-// library's two programs (see readers/text/windows.h).
+// library's two programs (see studies/readers/text/windows.h).
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_TEXT_BEST_ANSWERS_H_
-#define CONCUR_READERS_TEXT_BEST_ANSWERS_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_BEST_ANSWERS_H_
+#define CONCUR_STUDIES_READERS_TEXT_BEST_ANSWERS_H_
 
 #include <cstdint>
 #include <string>
@@ -12,8 +12,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "readers/text/checkpoint_tokenizer.h"
-#include "readers/text/windows.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/windows.h"
 
 namespace concur::readers {
 
@@ -49,4 +49,4 @@ std::string FinalText(absl::string_view tokens, absl::string_view original, bool
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_BEST_ANSWERS_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_BEST_ANSWERS_H_

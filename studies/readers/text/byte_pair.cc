@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, models/gpt2/tokenization_gpt2.py and models/roberta; tokenizers (Rust),
 // pre_tokenizers/byte_level.rs.
-#include "readers/text/byte_pair.h"
+#include "studies/readers/text/byte_pair.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>

@@ -4,8 +4,8 @@
 // text.
 //
 // Vocabularies, merges and texts are hostile input. Immutable.
-#ifndef CONCUR_READERS_TEXT_BYTE_PAIR_H_
-#define CONCUR_READERS_TEXT_BYTE_PAIR_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_BYTE_PAIR_H_
+#define CONCUR_STUDIES_READERS_TEXT_BYTE_PAIR_H_
 
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "readers/text/piece.h"
+#include "studies/readers/text/piece.h"
 
 namespace concur::readers {
 
@@ -100,4 +100,4 @@ class BytePair {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_BYTE_PAIR_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_BYTE_PAIR_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "readers/text/tokenizer_json.h"
+#include "studies/readers/text/tokenizer_json.h"
 
 namespace concur::readers {
 namespace {

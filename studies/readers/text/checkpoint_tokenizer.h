@@ -4,8 +4,8 @@
 // or any of them in a tokenizer.json.
 //
 // Files and texts are hostile input. Immutable.
-#ifndef CONCUR_READERS_TEXT_CHECKPOINT_TOKENIZER_H_
-#define CONCUR_READERS_TEXT_CHECKPOINT_TOKENIZER_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_CHECKPOINT_TOKENIZER_H_
+#define CONCUR_STUDIES_READERS_TEXT_CHECKPOINT_TOKENIZER_H_
 
 #include <cstdint>
 #include <optional>
@@ -17,11 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "readers/text/albert_tokenizer.h"
-#include "readers/text/byte_pair.h"
-#include "readers/text/fast_albert.h"
-#include "readers/text/piece.h"
-#include "readers/text/word_piece.h"
+#include "studies/readers/text/albert_tokenizer.h"
+#include "studies/readers/text/byte_pair.h"
+#include "studies/readers/text/fast_albert.h"
+#include "studies/readers/text/piece.h"
+#include "studies/readers/text/word_piece.h"
 
 namespace concur::readers {
 
@@ -116,4 +116,4 @@ class CheckpointTokenizer {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_CHECKPOINT_TOKENIZER_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_CHECKPOINT_TOKENIZER_H_

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "qa/builders/wordnet.h"
-#include "readers/text/tagger.h"
+#include "studies/readers/text/tagger.h"
 
 namespace concur::readers {
 namespace {

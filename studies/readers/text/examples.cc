@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/examples.h"
+#include "studies/readers/text/examples.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
+#include "qa/passage_groups.h"
 #include "qa/score.h"
 
 namespace concur::readers {
@@ -72,7 +73,9 @@ std::vector<TokenRange> AnswersOf(const AnnotatedText& passage, const qa::Questi
 
 absl::StatusOr<Examples> ReadExamples(const std::string& path, Annotator& annotator) {
   Examples examples;
+  qa::PassageGroups groups;
   CONCUR_RETURN_IF_ERROR(qa::ForEachPassage(path, [&](qa::Passage passage) {
+    groups.Add(passage.context);
     const AnnotatedText& text =
         examples.passages.emplace_back(annotator.Annotate(std::move(passage.context)));
     for (qa::Question& question : passage.questions) {
@@ -85,6 +88,7 @@ absl::StatusOr<Examples> ReadExamples(const std::string& path, Annotator& annota
     }
     return absl::OkStatus();
   }));
+  examples.groups = groups.Numbers();
   if (examples.questions.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": expected questions, got none"));
   }
@@ -93,8 +97,12 @@ absl::StatusOr<Examples> ReadExamples(const std::string& path, Annotator& annota
 
 Split HoldOut(Examples examples, int64_t nth, uint64_t seed) {
   CONCUR_CHECK(nth >= 2);
-  const bool by_passage = examples.passages.size() >= static_cast<size_t>(2 * nth);
-  const size_t units = by_passage ? examples.passages.size() : examples.questions.size();
+  const size_t groups =
+      examples.groups.empty()
+          ? 0
+          : *std::max_element(examples.groups.begin(), examples.groups.end()) + size_t{1};
+  const bool by_group = groups >= static_cast<size_t>(2 * nth);
+  const size_t units = by_group ? groups : examples.questions.size();
   std::vector<size_t> order(units);
   for (size_t i = 0; i < units; ++i) {
     order[i] = i;
@@ -107,7 +115,7 @@ Split HoldOut(Examples examples, int64_t nth, uint64_t seed) {
   }
   Split split;
   for (size_t i = 0; i < examples.questions.size(); ++i) {
-    const bool out = held_out[by_passage ? examples.questions[i].passage : i];
+    const bool out = held_out[by_group ? examples.groups[examples.questions[i].passage] : i];
     (out ? split.held_out : split.train).questions.push_back(std::move(examples.questions[i]));
   }
   split.held_out.passages = examples.passages;

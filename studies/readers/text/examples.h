@@ -2,8 +2,8 @@
 // A data set as tokens: passages, and the questions about them with answers as token ranges.
 //
 // Values; functions are stateless.
-#ifndef CONCUR_READERS_TEXT_EXAMPLES_H_
-#define CONCUR_READERS_TEXT_EXAMPLES_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_EXAMPLES_H_
+#define CONCUR_STUDIES_READERS_TEXT_EXAMPLES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "qa/example.h"
-#include "readers/text/annotator.h"
+#include "studies/readers/text/annotator.h"
 
 namespace concur::readers {
 
@@ -36,6 +36,7 @@ struct ExampleQuestion {
 
 struct Examples {
   std::vector<AnnotatedText> passages;
+  std::vector<uint32_t> groups;            // of each passage: those that belong together
   std::vector<ExampleQuestion> questions;  // in the data set's order
 
   // The text of a range of a passage's tokens.
@@ -49,8 +50,9 @@ absl::StatusOr<Examples> ReadExamples(const std::string& path, Annotator& annota
 // every occurrence of an answer's text between token boundaries.
 std::vector<TokenRange> AnswersOf(const AnnotatedText& passage, const qa::Question& question);
 
-// Moves the questions of every `nth` passage, by seed, to the second data set: for validation. Both
-// keep all passages. Where there are few passages (or one), questions are drawn instead.
+// Moves the questions of every `nth` group of passages (qa/passage_groups.h), by seed, to the
+// second data set: for validation. Both keep all passages. Of few groups (or one) questions are
+// drawn.
 struct Split {
   Examples train, held_out;
 };
@@ -65,4 +67,4 @@ AnswerScores ScoreAnswers(const Examples& examples, const std::vector<std::strin
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_EXAMPLES_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_EXAMPLES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, convert_slow_tokenizer.py (AlbertConverter); tokenizers (Rust),
 // normalizers/precompiled.rs, pre_tokenizers/metaspace.rs, models/unigram/model.rs.
-#include "readers/text/fast_albert.h"
+#include "studies/readers/text/fast_albert.h"
 
 #include <unicode/ubrk.h>
 #include <unicode/uchar.h>
@@ -33,7 +33,7 @@ constexpr double kFastUnknownPenalty = 10;
 constexpr double kNumberCommaPenalty = 100;
 
 // Whether the original's tables may decompose the character: those of its normalization are younger
-// than those that readers/text/piece.h has for Rust.
+// than those that studies/readers/text/piece.h has for Rust.
 bool IsDecomposed(int32_t code_point) {
   constexpr uint8_t kVersionMax = 12;
   UVersionInfo age;

@@ -4,8 +4,8 @@
 // space ends a text, in characters without a look, and around special tokens.
 //
 // Models and texts are hostile input: memory is bounded by the file's size. Immutable.
-#ifndef CONCUR_READERS_TEXT_FAST_ALBERT_H_
-#define CONCUR_READERS_TEXT_FAST_ALBERT_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_FAST_ALBERT_H_
+#define CONCUR_STUDIES_READERS_TEXT_FAST_ALBERT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +16,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/text/piece.h"
-#include "readers/text/replacement_rules.h"
-#include "readers/text/sentence_piece.h"
+#include "studies/readers/text/piece.h"
+#include "studies/readers/text/replacement_rules.h"
+#include "studies/readers/text/sentence_piece.h"
 
 namespace concur::readers {
 
@@ -80,4 +80,4 @@ class FastAlbert {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_FAST_ALBERT_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_FAST_ALBERT_H_

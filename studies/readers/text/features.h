@@ -3,8 +3,8 @@
 // occurs in the other text, its part of speech and entity, its frequency.
 //
 // Pure functions over values.
-#ifndef CONCUR_READERS_TEXT_FEATURES_H_
-#define CONCUR_READERS_TEXT_FEATURES_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_FEATURES_H_
+#define CONCUR_STUDIES_READERS_TEXT_FEATURES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -40,4 +40,4 @@ void WriteFeatures(const Annotations& text, const Annotations& other, const Feat
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_FEATURES_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_FEATURES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/piece.h"
+#include "studies/readers/text/piece.h"
 
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>
@@ -49,6 +49,15 @@ void ForEachDecomposed(int32_t code_point, Decomposition kind,
     U16_NEXT(units, i, count, part);
     take(part);
   }
+}
+
+std::vector<uint32_t> CodePointsBefore(absl::string_view text) {
+  std::vector<uint32_t> before(1, 0);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool ends = i + 1 == text.size() || (text[i + 1] & '\xC0') != '\x80';
+    before.push_back(before.back() + (ends ? 1 : 0));
+  }
+  return before;
 }
 
 void AppendCodePoint(int32_t code_point, std::string& text) {

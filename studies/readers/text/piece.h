@@ -2,8 +2,8 @@
 // What the tokenizers of pretrained encoders make of a text, and what they share.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_TEXT_PIECE_H_
-#define CONCUR_READERS_TEXT_PIECE_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_PIECE_H_
+#define CONCUR_STUDIES_READERS_TEXT_PIECE_H_
 
 #include <cstdint>
 #include <string>
@@ -43,6 +43,9 @@ enum class Decomposition { kCanonical, kCompatible };
 void ForEachDecomposed(int32_t code_point, Decomposition kind,
                        absl::FunctionRef<void(int32_t)> take);
 
+// The number of code points that begin before each byte of the text; the last entry is the total.
+std::vector<uint32_t> CodePointsBefore(absl::string_view text);
+
 // Appends the character in UTF-8.
 void AppendCodePoint(int32_t code_point, std::string& text);
 
@@ -54,4 +57,4 @@ std::vector<Piece> FindSpecials(absl::string_view text,
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_PIECE_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_PIECE_H_

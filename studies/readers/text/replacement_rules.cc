@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: google/sentencepiece 0.1.97, normalizer.cc; darts-clone.
-#include "readers/text/replacement_rules.h"
+#include "studies/readers/text/replacement_rules.h"
 
 #include <cstring>
 

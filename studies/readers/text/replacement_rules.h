@@ -3,8 +3,8 @@
 // values point into the texts that replace it.
 //
 // Tables are hostile input: what leads out of them matches nothing. Immutable.
-#ifndef CONCUR_READERS_TEXT_REPLACEMENT_RULES_H_
-#define CONCUR_READERS_TEXT_REPLACEMENT_RULES_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_REPLACEMENT_RULES_H_
+#define CONCUR_STUDIES_READERS_TEXT_REPLACEMENT_RULES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,4 +44,4 @@ class ReplacementRules {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_REPLACEMENT_RULES_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_REPLACEMENT_RULES_H_

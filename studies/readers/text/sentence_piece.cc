@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: google/sentencepiece 0.1.97, normalizer.cc, unigram_model.cc (EncodeOptimized),
 // sentencepiece_processor.cc, sentencepiece_model.proto.
-#include "readers/text/sentence_piece.h"
+#include "studies/readers/text/sentence_piece.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 // tables in it.
 //
 // Models and texts are hostile input: memory is bounded by the file's size. Immutable.
-#ifndef CONCUR_READERS_TEXT_SENTENCE_PIECE_H_
-#define CONCUR_READERS_TEXT_SENTENCE_PIECE_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_SENTENCE_PIECE_H_
+#define CONCUR_STUDIES_READERS_TEXT_SENTENCE_PIECE_H_
 
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "readers/text/piece.h"
-#include "readers/text/replacement_rules.h"
+#include "studies/readers/text/piece.h"
+#include "studies/readers/text/replacement_rules.h"
 
 namespace concur::readers {
 
@@ -84,4 +84,4 @@ class SentencePiece {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_SENTENCE_PIECE_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_SENTENCE_PIECE_H_

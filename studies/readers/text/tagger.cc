@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/tagger.h"
+#include "studies/readers/text/tagger.h"
 
 #include <algorithm>
 #include <array>

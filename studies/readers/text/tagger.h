@@ -2,8 +2,8 @@
 // Parts of speech and entities of English tokens.
 //
 // Immutable after loading; thread-safe.
-#ifndef CONCUR_READERS_TEXT_TAGGER_H_
-#define CONCUR_READERS_TEXT_TAGGER_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_TAGGER_H_
+#define CONCUR_STUDIES_READERS_TEXT_TAGGER_H_
 
 #include <array>
 #include <cstddef>
@@ -79,4 +79,4 @@ class EntityTagger {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_TAGGER_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_TAGGER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/tokenizer.h"
+#include "studies/readers/text/tokenizer.h"
 
 #include <algorithm>
 #include <array>
@@ -30,19 +30,13 @@ Character CharacterAt(absl::string_view text, size_t i) {
                : lead <= 0x20 || lead == 0x7F           ? Kind::kSpace
                                                         : Kind::kPunctuation};
   }
-  const size_t bytes = Utf8CharacterBytes(text.substr(i));
-  if (bytes == 0) {
-    return {};
-  }
-  int32_t code = bytes == 4 ? lead & 0x07 : bytes == 3 ? lead & 0x0F : lead & 0x1F;
-  for (size_t k = 1; k < bytes; ++k) {
-    code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3F);
-  }
+  size_t end = i;
+  const auto code = static_cast<int32_t>(NextCodePoint(text, end));
   // Combining marks belong to the word that they follow, although \w excludes them.
   const bool mark = (code >= 0x300 && code < 0x370) || (code >= 0x900 && code < 0xE00);
-  return {bytes, qa::IsSpaceCodePoint(code) || code == 0x200B || code == 0xFEFF ? Kind::kSpace
-                 : mark || qa::IsWordCodePoint(code)                            ? Kind::kWord
-                                                     : Kind::kPunctuation};
+  return {end - i, qa::IsSpaceCodePoint(code) || code == 0x200B || code == 0xFEFF ? Kind::kSpace
+                   : mark || qa::IsWordCodePoint(code)                            ? Kind::kWord
+                                                       : Kind::kPunctuation};
 }
 
 bool IsWordAt(absl::string_view text, size_t i) {

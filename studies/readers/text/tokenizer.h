@@ -7,8 +7,8 @@
 // "@entity12", "@placeholder", "<P>".
 //
 // Pure functions.
-#ifndef CONCUR_READERS_TEXT_TOKENIZER_H_
-#define CONCUR_READERS_TEXT_TOKENIZER_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_TOKENIZER_H_
+#define CONCUR_STUDIES_READERS_TEXT_TOKENIZER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -37,4 +37,4 @@ bool IsMarker(absl::string_view token);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_TOKENIZER_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_TOKENIZER_H_

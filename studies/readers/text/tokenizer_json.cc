@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Format: huggingface/tokenizers, tokenizer/serialization.rs and the modules that it names.
-#include "readers/text/tokenizer_json.h"
+#include "studies/readers/text/tokenizer_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

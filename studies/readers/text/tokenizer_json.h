@@ -3,8 +3,8 @@
 // words are cut, and the vocabulary.
 //
 // Hostile input: memory is bounded by the file's size. Values.
-#ifndef CONCUR_READERS_TEXT_TOKENIZER_JSON_H_
-#define CONCUR_READERS_TEXT_TOKENIZER_JSON_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_TOKENIZER_JSON_H_
+#define CONCUR_STUDIES_READERS_TEXT_TOKENIZER_JSON_H_
 
 #include <cstdint>
 #include <string>
@@ -14,10 +14,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/text/byte_pair.h"
-#include "readers/text/fast_albert.h"
-#include "readers/text/replacement_rules.h"
-#include "readers/text/word_piece.h"
+#include "studies/readers/text/byte_pair.h"
+#include "studies/readers/text/fast_albert.h"
+#include "studies/readers/text/replacement_rules.h"
+#include "studies/readers/text/word_piece.h"
 
 namespace concur::readers {
 
@@ -48,4 +48,4 @@ absl::StatusOr<TokenizerJson> ParseTokenizerJson(absl::string_view json, absl::s
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_TOKENIZER_JSON_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_TOKENIZER_JSON_H_

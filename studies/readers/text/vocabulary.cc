@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/vocabulary.h"
+#include "studies/readers/text/vocabulary.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,8 @@
 // most frequent first.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_TEXT_VOCABULARY_H_
-#define CONCUR_READERS_TEXT_VOCABULARY_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_VOCABULARY_H_
+#define CONCUR_STUDIES_READERS_TEXT_VOCABULARY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ std::vector<absl::string_view> CharactersOf(absl::string_view word);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_VOCABULARY_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_VOCABULARY_H_

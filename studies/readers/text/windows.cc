@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, data/processors/squad.py (squad_convert_example_to_features) and
 // examples/pytorch/question-answering/run_qa.py (prepare_train_features).
-#include "readers/text/windows.h"
+#include "studies/readers/text/windows.h"
 
 #include <unicode/utf8.h>
 

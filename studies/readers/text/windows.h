@@ -4,8 +4,8 @@
 // (2019) and run_qa (2021), which differ in nearly everything.
 //
 // Texts are hostile input. Values.
-#ifndef CONCUR_READERS_TEXT_WINDOWS_H_
-#define CONCUR_READERS_TEXT_WINDOWS_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_WINDOWS_H_
+#define CONCUR_STUDIES_READERS_TEXT_WINDOWS_H_
 
 #include <cstdint>
 #include <string>
@@ -14,8 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/text/checkpoint_tokenizer.h"
-#include "readers/text/piece.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/piece.h"
 
 namespace concur::readers {
 
@@ -96,4 +96,4 @@ std::vector<Label> LabelWindows(const CheckpointTokenizer& tokenizer, const Wind
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_WINDOWS_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_WINDOWS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code: transformers 4.9, models/bert/tokenization_bert.py; tokenizers (Rust), models/wordpiece.
-#include "readers/text/word_piece.h"
+#include "studies/readers/text/word_piece.h"
 
 #include <algorithm>
 #include <utility>

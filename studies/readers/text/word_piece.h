@@ -4,8 +4,8 @@
 // dropped, Chinese ones stand alone, and without case accents are dropped as well.
 //
 // Vocabularies and texts are hostile input. Immutable.
-#ifndef CONCUR_READERS_TEXT_WORD_PIECE_H_
-#define CONCUR_READERS_TEXT_WORD_PIECE_H_
+#ifndef CONCUR_STUDIES_READERS_TEXT_WORD_PIECE_H_
+#define CONCUR_STUDIES_READERS_TEXT_WORD_PIECE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +17,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "readers/text/bert_words.h"
-#include "readers/text/piece.h"
+#include "studies/readers/text/bert_words.h"
+#include "studies/readers/text/piece.h"
 
 namespace concur::readers {
 
@@ -66,4 +66,4 @@ class WordPiece {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TEXT_WORD_PIECE_H_
+#endif  // CONCUR_STUDIES_READERS_TEXT_WORD_PIECE_H_

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/word_vectors.h"
+#include "studies/readers/text/word_vectors.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,15 +13,29 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "qa/builders/sources.h"
 #include "qa/builders/vector_lines.h"
+#include "qa/builders/wordnet.h"
+#include "qa/normalize.h"
 #include "qa/raw_stream.h"
 
 namespace concur::readers {
 
-absl::StatusOr<WordVectorRows> WordVectorRows::Read(
-    const std::string& path, int64_t width,
-    const std::function<bool(absl::string_view word)>& wanted) {
+absl::StatusOr<WordVectorRows> WordVectorRows::Read(const std::string& path, int64_t width,
+                                                    const absl::flat_hash_set<std::string>& forms,
+                                                    VectorsCase letters) {
   WordVectorRows rows;
+  rows.letters_ = letters;
+  absl::flat_hash_set<std::string> wanted = forms;
+  if (letters == VectorsCase::kLemma) {
+    qa::SourceLog log{qa::SourcePaths()};
+    CONCUR_ASSIGN_OR_RETURN(rows.lemmas_, qa::WordClasses::Load(log));
+  }
+  for (const std::string& form : forms) {
+    for (std::string& substitute : rows.Substitutes(form)) {
+      wanted.insert(std::move(substitute));
+    }
+  }
   qa::VectorLines lines(path);
   std::vector<float> row;
   const auto take = [&](const qa::LineReader& line) -> absl::Status {
@@ -35,7 +48,7 @@ absl::StatusOr<WordVectorRows> WordVectorRows::Read(
                                                      " numbers, expected ", width,
                                                      "; give a file of that width"));
     }
-    if (!wanted(lines.word()) || rows.index_.contains(lines.word())) {
+    if (!wanted.contains(lines.word()) || rows.index_.contains(lines.word())) {
       return absl::OkStatus();
     }
     CONCUR_RETURN_IF_ERROR(lines.Parse(row));
@@ -48,17 +61,27 @@ absl::StatusOr<WordVectorRows> WordVectorRows::Read(
   return rows;
 }
 
-std::vector<std::string> WordVectorRows::Words() const {
+std::vector<std::string> WordVectorRows::Substitutes(absl::string_view word) const {
   std::vector<std::string> words;
-  for (const auto& [word, row] : index_) {
-    words.push_back(word);
+  if (letters_ != VectorsCase::kExact) {
+    words.push_back(qa::LowerCase(word));
   }
-  std::sort(words.begin(), words.end());
+  if (letters_ == VectorsCase::kLemma) {
+    words.push_back(lemmas_.Lemma(words.front()));
+  }
   return words;
 }
 
 absl::Span<const float> WordVectorRows::Find(absl::string_view word) const {
-  const auto found = index_.find(word);
+  auto found = index_.find(word);
+  if (found == index_.end()) {
+    for (const std::string& substitute : Substitutes(word)) {
+      found = index_.find(substitute);
+      if (found != index_.end()) {
+        break;
+      }
+    }
+  }
   return found == index_.end()
              ? absl::Span<const float>()
              : absl::MakeConstSpan(values_).subspan(found->second, static_cast<size_t>(width_));

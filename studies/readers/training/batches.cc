@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/batches.h"
+#include "studies/readers/training/batches.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 #include "absl/strings/string_view.h"
 #include "qa/normalize.h"
-#include "readers/text/features.h"
-#include "readers/text/tagger.h"
+#include "studies/readers/text/features.h"
+#include "studies/readers/text/tagger.h"
 
 namespace concur::readers {
 namespace {

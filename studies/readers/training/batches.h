@@ -3,8 +3,8 @@
 // length.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_TRAINING_BATCHES_H_
-#define CONCUR_READERS_TRAINING_BATCHES_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_BATCHES_H_
+#define CONCUR_STUDIES_READERS_TRAINING_BATCHES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +14,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "base/random.h"
-#include "readers/approaches/approach.h"
-#include "readers/reader.h"
-#include "readers/text/examples.h"
-#include "readers/text/vocabulary.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/reader.h"
+#include "studies/readers/text/examples.h"
+#include "studies/readers/text/vocabulary.h"
 
 namespace concur::readers {
 
@@ -68,4 +68,4 @@ std::vector<std::vector<size_t>> Batches(const Examples& examples, std::vector<s
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_BATCHES_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_BATCHES_H_

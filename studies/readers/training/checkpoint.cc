@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/checkpoint.h"
+#include "studies/readers/training/checkpoint.h"
 
 #include <atomic>
 #include <csignal>
@@ -17,8 +17,8 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "readers/files/safetensors.h"
-#include "readers/tensors.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/tensors.h"
 
 namespace concur::readers {
 namespace {

@@ -3,8 +3,8 @@
 // the signal upon which it is written.
 //
 // Thread-safe, except for Termination, of which a process has one at a time.
-#ifndef CONCUR_READERS_TRAINING_CHECKPOINT_H_
-#define CONCUR_READERS_TRAINING_CHECKPOINT_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_CHECKPOINT_H_
+#define CONCUR_STUDIES_READERS_TRAINING_CHECKPOINT_H_
 
 #include <torch/torch.h>
 
@@ -60,4 +60,4 @@ class Termination {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_CHECKPOINT_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_CHECKPOINT_H_

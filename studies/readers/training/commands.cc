@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/commands.h"
+#include "studies/readers/training/commands.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -25,20 +25,20 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "qa/json_text.h"
 #include "qa/serve.h"
-#include "readers/approaches/approach.h"
-#include "readers/machine.h"
-#include "readers/text/examples.h"
-#include "readers/text/tokenizer.h"
-#include "readers/text/vocabulary.h"
-#include "readers/text/word_vectors.h"
-#include "readers/training/checkpoint.h"
-#include "readers/training/model.h"
-#include "readers/training/settings.h"
-#include "readers/training/trainer.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/machine.h"
+#include "studies/readers/text/examples.h"
+#include "studies/readers/text/tokenizer.h"
+#include "studies/readers/text/vocabulary.h"
+#include "studies/readers/text/word_vectors.h"
+#include "studies/readers/training/checkpoint.h"
+#include "studies/readers/training/model.h"
+#include "studies/readers/training/settings.h"
+#include "studies/readers/training/trainer.h"
 
 namespace concur::readers {
 namespace {
@@ -101,6 +101,36 @@ Vocabulary WordsOf(const Counts& counts, const Inputs& inputs, const WordVectorR
   return words;
 }
 
+// A reader cannot tell words apart that have no vectors: says how many of the answers' words have
+// one.
+absl::Status CheckAnswerVectors(const TrainOptions& options, const BatchMaker& forms,
+                                const Examples& train, const WordVectorRows& rows,
+                                double percent_min) {
+  constexpr double kPercentUsual = 90;
+  int64_t words = 0;
+  int64_t known = 0;
+  for (const ExampleQuestion& question : train.questions) {
+    const AnnotatedText& passage = train.passages[question.passage];
+    for (int64_t i = 0; !question.answers.empty() && i < question.answers[0].size(); ++i) {
+      const Token& token = passage.tokens[static_cast<size_t>(question.answers[0].first + i)];
+      const std::string word(forms.WordForm(token.In(passage.text)));
+      ++words;
+      known += IsMarker(word) || !rows.Find(word).empty() ? 1 : 0;
+    }
+  }
+  const double percent =
+      words == 0 ? 100 : 100.0 * static_cast<double>(known) / static_cast<double>(words);
+  const std::string found = absl::StrFormat("%.1f %% of the answers' words have a vector", percent);
+  ReportStep(0, {{"answer_vectors", percent}});
+  if (percent < percent_min) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.vectors, ": ", found, ", expected at least ", percent_min,
+                     "; give vectors of more words, or --setting answer_vectors_min=0"));
+  }
+  Say(absl::StrCat(percent < kPercentUsual ? "warning: " : "", found));
+  return absl::OkStatus();
+}
+
 // Vocabularies, network and word vectors of an untrained model.
 absl::StatusOr<Model> NewModel(const Approach& approach, Plan plan, const TrainOptions& options,
                                const Examples& train, const Examples& validation) {
@@ -115,13 +145,18 @@ absl::StatusOr<Model> NewModel(const Approach& approach, Plan plan, const TrainO
     model.word_dim = model.word_dim > 0 ? model.word_dim : WidthOf(model.plan.settings.vectors);
     model.plan.settings.tuned_words = -1;
   } else {
-    const absl::flat_hash_set<absl::string_view> wanted(ranked.begin(), ranked.end());
     CONCUR_ASSIGN_OR_RETURN(
         rows, WordVectorRows::Read(options.vectors, options.word_dim,
-                                   [&](absl::string_view word) { return wanted.contains(word); }));
+                                   absl::flat_hash_set<std::string>(ranked.begin(), ranked.end()),
+                                   model.plan.settings.vectors_case));
     model.word_dim = rows->width();
-    Say(absl::StrCat(rows->size(), " of ", ranked.size(), " words have a vector of ",
-                     model.word_dim, " numbers"));
+    const auto known = std::count_if(ranked.begin(), ranked.end(), [&](const std::string& word) {
+      return !rows->Find(word).empty();
+    });
+    Say(absl::StrCat(known, " of ", ranked.size(), " words have a vector of ", model.word_dim,
+                     " numbers"));
+    CONCUR_RETURN_IF_ERROR(
+        CheckAnswerVectors(options, forms, train, *rows, model.plan.settings.answer_vectors_min));
   }
   const Vocabulary words =
       WordsOf(seen.words, approach.inputs, rows.has_value() ? &*rows : nullptr);
@@ -155,7 +190,7 @@ absl::StatusOr<std::string> FingerprintOf(const TrainOptions& options, const Mod
   }
   hash.UpdateField(absl::StrCat(options.seed, " ", options.machine.threads, " ", model.word_dim));
   for (const std::string& path : {options.train, options.dev}) {
-    if (!path.empty()) {
+    if (path != kNotGiven) {
       CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
       hash.UpdateField(digest.digest.ToHex());
     }
@@ -195,7 +230,7 @@ absl::Status Train(const TrainOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(Annotator annotator, AnnotatorOf(approach->inputs));
   CONCUR_ASSIGN_OR_RETURN(Examples examples, ReadExamples(options.train, annotator));
   Split split;
-  if (options.dev.empty()) {
+  if (options.dev == kNotGiven) {
     split = HoldOut(std::move(examples), kHoldOutNth, options.seed);
   } else {
     CONCUR_ASSIGN_OR_RETURN(split.held_out, ReadExamples(options.dev, annotator));
@@ -246,8 +281,7 @@ absl::Status Predict(const PredictOptions& options) {
     for (const ExampleQuestion& question : examples.questions) {
       add(question.text);
     }
-    CONCUR_RETURN_IF_ERROR(model.AddWords(
-        options.vectors, [&](absl::string_view form) { return forms.contains(form); }));
+    CONCUR_RETURN_IF_ERROR(model.AddWords(options.vectors, std::move(forms)));
   }
   model.network->to(device);
   const std::vector<std::string> answers = AnswerQuestions(model, examples, device);
@@ -279,9 +313,9 @@ std::string PredictionsText(const std::vector<std::pair<std::string, std::string
   std::string out = "{";
   for (size_t i = 0; i < answers.size(); ++i) {
     out.append(i == 0 ? "\n" : ",\n");
-    qa::AppendJsonString(answers[i].first, out);
+    AppendJsonString(answers[i].first, out);
     out.append(": ");
-    qa::AppendJsonString(answers[i].second, out);
+    AppendJsonString(answers[i].second, out);
   }
   out.append("\n}\n");
   return out;

@@ -2,8 +2,8 @@
 // The commands of concur-reader that train and predict, without the parsing of its command line.
 //
 // Thread-compatible: they set torch's number of threads and its seed.
-#ifndef CONCUR_READERS_TRAINING_COMMANDS_H_
-#define CONCUR_READERS_TRAINING_COMMANDS_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_COMMANDS_H_
+#define CONCUR_STUDIES_READERS_TRAINING_COMMANDS_H_
 
 #include <cstdint>
 #include <iosfwd>
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "readers/machine.h"
+#include "studies/readers/machine.h"
 
 namespace concur::readers {
 
@@ -25,9 +25,9 @@ inline constexpr char kNotGiven[] = "none";
 
 struct TrainOptions {
   std::string approach;
-  std::string train;  // data set
-  std::string dev;    // data set for validation; "": a tenth of the train passages
-  std::string model;  // directory, written
+  std::string train;            // data set
+  std::string dev = kNotGiven;  // data set for validation; kNotGiven: a tenth of the train passages
+  std::string model;            // directory, written
   // Of pretrained approaches: the folder that training starts from, and one with tokenizer files
   // ("": the same).
   std::string checkpoint, tokenizer;
@@ -84,4 +84,4 @@ int ExitCodeOf(const absl::Status& status);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_COMMANDS_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_COMMANDS_H_

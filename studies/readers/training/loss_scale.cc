@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/loss_scale.h"
+#include "studies/readers/training/loss_scale.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 // when gradients overflow, and doubled after kUpdatesToDouble updates in which none did.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_TRAINING_LOSS_SCALE_H_
-#define CONCUR_READERS_TRAINING_LOSS_SCALE_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_LOSS_SCALE_H_
+#define CONCUR_STUDIES_READERS_TRAINING_LOSS_SCALE_H_
 
 #include <cstdint>
 #include <optional>
@@ -38,4 +38,4 @@ class LossScale {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_LOSS_SCALE_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_LOSS_SCALE_H_

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/model.h"
+#include "studies/readers/training/model.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/digest.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "readers/files/safetensors.h"
-#include "readers/tensors.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/tensors.h"
 
 namespace concur::readers {
 namespace {
@@ -86,6 +88,9 @@ absl::StatusOr<Model> ModelFromJson(const ModelJson& json) {
   CONCUR_ASSIGN_OR_RETURN(const Approach* approach,
                           FindApproach(json.at("approach").get<std::string>()));
   std::vector<std::string> assignments = AssignmentsOf(json.at("settings"));
+  if (!json.at("settings").contains("vectors_case")) {
+    assignments.emplace_back("vectors_case=exact");  // trained before there was another
+  }
   for (std::string& option : AssignmentsOf(json.at("options"))) {
     assignments.push_back(std::move(option));
   }
@@ -150,15 +155,18 @@ void Model::SetWordVectors(const WordVectorRows* rows, int64_t first_row) {
   network->WordVectorsChanged();
 }
 
-absl::Status Model::AddWords(const std::string& vectors,
-                             const std::function<bool(absl::string_view form)>& wanted) {
-  CONCUR_ASSIGN_OR_RETURN(const WordVectorRows rows,
-                          WordVectorRows::Read(vectors, word_dim, [&](absl::string_view form) {
-                            return wanted(form) && batches.words().Id(form) == Vocabulary::kUnknown;
-                          }));
+absl::Status Model::AddWords(const std::string& vectors, absl::flat_hash_set<std::string> forms) {
+  absl::erase_if(forms, [&](const std::string& form) {
+    return batches.words().Id(form) != Vocabulary::kUnknown;
+  });
+  CONCUR_ASSIGN_OR_RETURN(
+      const WordVectorRows rows,
+      WordVectorRows::Read(vectors, word_dim, forms, plan.settings.vectors_case));
   const int64_t before = batches.words().size();
-  for (const std::string& word : rows.Words()) {
-    batches.AddWord(word);
+  for (const std::string& form : std::set<std::string>(forms.begin(), forms.end())) {
+    if (!rows.Find(form).empty()) {
+      batches.AddWord(form);
+    }
   }
   const std::shared_ptr<Reader> small = network;
   CONCUR_RETURN_IF_ERROR(MakeNetwork());
@@ -206,7 +214,7 @@ absl::StatusOr<Model> LoadModel(const std::string& directory) {
     model = ModelFromJson(json);
     digest = model.ok() ? json.at("weights").get<std::string>() : "";
   } catch (const ModelJson::exception& error) {
-    return absl::DataLossError(absl::StrCat(path, ": damaged: ", error.what()));
+    return absl::DataLossError(absl::StrCat(path, ": damaged: ", JsonReason(error.what())));
   }
   if (!model.ok()) {
     return absl::Status(model.status().code(), absl::StrCat(path, ": ", model.status().message()));

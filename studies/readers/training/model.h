@@ -3,22 +3,22 @@
 // digest of the weights) and weights.safetensors.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_TRAINING_MODEL_H_
-#define CONCUR_READERS_TRAINING_MODEL_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_MODEL_H_
+#define CONCUR_STUDIES_READERS_TRAINING_MODEL_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/approaches/approach.h"
-#include "readers/text/annotator.h"
-#include "readers/text/word_vectors.h"
-#include "readers/training/batches.h"
-#include "readers/training/settings.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/text/annotator.h"
+#include "studies/readers/text/word_vectors.h"
+#include "studies/readers/training/batches.h"
+#include "studies/readers/training/settings.h"
 
 namespace concur::readers {
 
@@ -35,10 +35,9 @@ struct Model {
   // Sets the rows of word vectors from `rows` (null: there are none) on: those of unknown words as
   // the approach wants them. Words up to `first_row` keep theirs.
   void SetWordVectors(const WordVectorRows* rows, int64_t first_row);
-  // Adds the words that are `wanted` and have a vector in the file, which must have the model's
-  // width: words that training has not seen.
-  absl::Status AddWords(const std::string& vectors,
-                        const std::function<bool(absl::string_view form)>& wanted);
+  // Adds those of the words that training has not seen and that have a vector in the file, which
+  // must have the model's width.
+  absl::Status AddWords(const std::string& vectors, absl::flat_hash_set<std::string> forms);
 };
 
 // What the approach reads from texts besides tokens.
@@ -52,4 +51,4 @@ absl::StatusOr<Model> LoadModel(const std::string& directory);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_MODEL_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_MODEL_H_

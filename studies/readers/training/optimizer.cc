@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/optimizer.h"
+#include "studies/readers/training/optimizer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 //
 // Thread-compatible. Formulae are those of PyTorch 1.13 (Adam, Adamax, Adadelta, SGD), of
 // transformers 4 (AdamW) and of the BERT authors' optimizer (BertAdam).
-#ifndef CONCUR_READERS_TRAINING_OPTIMIZER_H_
-#define CONCUR_READERS_TRAINING_OPTIMIZER_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_OPTIMIZER_H_
+#define CONCUR_STUDIES_READERS_TRAINING_OPTIMIZER_H_
 
 #include <torch/torch.h>
 
@@ -105,4 +105,4 @@ class WeightAverage {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_OPTIMIZER_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_OPTIMIZER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/settings.h"
+#include "studies/readers/training/settings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,6 +34,10 @@ const std::vector<std::string>& SelectionNames() {
   static const auto& names = *new std::vector<std::string>{"exact_match", "f1"};
   return names;
 }
+const std::vector<std::string>& VectorsCaseNames() {
+  static const auto& names = *new std::vector<std::string>{"exact", "lower", "lemma"};
+  return names;
+}
 
 // Calls `visit` with each setting: Real and Int with the least and greatest value allowed, Choice
 // with the names of an enumeration's values.
@@ -60,6 +64,8 @@ void VisitSettings(Settings& s, Visitor& visit) {
   visit.Int("question_tokens_max", s.question_tokens_max, 0, kMany);
   visit.Int("train_answer_tokens_max", s.train_answer_tokens_max, 0, kMany);
   visit.Int("answer_tokens_max", s.answer_tokens_max, 0, kMany);
+  visit.Choice("vectors_case", s.vectors_case, VectorsCaseNames());
+  visit.Real("answer_vectors_min", s.answer_vectors_min, 0, 100);
   visit.Int("tuned_words", s.tuned_words, -1, kMany);
 }
 

@@ -2,16 +2,16 @@
 // The settings of an approach's training as named options, beside those of its network.
 //
 // Pure functions over values.
-#ifndef CONCUR_READERS_TRAINING_SETTINGS_H_
-#define CONCUR_READERS_TRAINING_SETTINGS_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_SETTINGS_H_
+#define CONCUR_STUDIES_READERS_TRAINING_SETTINGS_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "readers/approaches/approach.h"
-#include "readers/options.h"
-#include "readers/training/optimizer.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/options.h"
+#include "studies/readers/training/optimizer.h"
 
 namespace concur::readers {
 
@@ -64,4 +64,4 @@ class LearningRate {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_SETTINGS_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_SETTINGS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/trainer.h"
+#include "studies/readers/training/trainer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,9 +19,9 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "readers/training/batches.h"
-#include "readers/training/optimizer.h"
-#include "readers/training/training_state.h"
+#include "studies/readers/training/batches.h"
+#include "studies/readers/training/optimizer.h"
+#include "studies/readers/training/training_state.h"
 
 namespace concur::readers {
 namespace {

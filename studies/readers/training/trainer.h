@@ -5,8 +5,8 @@
 // does training that was interrupted and goes on from its checkpoint.
 //
 // Thread-compatible; sets the seed of torch's default generator.
-#ifndef CONCUR_READERS_TRAINING_TRAINER_H_
-#define CONCUR_READERS_TRAINING_TRAINER_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_TRAINER_H_
+#define CONCUR_STUDIES_READERS_TRAINING_TRAINER_H_
 
 #include <cstdint>
 #include <functional>
@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "readers/text/examples.h"
-#include "readers/training/model.h"
+#include "studies/readers/text/examples.h"
+#include "studies/readers/training/model.h"
 
 namespace concur::readers {
 
@@ -58,4 +58,4 @@ std::vector<std::string> AnswerQuestions(const Model& model, const Examples& exa
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_TRAINER_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_TRAINER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/training_state.h"
+#include "studies/readers/training/training_state.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -8,9 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
-#include "readers/machine.h"
-#include "readers/training/checkpoint.h"
+#include "studies/readers/machine.h"
+#include "studies/readers/training/checkpoint.h"
 
 namespace concur::readers {
 
@@ -105,7 +106,7 @@ absl::StatusOr<bool> TrainingState::Resume(const Tensors& more,
       return Damaged("its updates");
     }
   } catch (const nlohmann::json::exception& error) {
-    return Damaged(error.what());
+    return Damaged(JsonReason(error.what()));
   }
   return true;
 }

@@ -3,8 +3,8 @@
 // changes them, the processor time that it took, and the checkpoint of all that.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_TRAINING_TRAINING_STATE_H_
-#define CONCUR_READERS_TRAINING_TRAINING_STATE_H_
+#ifndef CONCUR_STUDIES_READERS_TRAINING_TRAINING_STATE_H_
+#define CONCUR_STUDIES_READERS_TRAINING_TRAINING_STATE_H_
 
 #include <torch/torch.h>
 
@@ -20,8 +20,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "readers/training/loss_scale.h"
-#include "readers/training/optimizer.h"
+#include "studies/readers/training/loss_scale.h"
+#include "studies/readers/training/optimizer.h"
 
 namespace concur::readers {
 
@@ -82,4 +82,4 @@ absl::Status Diverged(double loss, absl::string_view where);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_TRAINING_TRAINING_STATE_H_
+#endif  // CONCUR_STUDIES_READERS_TRAINING_TRAINING_STATE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/comparison.h"
+#include "analysis/comparison/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
+#include "report/comparison_tables.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -90,18 +91,13 @@ TEST(ComparisonTest, ReplicatesAreThoseOfTheDefinition) {
     ASSERT_THAT(result.pairs, SizeIs(approaches * (approaches - 1) / 2));
     for (const PairedComparison& pair : {result.pairs.front(), result.pairs.back()}) {
       std::vector<double> differences;
-      Random random(0, "");
-      for (size_t r = 0; r < 100; ++r) {
-        if (r % 32 == 0) {
-          random = Random(3, absl::StrCat("bootstrap/examples/squad/", r / 32));
-        }
-        double sum = 0;
-        for (size_t i = 0; i < table.examples; ++i) {
-          const size_t drawn = random.Below(table.examples);
-          sum += table.row(pair.a)[drawn] - table.row(pair.b)[drawn];
-        }
-        differences.push_back(100 * sum / 301);
+      for (size_t i = 0; i < table.examples; ++i) {
+        differences.push_back(100 * (table.row(pair.a)[i] - table.row(pair.b)[i]));
       }
+      ASSERT_OK_AND_ASSIGN(const Interval expected, MeanInterval(differences, 0.95));
+      EXPECT_NEAR(pair.interval->low, expected.low, 1e-9);
+      EXPECT_NEAR(pair.interval->high, expected.high, 1e-9);
+      Random random(0, "");
       int as_far = 1;
       for (size_t r = 0; r < 100; ++r) {
         if (r % 32 == 0) {
@@ -116,10 +112,6 @@ TEST(ComparisonTest, ReplicatesAreThoseOfTheDefinition) {
         }
         as_far += std::abs(100 * sum / 301) >= std::abs(pair.difference) - 1e-9 ? 1 : 0;
       }
-      const BootstrapInterval expected = IntervalFromReplicates(differences, pair.difference, {},
-                                                                0.95, BootstrapMethod::kPercentile);
-      EXPECT_NEAR(pair.interval->low, expected.interval->low, 1e-9);
-      EXPECT_NEAR(pair.interval->high, expected.interval->high, 1e-9);
       if (as_far > 1) {
         EXPECT_DOUBLE_EQ(pair.p_value, as_far / 101.0);
       } else {
@@ -207,8 +199,8 @@ TEST(ComparisonTest, ExamplesOfOneDocumentAreDrawnTogether) {
   EXPECT_EQ(result.unit, ExampleUnit::kDocument);
   EXPECT_EQ(result.clusters, 12U);
   const PairedComparison& pair = result.pairs[0];
-  // Means of 12 documents whose differences have an sd of 10.8: 3.1 each way of the mean, 6.5.
-  EXPECT_NEAR(pair.interval->high - pair.interval->low, 2 * 1.96 * 3.0, 1.0);
+  // Means of 12 documents whose differences have an sd of 10.82, with t(11).
+  EXPECT_NEAR(pair.interval->high - pair.interval->low, 2 * 2.201 * 10.82 / std::sqrt(12), 0.01);
   EXPECT_NEAR(pair.question_interval->high - pair.question_interval->low, 2 * 1.96 * 0.67, 0.3);
   EXPECT_GT(pair.p_value, 0.03) << "of 4096 ways, counted all";
   EXPECT_LT(pair.question_p, 0.001);
@@ -281,6 +273,41 @@ TEST(ComparisonTest, HolmCorrectsAcrossBenchmarks) {
   EXPECT_TRUE(std::isnan(comparisons[1].pairs[0].mcnemar_p_holm));
 }
 
+// The same answers told as right (more is better), as error (less is better) and in another unit:
+// the better approach, p and McNemar's counts are the same.
+TEST(ComparisonTest, TheUnitAndTheGoalDoNotTurnAComparisonRound) {
+  ExampleTable right = SkillTable(2, 60);
+  for (double& value : right.values) {
+    value = value > .5 ? 1 : 0;
+  }
+  ExampleTable wrong = right;
+  wrong.goal = Goal::kMinimize;
+  for (double& value : wrong.values) {
+    value = 1 - value;
+  }
+  ExampleTable loss = wrong;
+  loss.unit = 1;
+  for (double& value : loss.values) {
+    value = 40 * value - 3;
+  }
+  const ComparisonOptions options = OptionsComparison(1000);
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison by_right, CompareApproaches(right, options));
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison by_wrong, CompareApproaches(wrong, options));
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison by_loss, CompareApproaches(loss, options));
+  const PairedComparison& first = by_right.pairs[0];
+  ASSERT_NE(first.difference, 0);
+  for (const PairedComparison* pair : {&by_wrong.pairs[0], &by_loss.pairs[0]}) {
+    EXPECT_EQ(pair->a, first.a);
+    EXPECT_NEAR(pair->p_value, first.p_value, .02);
+  }
+  EXPECT_NEAR(by_wrong.pairs[0].difference, -first.difference, 1e-9);
+  EXPECT_NEAR(by_loss.pairs[0].difference, -.4 * first.difference, 1e-9);
+  ASSERT_TRUE(by_wrong.pairs[0].mcnemar.has_value());
+  EXPECT_EQ(by_wrong.pairs[0].mcnemar->only_a, first.mcnemar->only_a);
+  EXPECT_EQ(by_wrong.pairs[0].mcnemar->both, first.mcnemar->both);
+  EXPECT_FALSE(by_loss.pairs[0].mcnemar.has_value());
+}
+
 TEST(ComparisonTest, BadTablesAreRefused) {
   using concur::testing::StatusIs;
   const auto invalid = [](const ExampleTable& table, const char* part) {
@@ -289,7 +316,7 @@ TEST(ComparisonTest, BadTablesAreRefused) {
   };
   ExampleTable table = SkillTable(2, 3);
   table.values[4] = std::numeric_limits<double>::quiet_NaN();
-  invalid(table, "squad: a1, example 2: expected a score from 0 to 1, got nan");
+  invalid(table, "squad: a1, example 2: expected a finite score, got nan");
   table = SkillTable(2, 3);
   table.values.pop_back();
   invalid(table, "expected 2 x 3 scores, got 5");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/generalization.h"
+#include "analysis/comparison/generalization.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/selection.h"
+#include "analysis/comparison/selection.h"
+#include "report/ranking_tables.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
 
@@ -21,6 +22,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
 
 ScoreTable ParseGeneralization(const std::string& csv) {
@@ -121,12 +123,67 @@ TEST(GeneralizationTest, AnAverageThatIsTooLargeIsRefused) {
                        HasSubstr("group all: the average of \"m\" is too large")));
 }
 
-TEST(GeneralizationTest, AveragesThatMixScalesSaySo) {
-  const ScoreTable table = ParseGeneralization("a,x,y\n#scale,percent,\nm,71,.7\nn,60,.5\n");
+TEST(GeneralizationTest, ScoresOfSeveralScalesAreAveragedInPercent) {
+  // The column of 0 to 1 counted for nothing.
+  ScoreTable table =
+      ParseGeneralization("a,x,y,z\n#scale,percent,,0..5\nm,71,.7,4\nn,60,.5,2\no,61,.9,3\n");
+  const std::vector<BenchmarkGroup> groups = GroupsByGoal(table);
+  const std::vector<Conversion> converted = ToPercent(groups, table);
+  ASSERT_OK_AND_ASSIGN(Generalization ranking, RankByAverage(table, groups, std::nullopt));
+  ranking.converted = converted;
+  EXPECT_NEAR(*ranking.approaches[0].averages[0].value, (71 + 70 + 80) / 3.0, 1e-12);
+  EXPECT_EQ(table.cell(1, 1).value, 50);
+  EXPECT_THAT(GeneralizationTable(table, ranking).notes,
+              IsSupersetOf({std::string("y counts 100 times, as percent; #scale says otherwise."),
+                            std::string("z counts 20 times, as percent; #scale says otherwise.")}));
+  EXPECT_THAT(ToPercent(groups, table), IsEmpty()) << "once";
+  ScoreTable same = ParseGeneralization("a,x,y\n#scale,0..100,percent\nm,71,70\nn,60,50\n");
+  EXPECT_THAT(ToPercent(GroupsByGoal(same), same), IsEmpty()) << "one scale in two spellings";
+  ScoreTable open = ParseGeneralization("a,x,y\n#scale,percent,none\nm,71,.7\nn,60,.5\n");
+  EXPECT_THAT(ToPercent(GroupsByGoal(open), open), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(ranking, RankByAverage(open, GroupsByGoal(open), std::nullopt));
+  EXPECT_THAT(GeneralizationTable(open, ranking).notes,
+              Contains(HasSubstr("mix scores of several scales: none, percent")));
+}
+
+TEST(GeneralizationTest, OneMissingBenchmarkLeavesApproachesRanked) {
+  // Four of six had no rank, and the other two were 1 and 2.
+  const ScoreTable table = ParseGeneralization(
+      "a,x,y,z\nm,10,20,90\nn,30,20,80\no,40,60,\np,50,50,\nq,60,70,\nr,70,90,\ns,99,,\n");
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking,
+                       RankByAverage(table, GroupsByGoal(table), std::string("m")));
+  std::string order;
+  for (const RankedApproach& approach : ranking.approaches) {
+    absl::StrAppend(&order, approach.rank, table.approaches()[approach.approach].name);
+  }
+  EXPECT_EQ(order, "1r2q3o3p5n6m0s");
+  EXPECT_THAT(ranking.groups[0].benchmarks, ElementsAre(0, 1));
+  EXPECT_THAT(ranking.left_out, ElementsAre(2));
+  EXPECT_THAT(GeneralizationTable(table, ranking).notes,
+              Contains("Averages of all are over the 2 of 3 benchmarks that all ranked approaches "
+                       "have; without these, which some lack: z (r, q, o, p, s)."));
+}
+
+// The two best were not ranked, since each lacked one of seven tasks.
+TEST(GeneralizationTest, ApproachesThatLackOneTaskEachAreRankedOnTheOthers) {
+  const ScoreTable table = ParseGeneralization(
+      "a,t1,t2,t3,t4,t5,t6,t7\nA,80,81,79,82,80,,83\nB,70,,69,72,70,71,73\n"
+      "C,60,61,59,62,60,61,63\nE,90,91,89,92,90,91,\n");
   ASSERT_OK_AND_ASSIGN(const Generalization ranking,
                        RankByAverage(table, GroupsByGoal(table), std::nullopt));
-  EXPECT_THAT(GeneralizationTable(table, ranking).notes,
-              Contains(HasSubstr("mix scores of several scales: fraction, percent")));
+  std::string order;
+  for (const RankedApproach& approach : ranking.approaches) {
+    absl::StrAppend(&order, approach.rank, table.approaches()[approach.approach].name);
+  }
+  EXPECT_EQ(order, "1E2A3B4C");
+  EXPECT_THAT(ranking.groups[0].benchmarks, ElementsAre(0, 2, 3, 4));
+  EXPECT_THAT(ranking.left_out, ElementsAre(1, 5, 6));
+  // Without a benchmark in common nobody is ranked.
+  const ScoreTable none = ParseGeneralization("a,x,y\nm,1,\nn,,2\n");
+  ASSERT_OK_AND_ASSIGN(const Generalization unranked,
+                       RankByAverage(none, GroupsByGoal(none), std::nullopt));
+  EXPECT_EQ(unranked.approaches[0].rank, 0);
+  EXPECT_THAT(unranked.left_out, IsEmpty());
 }
 
 TEST(GeneralizationTest, GroupsAreNamesPatternsAndTags) {

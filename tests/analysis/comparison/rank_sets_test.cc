@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/rank_sets.h"
+#include "analysis/comparison/rank_sets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,10 +17,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/comparison/generalization.h"
 #include "analysis/example_runs.h"
-#include "analysis/generalization.h"
 #include "analysis/score_table.h"
+#include "base/file.h"
 #include "base/random.h"
+#include "tests/analysis/simulated_studies.h"
+#include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -28,6 +32,7 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 RankEstimate Independent(const std::vector<double>& values, const std::vector<double>& errors) {
   RankEstimate estimate;
@@ -90,17 +95,13 @@ TEST(RankSetsTest, PisaHasTheRankSetsOfCsranks) {
   EXPECT_EQ(sets.marginal[kUnitedKingdom].high, 23);
   // "Chile, Mexico and Colombia have sets that do not overlap with those of the other countries."
   EXPECT_EQ(sets.simultaneous[4].low, 35);
-  // Japan and Korea: 2 pnorm(-|difference| / se).
-  EXPECT_NEAR(sets.neighbour_p[0], 0.793877301926497, 1e-12);
-  EXPECT_NEAR(sets.neighbour_p[1], 0.481195357492144, 1e-12);
-  int differ = 0;
-  for (const double p : sets.neighbour_p_holm) {
-    differ += p < 0.05 ? 1 : 0;
-  }
-  EXPECT_EQ(differ, 3);
+  EXPECT_GT(sets.neighbour_p[0], 0.9) << "Japan and Korea";
+  EXPECT_EQ(std::count_if(sets.neighbour_p.begin(), sets.neighbour_p.end(),
+                          [](double p) { return p <= 0.05; }),
+            2);
 }
 
-TEST(RankSetsTest, GroupsEndWhereAnApproachDiffersFromTheBest) {
+TEST(RankSetsTest, NoTwoOfAGroupAreToldApart) {
   ASSERT_OK_AND_ASSIGN(
       const RankSets sets,
       ComputeRankSets(Independent({10, 9.9, 5, 4.9, 0}, {0.1, 0.1, 0.1, 0.1, 0.1}), {}));
@@ -110,17 +111,43 @@ TEST(RankSetsTest, GroupsEndWhereAnApproachDiffersFromTheBest) {
   EXPECT_EQ(sets.simultaneous[4].low, 5);
 }
 
-// Means over few benchmarks: Student's t of the paired differences.
-TEST(RankSetsTest, NeighboursOverBenchmarksHaveThePairedTTest) {
-  absl::StatusOr<ParsedScores> parsed =
-      ParseScoresCsv("approach,A,B,C,D\nx,10,20,33,41\ny,8,19,30,41\n", "s.csv");
-  ASSERT_TRUE(parsed.ok());
-  ASSERT_OK_AND_ASSIGN(
-      const RankEstimate estimate,
-      EstimateOverBenchmarks(parsed->table, GroupsByGoal(parsed->table)[0], {0, 1}));
+ScoreTable TableOfRanks(const std::string& csv) {
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
+  EXPECT_OK(parsed);
+  return parsed.ok() ? parsed->table : ScoreTable();
+}
+
+RankEstimate OverBenchmarks(const ScoreTable& table, std::vector<BenchmarkGroup> groups = {}) {
+  groups = groups.empty() ? GroupsByGoal(table) : groups;
+  std::vector<size_t> all(table.approaches().size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  absl::StatusOr<RankEstimate> estimate = EstimateOverBenchmarks(table, groups, all);
+  EXPECT_OK(estimate);
+  return estimate.ok() ? *std::move(estimate) : RankEstimate();
+}
+
+TEST(RankSetsTest, OneErraticApproachKeepsNoOtherPairTogether) {
+  const RankEstimate estimate = OverBenchmarks(
+      TableOfRanks("a,A,B,C,D,E,F\nerratic,95,40,98,35,97,70\nsteady,70,70.4,70.1,70.3,70.2,70.2\n"
+                   "slower,66,66.5,66.1,66.4,66.1,66.3\n"));
   ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(estimate, {}));
+  EXPECT_THAT(sets.groups, ElementsAre(1, 1, 2)) << "was p = 0 within one group";
+  EXPECT_GT(sets.neighbour_p[0], 0.5);
+  EXPECT_LT(sets.neighbour_p[1], 0.001);
+  EXPECT_EQ(sets.simultaneous[2].high, 3);
+  EXPECT_EQ(sets.simultaneous[2].low, 2);
+}
+
+// Two means over few benchmarks: Student's t of the paired differences.
+TEST(RankSetsTest, TwoApproachesHaveThePairedTTest) {
+  RankSetOptions options;
+  options.draws = 100'000;
+  ASSERT_OK_AND_ASSIGN(
+      const RankSets sets,
+      ComputeRankSets(OverBenchmarks(TableOfRanks("a,A,B,C,D\nx,10,20,33,41\ny,8,19,30,41\n")),
+                      options));
   // t.test(c(10, 20, 33, 41), c(8, 19, 30, 41), paired = TRUE)$p.value of R 4.2.2.
-  EXPECT_NEAR(sets.neighbour_p[0], 0.102728078858399, 1e-12);
+  EXPECT_NEAR(sets.neighbour_p[0], 0.102728078858399, 0.003);
 }
 
 TEST(RankSetsTest, SetsHoldAllTrueRanksAsOftenAsTheySay) {
@@ -151,48 +178,47 @@ TEST(RankSetsTest, SetsHoldAllTrueRanksAsOftenAsTheySay) {
   EXPECT_GT(own, 0.92 * kTrials);
 }
 
-ScoreTable TableOfRanks(const std::string& csv) {
-  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
-  EXPECT_OK(parsed);
-  return parsed.ok() ? parsed->table : ScoreTable();
+// Of equal approaches 20 to 98 % of such tables had a false statement. docs/coverage.md has more
+// studies of each, and larger ones.
+TEST(RankSetsTest, EqualApproachesAreNotToldApart) {
+  for (const RankDesign& design : RankDesigns()) {
+    if (design.approaches <= 10) {
+      EXPECT_LE(FalseRankSets(design, 40, 300), 0.1)
+          << design.name << ", " << design.approaches << " x " << design.benchmarks;
+    }
+  }
 }
 
-// Draws with the estimated errors told equal approaches apart in 61 of 100 such tables.
-TEST(RankSetsTest, EqualApproachesOnFewBenchmarksAreNotToldApart) {
-  constexpr int kTrials = 400;
-  for (const auto& [benchmarks, approaches] :
-       {std::pair(3, 5), std::pair(3, 20), std::pair(6, 10), std::pair(10, 10)}) {
-    Random random(7, absl::StrCat("equal approaches ", benchmarks, " ", approaches));
-    int narrowed = 0;
-    int own = 0;
-    for (int trial = 0; trial < kTrials; ++trial) {
-      RankEstimate estimate;
-      estimate.degrees = benchmarks - 1;
-      estimate.values.assign(static_cast<size_t>(approaches), 0.0);
-      for (int b = 0; b < benchmarks; ++b) {
-        std::vector<double>& scores = estimate.factors.emplace_back();
-        for (int a = 0; a < approaches; ++a) {
-          scores.push_back(random.Normal());
-          estimate.values[static_cast<size_t>(a)] += scores.back() / benchmarks;
-        }
-      }
-      for (std::vector<double>& factor : estimate.factors) {
-        for (size_t a = 0; a < factor.size(); ++a) {
-          factor[a] = (factor[a] - estimate.values[a]) / std::sqrt(benchmarks * (benchmarks - 1.0));
-        }
-      }
-      ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(estimate, {}));
-      bool all_whole = true;
-      for (const RankSet& set : sets.simultaneous) {
-        all_whole = all_whole && set.low == 1 && set.high == approaches;
-      }
-      narrowed += all_whole ? 0 : 1;
-      own += sets.marginal[0].low == 1 && sets.marginal[0].high == approaches ? 0 : 1;
-    }
-    // 5 % and three standard errors.
-    EXPECT_LE(narrowed, 33) << benchmarks << " benchmarks, " << approaches << " approaches";
-    EXPECT_LE(own, 33) << benchmarks << " benchmarks, " << approaches << " approaches";
+TEST(RankSetsTest, BenchmarksOfOneGroupAreOneUnit) {
+  const ScoreTable table = TableOfRanks(
+      "a,A,A2,B,B2,C,C2\nx,50,50.1,42,42.1,61,61\ny,47,47,40,40.1,57,57.1\nz,43,43,41,41,52,52\n"
+      "w,44,44.1,36,36,51,51.1\nv,40,40.1,45,45,49,49.1\nu,51,51,38,38.1,47,47\n");
+  const RankEstimate found = OverBenchmarks(table);
+  EXPECT_THAT(found.factors, SizeIs(3));
+  EXPECT_THAT(found.note, HasSubstr("as their scores vary alike: A, A2; B, B2; C, C2. --by TAG"));
+  const RankEstimate declared = OverBenchmarks(
+      table, {{"all", {0, 1, 2, 3, 4, 5}}, {"t=1", {0, 1}}, {"t=2", {2, 3}}, {"t=3", {4, 5}}});
+  EXPECT_EQ(declared.factors, found.factors);
+  EXPECT_NEAR(declared.degrees, 2, 1e-12);
+  EXPECT_THAT(declared.note, HasSubstr("Count as one benchmark: A, A2; B, B2; C, C2."));
+  EXPECT_THAT(OverBenchmarks(table, {{"all", {0, 2, 4}}, {"t=1", {0, 1}}}).factors, SizeIs(3));
+}
+
+TEST(RankSetsTest, TheBestOfALeaderboardIsToldFromItsLowerHalf) {
+  // Every rank set was 1 to 340.
+  const std::string path = concur::testing::SharedData("leaderboards/open-llm/v2.csv");
+  if (path.empty()) {
+    GTEST_SKIP() << "../shared is not on this machine";
   }
+  ScoresCsvOptions csv;
+  csv.keys = {"HFV2_IFEval"};
+  ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
+  ASSERT_OK_AND_ASSIGN(const ParsedScores parsed, ParseScoresCsv(text, path, csv));
+  const RankEstimate estimate = OverBenchmarks(parsed.table);
+  RankSetOptions options;
+  options.draws = 500;
+  ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(estimate, options));
+  EXPECT_LE(sets.marginal[sets.order[0]].high, static_cast<int64_t>(estimate.values.size()) / 2);
 }
 
 TEST(RankSetsTest, DifferencesWithoutErrorAreShown) {
@@ -202,13 +228,15 @@ TEST(RankSetsTest, DifferencesWithoutErrorAreShown) {
   EXPECT_THAT(known.groups, ElementsAre(1, 2, 2));
   EXPECT_THAT(known.neighbour_p, ElementsAre(0, 1));
   EXPECT_EQ(known.marginal[0].high, 1);
-  // By 10.2 on each of four benchmarks, which rounding leaves a tiny error of.
-  const ScoreTable table = TableOfRanks("a,A,B,C,D\nx,60.2,70.2,80.2,91.3\ny,50,60,70,81.1\n");
-  ASSERT_OK_AND_ASSIGN(const RankEstimate estimate,
-                       EstimateOverBenchmarks(table, GroupsByGoal(table)[0], {0, 1}));
+}
+
+// Was shown, p 0: with discrete scores false in 20 to 76 % of tables of equal approaches.
+TEST(RankSetsTest, EqualDifferencesOfFewBenchmarksShowNothing) {
+  const RankEstimate estimate =
+      OverBenchmarks(TableOfRanks("a,A,B,C,D\nx,60.2,70.2,80.2,91.3\ny,50,60,70,81.1\n"));
   ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(estimate, {}));
-  EXPECT_THAT(sets.neighbour_p, ElementsAre(0));
-  EXPECT_THAT(sets.groups, ElementsAre(1, 2));
+  EXPECT_THAT(sets.neighbour_p, ElementsAre(1));
+  EXPECT_THAT(sets.groups, ElementsAre(1, 1));
 }
 
 TEST(RankSetsTest, ExamplesCountInTheUnitOfTheScores) {
@@ -221,8 +249,9 @@ TEST(RankSetsTest, ExamplesCountInTheUnitOfTheScores) {
   std::fill_n(examples.values.begin(), 30, 1.0);
   std::fill_n(examples.values.begin() + 40, 12, 1.0);
   std::vector<std::vector<double>> p;
-  for (const std::string csv :
-       {"a,A\nx,75\ny,30\n", "a,A\nx,0.75\ny,0.3\n", "a,A\n#scale,fraction\nx,0.75\ny,0.3\n"}) {
+  for (const auto& [csv, unit] : std::vector<std::pair<std::string, double>>{
+           {"a,A\nx,75\ny,30\n", 100}, {"a,A\nx,0.75\ny,0.3\n", 1}}) {
+    examples.unit = unit;
     const ScoreTable table = TableOfRanks(csv);
     ASSERT_OK_AND_ASSIGN(
         const RankEstimate estimate,
@@ -232,11 +261,6 @@ TEST(RankSetsTest, ExamplesCountInTheUnitOfTheScores) {
   }
   EXPECT_LT(p[0][0], 0.001);
   EXPECT_NEAR(p[1][0], p[0][0], 1e-12);
-  EXPECT_NEAR(p[2][0], p[0][0], 1e-12);
-  const ScoreTable elo = TableOfRanks("a,A\n#scale,900..1500\nx,1000\ny,1100\n");
-  EXPECT_THAT(
-      EstimateOverExamples(elo, GroupsByGoal(elo)[0], {0, 1}, {examples}, std::nullopt),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("does not begin at 0: 900..1500")));
 }
 
 TEST(RankSetsTest, BadInputIsRefused) {
@@ -246,7 +270,7 @@ TEST(RankSetsTest, BadInputIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("interval")));
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv("approach,A,B\nx,1,2\ny,2,3\n", "s.csv");
   ASSERT_TRUE(parsed.ok());
-  EXPECT_THAT(EstimateOverBenchmarks(parsed->table, GroupsByGoal(parsed->table)[0], {0, 1}),
+  EXPECT_THAT(EstimateOverBenchmarks(parsed->table, GroupsByGoal(parsed->table), {0, 1}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least 3")));
   absl::StatusOr<ParsedScores> errors = ParseScoresCsv("approach,A,B\nx,1,2\ny,2,\n", "e.csv");
   ASSERT_TRUE(errors.ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/selection.h"
+#include "analysis/comparison/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "analysis/notes.h"
-#include "analysis/writers.h"
 #include "base/random.h"
+#include "report/notes.h"
+#include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -25,12 +25,12 @@ using ::testing::HasSubstr;
 
 ScoreRecord Record(const std::string& approach, const std::string& train, int setting, int seed,
                    const std::string& test, double value) {
-  return {approach, train, setting, seed, test, "em", value, 100, CellState::kValue};
+  return {approach, train, setting, seed, test, value, 100, CellState::kValue};
 }
 
 ScoreRecord WithoutValue(const std::string& approach, const std::string& train, int setting,
                          int seed, const std::string& test, CellState state) {
-  return {approach, train, setting, seed, test, "", 0, 0, state};
+  return {approach, train, setting, seed, test, 0, 0, state};
 }
 
 SelectionOptions OptionsSelection(Select select) {
@@ -154,22 +154,6 @@ TEST(SelectionTest, OneLuckySeedOfAStoppedSettingIsNotChosenAndNobodySaysWhatItA
   EXPECT_EQ(table.cell(0, 0).value, 90);
 }
 
-TEST(SelectionTest, TheFirstMetricOfATestCountsUnlessAnotherIsNamed) {
-  std::vector<ScoreRecord> records = {Record("a", "X", 0, 1, "X", 50)};
-  records.push_back(records[0]);
-  records[1].metric = "f1";
-  records[1].value = 60;
-  SelectionOptions options = OptionsSelection(Select::kBest);
-  ASSERT_OK_AND_ASSIGN(const ScoreTable first, BuildScoreTable(records, options));
-  EXPECT_EQ(first.cell(0, 0).value, 50);
-  options.metric = "f1";
-  ASSERT_OK_AND_ASSIGN(const ScoreTable f1, BuildScoreTable(records, options));
-  EXPECT_EQ(f1.cell(0, 0).value, 60);
-  options.metric = "f2";
-  EXPECT_THAT(BuildScoreTable(records, options),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the metrics are em, f1")));
-}
-
 TEST(SelectionTest, TheOrderOfRecordsChangesNothing) {
   std::vector<ScoreRecord> records;
   for (int setting = 0; setting < 3; ++setting) {
@@ -274,6 +258,56 @@ TEST(SelectionTest, OtherSeedsAreNotOptimistic) {
   }
   EXPECT_GT(best, 0.5);
   EXPECT_NEAR(other, 0, 0.1);
+}
+
+// Scores with two digits, so that many means are tied: the same runs, told as error, as accuracy
+// and as accuracy in percent, have the same settings chosen.
+TEST(SelectionTest, TheUnitOfAScoreDoesNotDecide) {
+  for (const Select select : {Select::kBest, Select::kBestOnTest, Select::kBestOnOtherSeeds}) {
+    for (int trial = 0; trial < 300; ++trial) {
+      Random random(trial, "selection_test/unit");
+      std::vector<ScoreRecord> errors;
+      std::vector<ScoreRecord> accuracies;
+      std::vector<ScoreRecord> percents;
+      for (int setting = 0; setting < 4; ++setting) {
+        for (int seed = 1; seed <= 4; ++seed) {
+          for (const char* test : {"X", "Y"}) {
+            const double error = static_cast<double>(random.Below(5)) / 100 + .26;
+            errors.push_back(Record("a", "X", setting, seed, test, error));
+            accuracies.push_back(Record("a", "X", setting, seed, test, 1 - error));
+            percents.push_back(Record("a", "X", setting, seed, test, 100 - 100 * error));
+          }
+        }
+      }
+      SelectionOptions options = OptionsSelection(select);
+      if (select == Select::kBest) {
+        options.validation_of = {{1, 0}};
+      }
+      ASSERT_OK_AND_ASSIGN(const ScoreTable accuracy, BuildScoreTable(accuracies, options));
+      ASSERT_OK_AND_ASSIGN(const ScoreTable percent, BuildScoreTable(percents, options));
+      options.minimize = {"X"};
+      ASSERT_OK_AND_ASSIGN(const ScoreTable error, BuildScoreTable(errors, options));
+      EXPECT_EQ(accuracy.cell(0, 0).setting, error.cell(0, 0).setting) << trial;
+      EXPECT_EQ(accuracy.cell(0, 0).setting, percent.cell(0, 0).setting) << trial;
+      EXPECT_NEAR(accuracy.cell(0, 0).value, 1 - error.cell(0, 0).value, 1e-12) << trial;
+      EXPECT_NEAR(accuracy.cell(0, 0).value, percent.cell(0, 0).value / 100, 1e-12) << trial;
+    }
+  }
+}
+
+TEST(SelectionTest, EqualMeansOverSeedsAreTies) {
+  const std::vector<double> seeds = {.1, .7, .3, .26, .32};
+  SelectionOptions options = OptionsSelection(Select::kBest);
+  options.approaches.push_back({"c", {}});
+  std::vector<ScoreRecord> records;
+  for (int i = 0; i < 5; ++i) {
+    records.push_back(Record("a", "X", 0, i, "X", seeds[static_cast<size_t>(i)]));
+    records.push_back(Record("b", "X", 0, i, "X", seeds[static_cast<size_t>(4 - i)]));
+    records.push_back(Record("c", "X", 0, i, "X", 1 - .664));  // the mean of the others
+  }
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable(records, options));
+  EXPECT_EQ(table.cell(0, 0).value, table.cell(1, 0).value);
+  EXPECT_EQ(table.cell(0, 0).value, table.cell(2, 0).value);
 }
 
 TEST(SelectionTest, OtherSeedsNeedASecondOne) {

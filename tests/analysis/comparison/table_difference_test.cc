@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/table_difference.h"
+#include "analysis/comparison/table_difference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "report/comparison_tables.h"
 
 namespace concur::analysis {
 namespace {
@@ -68,11 +70,13 @@ TEST(TableDifferenceTest, ListsWhatOnlyOneHas) {
   const TableDifference difference =
       CompareTables(ParseTableDifference("a,x,y\nm,1,2\ngone,3,4\nk,,9\n"),
                     ParseTableDifference("a,x,z\nm,1,2\nk,5,9\nnew,1,1\n"));
-  EXPECT_THAT(difference.only_in_one, ElementsAre("Only in the first table: approaches gone",
-                                                  "Only in the second table: approaches new",
-                                                  "Only in the first table: benchmarks y",
-                                                  "Only in the second table: benchmarks z",
-                                                  "k on x: — before, 5.00 after"));
+  EXPECT_THAT(
+      DifferenceTable(difference, "a", "b").notes,
+      ElementsAre("No two approaches changed order on any benchmark.",
+                  "Only in the first table: approaches gone",
+                  "Only in the second table: approaches new",
+                  "Only in the first table: benchmarks y", "Only in the second table: benchmarks z",
+                  "k on x: — before, 5.00 after"));
 }
 
 TEST(TableDifferenceTest, TableSaysHowMuchChanged) {

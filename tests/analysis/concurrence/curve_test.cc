@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/curve.h"
+#include "analysis/concurrence/curve.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/cluster.h"
-#include "analysis/matrix.h"
+#include "analysis/concurrence/cluster.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
+#include "report/block_table.h"
+#include "report/curve_tables.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
 

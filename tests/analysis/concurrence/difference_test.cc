@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/difference.h"
+#include "analysis/concurrence/difference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "analysis/fisher.h"
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
-#include "analysis/writers.h"
+#include "analysis/statistics/fisher.h"
+#include "report/writers.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/structure.h"
+#include "analysis/concurrence/structure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/matrix.h"
+#include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
-#include "analysis/writers.h"
+#include "report/writers.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
 

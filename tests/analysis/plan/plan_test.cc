@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan.h"
+#include "analysis/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -16,16 +15,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "analysis/coefficient.h"
-#include "analysis/correlation.h"
-#include "analysis/plan_estimate.h"
-#include "analysis/plan_next.h"
-#include "analysis/plan_power.h"
-#include "analysis/plan_replay.h"
+#include "analysis/plan/plan_estimate.h"
+#include "analysis/plan/plan_next.h"
+#include "analysis/plan/plan_power.h"
 #include "analysis/score_table.h"
-#include "analysis/table.h"
-#include "base/random.h"
+#include "analysis/statistics/coefficient.h"
+#include "analysis/statistics/correlation.h"
+#include "report/plan_tables.h"
+#include "report/table.h"
+#include "tests/analysis/plan/plan_tables.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -34,49 +32,6 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-ScoreTable EmptyTable(size_t approaches, size_t benchmarks) {
-  std::vector<AxisEntry> rows;
-  for (size_t i = 0; i < approaches; ++i) {
-    rows.push_back({absl::StrCat("a", i), {}});
-  }
-  std::vector<AxisEntry> columns;
-  for (size_t b = 0; b < benchmarks; ++b) {
-    columns.push_back({absl::StrCat("b", b), {}});
-  }
-  return *ScoreTable::Create(std::move(rows), std::move(columns));
-}
-
-void SetScore(ScoreTable& table, size_t approach, size_t benchmark, double value) {
-  table.cell(approach, benchmark).state = CellState::kValue;
-  table.cell(approach, benchmark).value = value;
-}
-
-// An ability, and as much noise of each benchmark; rounded, so that there are ties.
-ScoreTable AbilityTable(size_t approaches, size_t benchmarks, uint64_t seed) {
-  ScoreTable table = EmptyTable(approaches, benchmarks);
-  Random random(seed, "ability");
-  for (size_t i = 0; i < approaches; ++i) {
-    const double ability = random.Normal();
-    for (size_t b = 0; b < benchmarks; ++b) {
-      SetScore(table, i, b, std::round(10 * (ability + random.Normal())));
-    }
-  }
-  return table;
-}
-
-// Approaches and benchmarks that cost up to a hundred times as much as others.
-CellCosts SteepCosts(const ScoreTable& table, uint64_t seed) {
-  Random random(seed, "costs");
-  CellCosts costs = EqualCosts(table);
-  for (size_t i = 0; i < table.approaches().size(); ++i) {
-    const double of_row = std::exp(1.5 * random.Normal());
-    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      costs.grid.at(i, b) = of_row * std::pow(3.0, static_cast<double>(b));
-    }
-  }
-  return costs;
-}
 
 std::vector<size_t> CountsByBenchmark(const CellSample& sample) {
   std::vector<size_t> counts(sample.probability.benchmarks, 0);
@@ -253,59 +208,6 @@ TEST(PlanTest, PerfectAgreementOfFewIsNotCertain) {
   EXPECT_FALSE(EstimatePairs(RankedTable(table), plan.Within(80), {})[0].defined);
 }
 
-TEST(PlanTest, ReplaysBeatRandomRowsAndIntervalsHold) {
-  const ScoreTable table = AbilityTable(80, 10, 3);
-  ReplayOptions options;
-  options.budgets = {0.15, 0.3};
-  options.replays = 60;
-  for (const bool steep : {false, true}) {
-    const auto points =
-        ReplayPlans(table, steep ? SteepCosts(table, 6) : EqualCosts(table), options);
-    ASSERT_TRUE(points.ok()) << points.status();
-    for (const ReplayPoint& point : *points) {
-      EXPECT_LT(point.planned.mean_abs_error, (steep ? 0.7 : 1) * point.rows.mean_abs_error);
-      EXPECT_LT(point.rows.mean_abs_error, point.cells.mean_abs_error);
-      EXPECT_GE(point.planned.coverage, 0.93) << (steep ? "steep " : "equal ") << point.budget;
-      EXPECT_LE(point.planned.cost, point.budget + 1e-9);
-    }
-  }
-}
-
-TEST(PlanTest, ReplaysDoNotDependOnTheOrderOfWork) {
-  const ScoreTable table = AbilityTable(20, 4, 3);
-  ReplayOptions options;
-  options.replays = 7;
-  const auto forwards = ReplayPlans(table, SteepCosts(table, 6), options);
-  options.parallel_for = [](size_t count, const std::function<void(size_t)>& body) {
-    for (size_t i = count; i-- > 0;) {
-      body(i);
-    }
-  };
-  const auto backwards = ReplayPlans(table, SteepCosts(table, 6), options);
-  ASSERT_TRUE(forwards.ok() && backwards.ok());
-  EXPECT_EQ(ReplayJson(*forwards), ReplayJson(*backwards));
-}
-
-TEST(PlanTest, ReplaysOfWhatCannotBeReplayedAreRefused) {
-  ScoreTable table = AbilityTable(20, 3, 3);
-  ReplayOptions options;
-  options.budgets = {1.5};
-  EXPECT_THAT(ReplayPlans(table, EqualCosts(table), options),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("budgets")));
-  options.budgets = {0.5};
-  options.replays = 0;
-  EXPECT_THAT(ReplayPlans(table, EqualCosts(table), options),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("replays")));
-  options.replays = 5;
-  table.cell(4, 1) = ScoreCell();
-  EXPECT_THAT(ReplayPlans(table, EqualCosts(table), options),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("approach \"a4\" has no score on \"b1\"")));
-  const ScoreTable small = AbilityTable(4, 3, 3);
-  EXPECT_THAT(ReplayPlans(small, EqualCosts(small), options),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least 5 approaches")));
-}
-
 // Keeps the scores of the first cells of a plan.
 ScoreTable Partly(const ScoreTable& table, const CellPlan& plan, size_t count) {
   ScoreTable partly = EmptyTable(table.approaches().size(), table.benchmarks().size());
@@ -429,13 +331,16 @@ TEST(PlanTest, CellsThatTheSweepExcludesAreNotPlanned) {
   EXPECT_TRUE(planned(canceled)) << "can be run again";
 }
 
-// Kendall's exact variance under independence: .318, .244 and .133.
-TEST(PlanTest, HalfWidthsAreThoseOfKendallsNullVariance) {
-  EXPECT_NEAR(HalfWidthOf(Coefficient::kKendall, 0, 20, 0.95), 0.318, 0.0005);
-  EXPECT_NEAR(HalfWidthOf(Coefficient::kKendall, 0, 32, 0.95), 0.244, 0.0005);
-  EXPECT_NEAR(HalfWidthOf(Coefficient::kKendall, 0, 100, 0.95), 0.133, 0.0005);
-  EXPECT_LT(HalfWidthOf(Coefficient::kKendall, 0.6, 20, 0.95),
-            HalfWidthOf(Coefficient::kKendall, 0, 20, 0.95));
+// Nine approaches were enough for tau .9 ± .1, and a matrix of nine gave ± .24.
+TEST(PlanTest, HalfWidthsAreThoseThatAMatrixGives) {
+  EXPECT_NEAR(HalfWidths(Coefficient::kKendall, 0.9, 0.95).Of(9), 0.3, 0.08);
+  EXPECT_GT(HalfWidths(Coefficient::kKendall, 0.9, 0.95).Of(5), 0.5) << "mostly in perfect order";
+  // Kendall's exact variance under independence says .318, .244 and .133.
+  EXPECT_NEAR(HalfWidths(Coefficient::kKendall, 0, 0.95).Of(20), 0.318, 0.05);
+  EXPECT_NEAR(HalfWidths(Coefficient::kKendall, 0, 0.95).Of(32), 0.244, 0.03);
+  EXPECT_NEAR(HalfWidths(Coefficient::kKendall, 0, 0.95).Of(100), 0.133, 0.01);
+  EXPECT_LT(HalfWidths(Coefficient::kKendall, 0.6, 0.95).Of(20),
+            HalfWidths(Coefficient::kKendall, 0, 0.95).Of(20));
 }
 
 TEST(PlanTest, PowerNamesWhatIsNeeded) {
@@ -451,8 +356,8 @@ TEST(PlanTest, PowerNamesWhatIsNeeded) {
     }
   }
   EXPECT_EQ(needed.size(), 3U);
-  EXPECT_LE(HalfWidthOf(Coefficient::kKendall, 0, needed["approaches"], 0.95), 0.1);
-  EXPECT_GT(HalfWidthOf(Coefficient::kKendall, 0, needed["approaches"] - 1, 0.95), 0.1);
+  EXPECT_LE(HalfWidths(Coefficient::kKendall, 0, 0.95).Of(needed["approaches"]), 0.1);
+  EXPECT_GT(HalfWidths(Coefficient::kKendall, 0, 0.95).Of(needed["approaches"] - 1), 0.1);
   EXPECT_EQ(needed["seeds"], 1);
   EXPECT_GT(needed["examples"], 100);
   PowerOptions options;

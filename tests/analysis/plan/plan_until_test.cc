@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan_until.h"
+#include "analysis/plan/plan_until.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/coefficient.h"
-#include "analysis/plan.h"
+#include "analysis/plan/plan.h"
 #include "analysis/score_table.h"
+#include "analysis/statistics/coefficient.h"
 #include "base/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -100,48 +100,6 @@ TEST(PlanUntilTest, FewApproachesAreRunWhole) {
 TEST(PlanUntilTest, AllLooksButTheLastShareTheChanceOfError) {
   EXPECT_NEAR(LevelOfLook(0.95, 6), 0.99, 1e-12);
   EXPECT_NEAR(5 * (1 - LevelOfLook(0.9, 6)), 0.1, 1e-12);
-}
-
-TEST(PlanUntilTest, IntervalsHoldAtTheTimeOfStoppingAndStoppingSaves) {
-  const ScoreTable table = NoisyAbilities(150, 3, 5);
-  for (const Coefficient coefficient :
-       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman}) {
-    SCOPED_TRACE(PlannedTitle(coefficient));
-    UntilOptions options;
-    options.rule = {coefficient, 0.15};
-    ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
-    EXPECT_GE(replay.coverage, 0.95);
-    EXPECT_GE(replay.all_hold, 0.93);
-    EXPECT_LT(replay.cost, 0.85);
-    EXPECT_LE(replay.half_width, 0.15);
-    ASSERT_OK_AND_ASSIGN(const UntilReplay again, ReplayUntil(table, EqualCosts(table), options));
-    EXPECT_EQ(again.cost, replay.cost);
-    EXPECT_EQ(again.coverage, replay.coverage);
-  }
-}
-
-// A width that nothing but the whole table has: every cell is run, and nothing is uncertain.
-TEST(PlanUntilTest, WhatCannotBeKnownEarlierIsRunWhole) {
-  const ScoreTable table = NoisyAbilities(30, 3, 5);
-  UntilOptions options;
-  options.rule.within = 0.001;
-  options.replays = 20;
-  ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
-  EXPECT_EQ(replay.whole, 1);
-  EXPECT_EQ(replay.cost, 1);
-  EXPECT_EQ(replay.coverage, 1);
-  EXPECT_EQ(replay.mean_abs_error, 0);
-}
-
-TEST(PlanUntilTest, AnIncompleteTableAndAWidthOutOfRangeAreRefused) {
-  ScoreTable table = NoisyAbilities(30, 3, 5);
-  UntilOptions options;
-  options.rule.within = 1;
-  EXPECT_THAT(ReplayUntil(table, EqualCosts(table), options),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("within")));
-  table.cell(3, 1).state = CellState::kMissing;
-  EXPECT_THAT(ReplayUntil(table, EqualCosts(table), UntilOptions()),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no score on \"b1\"")));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/correlation.h"
+#include "analysis/statistics/correlation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/multiplicity.h"
+#include "analysis/statistics/multiplicity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +43,23 @@ TEST(MultiplicityTest, AdjustedPValuesAreThoseOfR) {
     EXPECT_NEAR(our_bh[i], bh[i], 1e-15);
     EXPECT_NEAR(our_holm[i], holm[i], 1e-15);
   }
+}
+
+// The most and the least of 45 equal taus had intervals that held them in 62 to 83 %.
+TEST(MultiplicityTest, IntervalsOfExtremesAllowForTheChoice) {
+  const Interval plain{0.2, 0.8};
+  const Interval two = IntervalOfExtreme(plain, 0.6, 0.95, 2);
+  EXPECT_DOUBLE_EQ(two.low, plain.low) << "both were chosen";
+  EXPECT_DOUBLE_EQ(two.high, plain.high);
+  // The level of two statements among 45 pairs is 1 - 2 * .05 / 45: qnorm(1 - .05 / 45) of R.
+  const Interval chosen = IntervalOfExtreme(plain, 0.6, 0.95, 45);
+  const double stretch = 3.058 / 1.95996;
+  EXPECT_NEAR(std::atanh(0.6) - std::atanh(chosen.low),
+              stretch * (std::atanh(0.6) - std::atanh(0.2)), 1e-3);
+  EXPECT_NEAR(std::atanh(chosen.high) - std::atanh(0.6),
+              stretch * (std::atanh(0.8) - std::atanh(0.6)), 1e-3);
+  EXPECT_EQ(IntervalOfExtreme({0.5, 1}, 0.9, 0.95, 45).high, 1);
+  EXPECT_EQ(IntervalOfExtreme({1, 1}, 1, 0.95, 45).low, 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/weighted_rank.h"
+#include "analysis/statistics/weighted_rank.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
-#include "analysis/weighted_columns.h"
+#include "analysis/statistics/weighted_columns.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "tests/testing/status_matchers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -63,6 +63,14 @@ TEST(DirectoryTarTest, HostileEntriesAreRefusedAndTouchNothingOutside) {
            {"symbolic link", {{root, AE_IFDIR}, {root + "l", AE_IFLNK, "", "/tmp"}}},
            {"through a link",
             {{root, AE_IFDIR}, {root + "l", AE_IFLNK, "", "../.."}, {root + "l/x", AE_IFREG, "x"}}},
+           {"link up", {{root, AE_IFDIR}, {root + "l", AE_IFLNK, "", ".."}}},
+           {"link up behind a name",
+            {{root, AE_IFDIR},
+             {root + "d/", AE_IFDIR},
+             {root + "d/l", AE_IFLNK, "", ".."},
+             {root + "l", AE_IFLNK, "", "d/l/../x"}}},
+           {"empty link", {{root, AE_IFDIR}, {root + "l", AE_IFLNK, "", "a//b"}}},
+           {"root as a link", {{root + "/", AE_IFLNK, "", "a"}}},
            {"hard link", {{root, AE_IFDIR}, {root + "h", AE_IFREG, "", "/etc/passwd"}}},
            {"device", {{root, AE_IFDIR}, {root + "d", AE_IFCHR}}},
            {"fifo", {{root, AE_IFDIR}, {root + "f", AE_IFIFO}}},
@@ -75,6 +83,73 @@ TEST(DirectoryTarTest, HostileEntriesAreRefusedAndTouchNothingOutside) {
     EXPECT_FALSE(std::filesystem::exists(temp.File("escaped")));
     EXPECT_FALSE(std::filesystem::exists("/tmp/escaped"));
   }
+}
+
+// A finished training was thrown away for a link to its own last checkpoint.
+TEST(DirectoryTarTest, LinksThatStayInsideAreKept) {
+  testing::TempDir temp;
+  ASSERT_OK(MakeDirectories(temp.File("d/blobs")));
+  ASSERT_OK(MakeDirectories(temp.File("d/snapshots/main")));
+  ASSERT_OK(WriteFileAtomically(temp.File("d/blobs/ab12"), "weights"));
+  const auto link = [&](const std::string& target, const std::string& name) {
+    std::filesystem::create_symlink(target, temp.File("d/" + name));
+  };
+  link("../../blobs/ab12", "snapshots/main/model.bin");
+  link(temp.File("d/blobs/ab12"), "absolute");
+  link("snapshots/main/model.bin", "chain");
+  link("snapshots", "folder");
+  link("folder/main/model.bin", "through");
+  link("checkpoint-500", "rotated");  // away
+  link(".", "self");
+  std::string tar;
+  ASSERT_OK(WriteDirectoryTar(temp.File("d"), [&](absl::string_view data) {
+    tar.append(data.data(), data.size());
+    return absl::OkStatus();
+  }));
+  ASSERT_OK(WriteFileAtomically(temp.File("t"), tar));
+  std::filesystem::rename(temp.File("d"), temp.File("gone"));
+  ASSERT_OK(ExtractDirectoryTar(temp.File("t"), temp.File("out")));
+  for (const char* name : {"snapshots/main/model.bin", "absolute", "chain", "through"}) {
+    EXPECT_TRUE(std::filesystem::is_symlink(temp.File("out") + "/" + name)) << name;
+    ASSERT_OK_AND_ASSIGN(const std::string back, ReadFile(temp.File("out") + "/" + name));
+    EXPECT_EQ(back, "weights") << name;
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(temp.File("out/rotated")));
+  EXPECT_TRUE(std::filesystem::exists(temp.File("out/self/blobs")));
+}
+
+TEST(DirectoryTarTest, LinksThatLeadOutAreNamedWithTheirTargets) {
+  testing::TempDir temp;
+  ASSERT_OK(MakeDirectories(temp.File("d/sub")));
+  ASSERT_OK(WriteFileAtomically(temp.File("outside"), "secret"));
+  ASSERT_OK(WriteFileAtomically(temp.File("d/kept"), "kept"));
+  const auto link = [&](const std::string& target, const std::string& name) {
+    std::filesystem::create_symlink(target, temp.File("d/" + name));
+  };
+  link("../outside", "a");
+  link("/etc/passwd", "b");
+  link("sub/up/../outside", "c");  // inside by its text
+  link("..", "sub/up");
+  link("loop", "loop");
+  link("../d-other", "z");
+  std::string tar;
+  const auto sink = [&](absl::string_view data) {
+    tar.append(data.data(), data.size());
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(WriteDirectoryTar(temp.File("d"), sink),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("a, a symbolic link to ../outside; write a copy")));
+  std::vector<std::string> left_out;
+  tar.clear();
+  ASSERT_OK(WriteDirectoryTar(temp.File("d"), sink, &left_out));
+  EXPECT_EQ(left_out, (std::vector<std::string>{
+                          "a, a symbolic link to ../outside", "b, a symbolic link to /etc/passwd",
+                          "c, a symbolic link to sub/up/../outside",
+                          "loop, a symbolic link to loop", "z, a symbolic link to ../d-other"}));
+  ASSERT_OK(WriteFileAtomically(temp.File("t"), tar));
+  ASSERT_OK(ExtractDirectoryTar(temp.File("t"), temp.File("out")));
+  EXPECT_TRUE(std::filesystem::exists(temp.File("out/kept")));
 }
 
 TEST(DirectoryTarTest, ATwiceNamedFileIsRefused) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Root file systems and images that other people packed, with whatever may be in them.
-#include "archive/root_tar.h"
+#include "base/archive/root_tar.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "archive/zip_entries.h"
+#include "base/archive/zip_entries.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_F(ZipEntriesTest, NamesInErrorsAreEscapedAndCut) {
   limits.entry_bytes_max = 10;
   const absl::Status status = Read(zip, limits);
   EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a.zip: \\033[2Jnnn")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a.zip: \\x1b[2Jnnn")));
   EXPECT_LT(status.message().size(), 1000U);
 }
 

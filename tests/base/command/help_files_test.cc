@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command/help_files.h"
+#include "base/command/help_files.h"
 
 #include <gmock/gmock.h>
 
@@ -40,6 +40,7 @@ class HelpFilesTest : public testing::Test {
     CLI::App* const list = app_.add_subcommand("list", "List");
     list->add_subcommand("all", "List all")->add_flag("--long", long_, ".with details");
     list->add_subcommand("any", "List any");
+    app_.add_subcommand("serve", "Serve")->group("Service");
   }
 
   std::map<std::string, std::string> Files() const {
@@ -74,8 +75,8 @@ TEST_F(HelpFilesTest, AProgramHasAPageOfItsOwnAndOneOfEachCommandAndThreeComplet
   }
   EXPECT_THAT(paths, UnorderedElementsAre(
                          "man/man1/tool.1", "man/man1/tool-count.1", "man/man1/tool-list.1",
-                         "bash-completion/completions/tool", "zsh/vendor-completions/_tool",
-                         "fish/vendor_completions.d/tool.fish"));
+                         "man/man1/tool-serve.1", "bash-completion/completions/tool",
+                         "zsh/vendor-completions/_tool", "fish/vendor_completions.d/tool.fish"));
 }
 
 TEST_F(HelpFilesTest, ACommandsPageHasItsOptionsWithDefaultsRangesAndVariables) {
@@ -99,8 +100,14 @@ TEST_F(HelpFilesTest, AGroupsPageHasItsCommandsAndNoLineIsTakenForARequest) {
   EXPECT_THAT(page, HasSubstr("\n\\&.with details\n"));
 }
 
+TEST_F(HelpFilesTest, CommandsStandUnderTheirHeadings) {
+  EXPECT_THAT(Files()["man/man1/tool.1"],
+              HasSubstr(".SH COMMANDS\n.TP\n\\fBcount\\fR\nCount\n.TP\n\\fBlist\\fR\nList\n"
+                        ".SS Service\n.TP\n\\fBserve\\fR\nServe\n"));
+}
+
 TEST_F(HelpFilesTest, CommandsOptionsAndKnownValuesAreCompleted) {
-  EXPECT_THAT(Completions({""}), ElementsAre("count", "list"));
+  EXPECT_THAT(Completions({""}), ElementsAre("count", "list", "serve"));
   EXPECT_THAT(Completions({"li"}), ElementsAre("list"));
   EXPECT_THAT(Completions({"list", "a"}), ElementsAre("all", "any"));
   EXPECT_THAT(Completions({"list", "all", "--l"}), ElementsAre("--long"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fetch/download.h"
+#include "base/fetch/download.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace concur::fetch {
 namespace {
 
 using ::concur::testing::Answer;
-using ::concur::testing::HttpServer;
+using ::concur::testing::FakeHttpServer;
 using ::concur::testing::StalledClock;
 using ::concur::testing::StatusIs;
 using ::concur::testing::TempDir;
@@ -68,7 +68,7 @@ class DownloadTest : public ::testing::Test {
   const std::string path_ = dir_.File("sub/file");
   std::string body_;
   StalledClock clock_;
-  HttpServer server_;
+  FakeHttpServer server_;
   std::unique_ptr<Transport> transport_;
   std::vector<absl::Duration> slept_;
   std::vector<std::string> retries_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What downloads, object storage and Kubernetes do not show by their own tests: how a request ends
 // that is interrupted, late or never sent.
-#include "http/client.h"
+#include "base/http/client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace concur::http {
 namespace {
 
 using ::concur::testing::Answer;
-using ::concur::testing::HttpServer;
+using ::concur::testing::FakeHttpServer;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -31,7 +31,7 @@ class ClientTest : public ::testing::Test {
 };
 
 TEST_F(ClientTest, ReadSomeReturnsWhatHasComeAndReadWaitsForAllOfIt) {
-  HttpServer server;
+  FakeHttpServer server;
   server.Script({{.body = std::string(1'000'000, 'x')}});
   ASSERT_OK_AND_ASSIGN(const auto exchange, client_.Send({.url = server.Url("/")}));
   std::string data;
@@ -48,7 +48,7 @@ TEST_F(ClientTest, ReadSomeReturnsWhatHasComeAndReadWaitsForAllOfIt) {
 }
 
 TEST_F(ClientTest, ABodyIsSentWithDelete) {
-  HttpServer server;
+  FakeHttpServer server;
   server.Script({{.body = "gone"}});
   ASSERT_OK(client_.Send({.method = "DELETE", .url = server.Url("/job"), .body = "{now}"}));
   ASSERT_EQ(server.requests().size(), 1u);
@@ -60,7 +60,7 @@ TEST_F(ClientTest, AnInterruptCancelsTheWaitForAnAnswerAndForItsBytes) {
   for (const size_t cut_at : {size_t{0}, size_t{2}}) {
     std::atomic<int> stalls{0};
     Interrupt interrupt;
-    HttpServer server([&] {
+    FakeHttpServer server([&] {
       if (++stalls == 3) {
         interrupt.Set();
       }
@@ -83,7 +83,7 @@ TEST_F(ClientTest, AnInterruptCancelsTheWaitForAnAnswerAndForItsBytes) {
 }
 
 TEST_F(ClientTest, ATimeoutIsOfTheWholeExchange) {
-  HttpServer server;
+  FakeHttpServer server;
   server.Script({{.body = "never", .cut_at = 2, .stall = true}});
   ASSERT_OK_AND_ASSIGN(const auto exchange,
                        client_.Send({.url = server.Url("/"), .timeout = absl::Milliseconds(200)}));
@@ -97,7 +97,7 @@ TEST_F(ClientTest, ATimeoutIsOfTheWholeExchange) {
 TEST_F(ClientTest, OnlyARequestThatCannotHaveArrivedCountsAsNotSent) {
   std::string url;
   {
-    HttpServer server;
+    FakeHttpServer server;
     url = server.Url("/");
     server.Script({{.drop = true}});
     const absl::Status lost = client_.Send({.url = url}).status();
@@ -107,7 +107,7 @@ TEST_F(ClientTest, OnlyARequestThatCannotHaveArrivedCountsAsNotSent) {
   const absl::Status refused = client_.Send({.url = url}).status();
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("connect")));
   EXPECT_TRUE(NothingSent(refused));
-  HttpServer redirecting;
+  FakeHttpServer redirecting;
   redirecting.Script({{.status = 307, .location = url}});
   const absl::Status redirected =
       client_.Send({.url = redirecting.Url("/"), .redirects_max = 1}).status();

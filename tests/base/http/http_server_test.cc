@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page's HTTP server: its limits, and viewers who read slowly or not at all.
-#include "page/http_server.h"
+#include "base/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <memory>
@@ -13,12 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "base/mutex.h"
-#include "page/assets.h"
 #include "tests/testing/http_client.h"
 #include "tests/testing/status_matchers.h"
 
-namespace concur::page {
+namespace concur::http {
 namespace {
 
 using ::concur::testing::ConnectTo;
@@ -101,6 +102,47 @@ TEST_F(HttpServerTest, HostileRequestsAreSurvived) {
         absl::StrCat("GET /?", std::string(10'000, '&'), " HTTP/1.1\r\nHost: x\r\n",
                      "Connection: close\r\n\r\n")}) {
     SendRaw(address_, hostile + "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  EXPECT_THAT(Get("/still"), EndsWith("GET /still "));
+}
+
+// Sends `text` and then a byte now and then, until the server closes.
+absl::Duration TimeUntilClosed(const std::string& address, const std::string& text) {
+  const absl::Time start = absl::Now();
+  const FileDescriptor client = ConnectTo(address);
+  send(client.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  char answer[4096];
+  for (pollfd readable{client.get(), POLLIN, 0};;) {
+    if (poll(&readable, 1, 50) == 0) {
+      send(client.get(), "a", 1, MSG_NOSIGNAL);
+    } else if (recv(client.get(), answer, sizeof answer, 0) <= 0) {
+      break;
+    }
+  }
+  return absl::Now() - start;
+}
+
+// 520 connections of that kind kept everybody from the page.
+TEST_F(HttpServerTest, AByteNowAndThenHoldsNoConnection) {
+  HttpLimits limits;
+  limits.idle_max = absl::Seconds(1);
+  Start(limits, Echo);
+  EXPECT_GE(TimeUntilClosed(address_, "GET /slow"), absl::Seconds(1));
+  EXPECT_GE(TimeUntilClosed(address_, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"),
+            absl::Seconds(4));
+  // Between two requests of one connection too.
+  EXPECT_GE(TimeUntilClosed(address_, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), absl::Seconds(1));
+}
+
+TEST_F(HttpServerTest, SlowConnectionsKeepNobodyOut) {
+  HttpLimits limits;
+  limits.connections_max = 16;
+  limits.idle_max = absl::Hours(1);
+  Start(limits, Echo);
+  std::vector<FileDescriptor> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.push_back(ConnectTo(address_));
+    ASSERT_EQ(send(slow.back().get(), "GET /", 5, MSG_NOSIGNAL), 5);
   }
   EXPECT_THAT(Get("/still"), EndsWith("GET /still "));
 }
@@ -240,11 +282,5 @@ TEST_F(HttpServerTest, StoppingClosesStreamsThatWereAnsweredAndHaveNotBegun) {
   producer.closed.WaitForNotification();
 }
 
-TEST(AssetsTest, WithoutAScriptThePageSaysWhy) {
-  const HttpResponse response = MissingBundleResponse("npm <is> missing");
-  EXPECT_EQ(response.status, 503u);
-  EXPECT_THAT(response.body, HasSubstr("npm &lt;is> missing"));
-}
-
 }  // namespace
-}  // namespace concur::page
+}  // namespace concur::http

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/request_guard.h"
+#include "base/http/request_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/testing/status_matchers.h"
 
-namespace concur::page {
+namespace concur::http {
 namespace {
 
 using ::concur::testing::StatusIs;
@@ -69,4 +69,4 @@ TEST(RequestGuardTest, ACookieIsFoundByItsWholeNameAndOnlyOnce) {
 }
 
 }  // namespace
-}  // namespace concur::page
+}  // namespace concur::http

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where control groups are found, and what they are from one job to the next. With those of this
 // machine, if it gives any to this user.
-#include "worker/cgroup.h"
+#include "base/process/cgroup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,12 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/process/process.h"
 #include "base/thread_pool.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/process.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 using concur::testing::StatusIs;
@@ -306,4 +306,4 @@ TEST_P(CgroupsTest, PageCacheIsNoPeak) {
 }
 
 }  // namespace
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/log_file.h"
+#include "base/process/log_file.h"
 
 #include <string>
 
@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 // What a log of `limit` bytes keeps of `data`, appended in pieces of `piece` bytes.
@@ -63,4 +63,4 @@ TEST(LogFileTest, ADiskErrorIsKeptForTheEnd) {
 }
 
 }  // namespace
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/machine.h"
+#include "base/process/machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 using ::testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(MachineTest, HiddenGpusAreNone) {
 }
 
 }  // namespace
-}  // namespace concur::worker
+}  // namespace concur::process

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes to the watcher while it is busy with the end of another process.
-#include "worker/process_watcher.h"
+#include "base/process/process_watcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/process/process.h"
 #include "base/thread_pool.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/process.h"
 
-namespace concur::worker {
+namespace concur::process {
 namespace {
 
 class ProcessWatcherTest : public ::testing::Test {
@@ -210,4 +210,4 @@ TEST(ProcessTableTest, ALookIsSharedUntilItIsTooOld) {
 }
 
 }  // namespace
-}  // namespace concur::worker
+}  // namespace concur::process

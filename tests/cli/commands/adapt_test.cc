@@ -133,12 +133,20 @@ absl::Status Adapt(const BadInput& bad) {
                                : AdaptHarness(input, {}).status();
 }
 
+TEST(AdaptTest, PredictionsMayBeAListWithIds) {
+  const absl::StatusOr<AnswersById> answers = AdaptPredictions(
+      {"FILE", R"([{"id": "1", "prediction_text": "Ada", "no_answer_probability": 0.0},
+                   {"id": 262, "prediction_text": ""}])"});
+  ASSERT_OK(answers.status());
+  EXPECT_EQ(*answers, (AnswersById{{"1", "Ada"}, {"262", ""}}));
+}
+
 TEST(AdaptTest, BadInputIsRefusedWithItsPlace) {
   const std::vector<BadInput> cases = {
       {"predictions", "", "FILE: expected JSON"},
       {"predictions", "{\"a\": \"b\"", "FILE: expected JSON"},
       {"predictions", "{\"a\": \"\xff\"}", "FILE: expected JSON"},
-      {"predictions", "[]", "FILE: expected an object {\"id\": \"answer\"}, got an empty list"},
+      {"predictions", "[]", "\"prediction_text\"}, got an empty list"},
       {"predictions", "{}", "not empty, got an empty object"},
       {"predictions", R"({"a": 3})", "FILE: a: expected an answer, got 3"},
       {"predictions", R"({"a": ["b"]})", "FILE: a: expected an answer (a list of answers is for"},

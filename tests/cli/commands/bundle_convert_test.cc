@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur import`, and what other commands make of its bundle.
+// `concur bundle convert`, and what other commands make of its bundle.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ using ::concur::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class ImportTest : public ::testing::Test {
+class BundleConvertTest : public ::testing::Test {
  protected:
-  ImportTest() {
+  BundleConvertTest() {
     // Twenty models, of which most have no score on the third task.
     std::string board = "Model\tOrg\tArithmetic\tLogic\tPoetry\n";
     for (int m = 0; m < 20; ++m) {
@@ -36,20 +36,22 @@ class ImportTest : public ::testing::Test {
     CONCUR_CHECK_OK(WriteFileAtomically(board_, board));
   }
 
-  Output Import() { return RunConcur({"import", "leaderboard", board_, "--out", bundle_}); }
+  Output Import() {
+    return RunConcur({"bundle", "convert", "leaderboard", board_, "--out", bundle_});
+  }
 
   const TempDir dir_;
   const std::string board_ = dir_.File("board.tsv");
   const std::string bundle_ = dir_.File("bundle");
 };
 
-TEST_F(ImportTest, ABundleIsReadByTheOtherCommands) {
+TEST_F(BundleConvertTest, ABundleIsReadByTheOtherCommands) {
   const Output import = Import();
   ASSERT_EQ(import.code, 0) << import.err;
   EXPECT_THAT(import.out, HasSubstr("models            20"));
   EXPECT_THAT(import.out, HasSubstr("no score: a gap"));
 
-  const Output matrix = RunConcur({"matrix", bundle_});
+  const Output matrix = RunConcur({"matrix", bundle_, "--notes"});
   ASSERT_EQ(matrix.code, 0) << matrix.err;
   EXPECT_THAT(matrix.out, HasSubstr("over 20 approaches, 3 benchmarks"));
   EXPECT_THAT(matrix.out, HasSubstr("12 of 20: model-0; model-1; model-2; model-3; model-4; "
@@ -62,7 +64,7 @@ TEST_F(ImportTest, ABundleIsReadByTheOtherCommands) {
 }
 
 // Three models on two tasks, with what each of four samples scored.
-TEST_F(ImportTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
+TEST_F(BundleConvertTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> letters = {
       {"org/a", {"CCCI", "CCII"}}, {"org/b", {"CIII", "CCCI"}}, {"lab/c", {"CCCC", "CIII"}}};
   for (const auto& [model, tasks] : letters) {
@@ -86,7 +88,7 @@ TEST_F(ImportTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
                                           log.dump()));
     }
   }
-  const Output import = RunConcur({"import", "inspect", dir_.path(), "--out", bundle_});
+  const Output import = RunConcur({"bundle", "convert", "inspect", dir_.path(), "--out", bundle_});
   ASSERT_EQ(import.code, 0) << import.err;
   EXPECT_THAT(import.out, HasSubstr("with examples      6"));
 
@@ -100,8 +102,8 @@ TEST_F(ImportTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"matrix", bundle_},
            {"rank", bundle_},
-           {"compare", bundle_},
-           {"cross", bundle_},
+           {"significance", bundle_},
+           {"transfer", bundle_},
            {"scores", bundle_},
            {"uncertainty", bundle_},
            {"curve", bundle_},
@@ -115,7 +117,7 @@ TEST_F(ImportTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
   }
 }
 
-TEST_F(ImportTest, CommandsThatAskACoordinatorSayThatABundleIsNone) {
+TEST_F(BundleConvertTest, CommandsThatAskACoordinatorSayThatABundleIsNone) {
   // "no coordinator answers …; start one": which would not have helped.
   ASSERT_EQ(Import().code, 0);
   for (const std::vector<std::string>& command :
@@ -131,18 +133,18 @@ TEST_F(ImportTest, CommandsThatAskACoordinatorSayThatABundleIsNone) {
                                              {"sweep", "watch", bundle_},
                                              {"sweep", "pause", bundle_},
                                              {"sweep", "retry", bundle_},
-                                             {"sweep", "delete", bundle_}}) {
+                                             {"sweep", "delete", bundle_, "--yes"}}) {
     std::vector<std::string> args = command;
     args.insert(args.end(), {"--server", "127.0.0.1:1"});
     const Output output = RunConcur(args);
     const std::string line = absl::StrJoin(command, " ");
     EXPECT_EQ(output.code, 2) << line << ": " << output.err;
     EXPECT_THAT(output.err, HasSubstr("is a path; expected a sweep of a coordinator")) << line;
-    EXPECT_THAT(output.err, HasSubstr(absl::StrCat("concur sweep import ", bundle_))) << line;
+    EXPECT_THAT(output.err, HasSubstr(absl::StrCat("concur bundle load ", bundle_))) << line;
   }
 }
 
-TEST_F(ImportTest, AReportHasNoTableOfTrainSetsAndShortNotes) {
+TEST_F(BundleConvertTest, AReportHasNoTableOfTrainSetsAndShortNotes) {
   ASSERT_EQ(Import().code, 0);
   const std::string page = dir_.File("page.html");
   const Output report = RunConcur({"report", bundle_, "--out", page, "--interval", "0"});
@@ -152,7 +154,32 @@ TEST_F(ImportTest, AReportHasNoTableOfTrainSetsAndShortNotes) {
   EXPECT_THAT(html, HasSubstr("imported without per-example scores"));
 }
 
-TEST_F(ImportTest, NothingIsLeftWhereTheInputIsRefused) {
+TEST_F(BundleConvertTest, EveryColumnIsNamedWithWhatItBecame) {
+  // Columns that were taken for tags went without a word: "skipped 0".
+  CONCUR_CHECK_OK(WriteFileAtomically(
+      board_,
+      "Model,Average,Code,Latency (ms),Note,Old\na,1,40.5,100,x,\nb,2,50,OOM,y,\nc,3,9,120,1,\n"));
+  const Output import = Import();
+  ASSERT_EQ(import.code, 0) << import.err;
+  const Output dry = RunConcur({"bundle", "convert", "leaderboard", board_, "--dry-run"});
+  ASSERT_EQ(dry.code, 0) << dry.err;
+  for (const char* row :
+       {"benchmark      3  Code: maximize; a guess: it may be a property; --leave-out",
+        "benchmark      2  Latency (ms): minimize; a guess by its name",
+        "mean           3  Average: a column that is called a mean",
+        "tag            3  Note: 2 words; its 1 numbers are left out but for --keep",
+        "left out       0  Old: no values"}) {
+    EXPECT_THAT(dry.out, HasSubstr(row));
+  }
+  EXPECT_THAT(import.out, HasSubstr("Note: 2 words"));
+  EXPECT_THAT(import.out, HasSubstr("no score: a failure, as OOM"));
+  EXPECT_EQ(RunConcur({"bundle", "convert", "leaderboard", board_}).code, 2);
+  const Output rows =
+      RunConcur({"bundle", "convert", "leaderboard", board_, "--dry-run", "--rows", "cells"});
+  EXPECT_THAT(rows.err, HasSubstr("--rows: expected models or tasks, got \"cells\""));
+}
+
+TEST_F(BundleConvertTest, NothingIsLeftWhereTheInputIsRefused) {
   CONCUR_CHECK_OK(WriteFileAtomically(board_, "Model\tArithmetic\nm\tten\n"));
   const Output import = Import();
   EXPECT_NE(import.code, 0);
@@ -160,7 +187,7 @@ TEST_F(ImportTest, NothingIsLeftWhereTheInputIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(bundle_));
 }
 
-TEST_F(ImportTest, ADirectoryThatIsThereIsKept) {
+TEST_F(BundleConvertTest, ADirectoryThatIsThereIsKept) {
   ASSERT_EQ(Import().code, 0);
   const Output again = Import();
   EXPECT_NE(again.code, 0);
@@ -168,8 +195,8 @@ TEST_F(ImportTest, ADirectoryThatIsThereIsKept) {
   EXPECT_EQ(RunConcur({"matrix", bundle_}).code, 0);
 }
 
-TEST_F(ImportTest, AnUnknownFormatNamesTheKnownOnes) {
-  const Output import = RunConcur({"import", "leaderbord", board_, "--out", bundle_});
+TEST_F(BundleConvertTest, AnUnknownFormatNamesTheKnownOnes) {
+  const Output import = RunConcur({"bundle", "convert", "leaderbord", board_, "--out", bundle_});
   EXPECT_EQ(import.code, 2);
   EXPECT_THAT(import.err, HasSubstr("did you mean \"leaderboard\"?"));
 }

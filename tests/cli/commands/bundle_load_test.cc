@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur sweep import`: the request that a bundle becomes.
+// `concur bundle load`: the request that a bundle becomes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,13 +20,13 @@ using ::concur::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class SweepImportTest : public CommandsFixture {
+class BundleLoadTest : public CommandsFixture {
  protected:
   // A bundle of what the harness's result file says.
   void Bundle(const std::string& results) {
     CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("results_1.json"), results));
     const Output made =
-        RunConcur({"import", "lm-eval", dir_.File("results_1.json"), "--out", bundle_});
+        RunConcur({"bundle", "convert", "lm-eval", dir_.File("results_1.json"), "--out", bundle_});
     ASSERT_EQ(made.code, 0) << made.err;
   }
 
@@ -34,14 +34,14 @@ class SweepImportTest : public CommandsFixture {
   const std::string bundle_ = dir_.File("bundle");
 };
 
-TEST_F(SweepImportTest, ScoresAndTheirSourcesAreSentOnceUnderOneId) {
+TEST_F(BundleLoadTest, ScoresAndTheirSourcesAreSentOnceUnderOneId) {
   Bundle(R"({"results": {"arc": {"acc,none": 0.5, "acc_stderr,none": 0.1}},
              "configs": {"arc": {"num_fewshot": 5}}, "model_name": "org/m",
              "total_evaluation_time_seconds": "12.5"})");
-  const Output first = Concur({"sweep", "import", bundle_});
+  const Output first = Concur({"bundle", "load", bundle_});
   ASSERT_EQ(first.code, 0) << first.err;
-  ASSERT_EQ(Concur({"sweep", "import", bundle_ + "/"}).code, 0);
-  ASSERT_EQ(Concur({"sweep", "import", bundle_, "--name", "other"}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "load", bundle_ + "/"}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "load", bundle_, "--name", "other"}).code, 0);
   ASSERT_THAT(fake_.imported, SizeIs(3));
   const v1::ImportSweepRequest& request = fake_.imported[0];
   EXPECT_EQ(request.spec().name(), "bundle");
@@ -59,7 +59,7 @@ TEST_F(SweepImportTest, ScoresAndTheirSourcesAreSentOnceUnderOneId) {
 }
 
 // Ninety metrics say more of themselves than a source may.
-TEST_F(SweepImportTest, ALongSourceLosesItsLastMetricsAndSaysHowMany) {
+TEST_F(BundleLoadTest, ALongSourceLosesItsLastMetricsAndSaysHowMany) {
   std::string metrics;
   for (int i = 0; i < 90; ++i) {
     absl::StrAppend(&metrics, i == 0 ? "" : ", ", "\"m", i,
@@ -68,7 +68,7 @@ TEST_F(SweepImportTest, ALongSourceLosesItsLastMetricsAndSaysHowMany) {
   }
   Bundle(absl::StrCat("{\"results\": {\"arc\": {", metrics,
                       "}}, \"configs\": {\"arc\": {}}, \"model_name\": \"m\"}"));
-  ASSERT_EQ(Concur({"sweep", "import", bundle_}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "load", bundle_}).code, 0);
   ASSERT_THAT(fake_.imported, SizeIs(1));
   const v1::JobResult& result = fake_.imported[0].results(0).result();
   EXPECT_EQ(result.metrics_size(), 90);
@@ -79,13 +79,13 @@ TEST_F(SweepImportTest, ALongSourceLosesItsLastMetricsAndSaysHowMany) {
   EXPECT_TRUE(source.contains("sha256"));
 }
 
-TEST_F(SweepImportTest, WhatIsNoBundleOfImportedResultsIsRefused) {
-  const Output missing = Concur({"sweep", "import", dir_.File("nothing")});
+TEST_F(BundleLoadTest, WhatIsNoBundleOfImportedResultsIsRefused) {
+  const Output missing = Concur({"bundle", "load", dir_.File("nothing")});
   EXPECT_EQ(missing.code, 3);
   EXPECT_THAT(missing.err, HasSubstr("nothing/sweep.json"));
   Bundle(R"({"results": {"arc": {"acc,none": 0.5}}, "configs": {}, "model_name": "m"})");
   CONCUR_CHECK_OK(WriteFileAtomically(bundle_ + "/sources.jsonl", "{\"job\": \"s1/7\"}\n"));
-  const Output changed = Concur({"sweep", "import", bundle_});
+  const Output changed = Concur({"bundle", "load", bundle_});
   EXPECT_NE(changed.code, 0);
   EXPECT_THAT(changed.err, HasSubstr("sources.jsonl:1: job: expected s1/0"));
   EXPECT_THAT(fake_.imported, SizeIs(0));

@@ -35,8 +35,14 @@ TEST_F(CommandsTest, ErrorsHaveTheirExitCodes) {
   EXPECT_EQ(json.out, "");
   EXPECT_EQ(TestJson::parse(json.err)["error"]["code"], "NOT_FOUND");
   EXPECT_EQ(RunConcur({"--server", "nonsense", "sweep", "list"}).code, kExitUsage);
-  EXPECT_EQ(Concur({"sweep", "submit", "/nowhere/file.yaml"}).code, kExitUsage)
-      << "the file is the input";
+  EXPECT_EQ(Concur({"sweep", "submit", "/nowhere/file.yaml"}).code, kExitNotFound);
+}
+
+TEST_F(CommandsTest, ASweepsPriorityIsChanged) {
+  const Output output = Concur({"sweep", "set", "s12", "--priority", "-3"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, ::testing::ContainsRegex("priority +-3"));
+  EXPECT_EQ(Concur({"sweep", "set", "s12"}).code, kExitUsage);
 }
 
 TEST_F(CommandsTest, UsageErrorsNameTheNearest) {
@@ -74,8 +80,6 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   (*worker.mutable_labels())["environment.sandbox"] = "bubblewrap";
   (*worker.mutable_labels())["disk"] = "fast";
   worker.mutable_last_seen_time()->set_seconds(1'700'000'000);
-  worker.set_serve_places(2);
-  worker.add_serving("s1/12");
   fake_.workers = {worker, worker, worker};
   fake_.workers[1].set_name("w2");
   fake_.workers[2].set_name("w3");
@@ -87,15 +91,15 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   EXPECT_THAT(listed.err, HasSubstr(absl::StrCat("w3: ", kept)));
   EXPECT_THAT(table,
               StartsWith("NAME  STATE  HOST    CPUS       MEMORY  GPUS  RUNNING   DONE  FAILED  "
-                         "CONTAINMENT  ENVIRONMENTS        SERVES  LAST SEEN\n"
+                         "CONTAINMENT  ENVIRONMENTS        LAST SEEN\n"
                          "w1    live   node7  1.5/4  0 B/8.0 GiB              2  1,234       0  "
-                         "cgroup-v2    bubblewrap python3     1/2  2023-11-14T22:13:20Z\n"));
+                         "cgroup-v2    bubblewrap python3  2023-11-14T22:13:20Z\n"));
   EXPECT_THAT(table, HasSubstr("w3 "));
   EXPECT_THAT(Concur({"worker", "drain", "w1"}).out, HasSubstr("state         draining"));
   EXPECT_FALSE(fake_.drained.at(0).undo());
   EXPECT_THAT(Concur({"worker", "get", "w3"}).out,
               AllOf(HasSubstr("cgroup-v2 memory"), HasSubstr("disk=fast\n"),
-                    HasSubstr("bubblewrap python3\n"), HasSubstr("1/2: s1/12\n"), HasSubstr(kept)));
+                    HasSubstr("bubblewrap python3\n"), HasSubstr(kept)));
   EXPECT_THAT(Concur({"worker", "get", "w33"}).err, HasSubstr("no worker \"w33\""));
 }
 

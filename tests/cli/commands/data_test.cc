@@ -11,11 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
 #include "base/file.h"
 #include "cli/app/context.h"
 #include "cli/commands/commands.h"
-#include "command/command.h"
-#include "tests/qa_builders/small_sources.h"
+#include "tests/qa/builders/small_sources.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

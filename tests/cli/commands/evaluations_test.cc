@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur export --format every-eval-ever`, and back.
+// `concur bundle write --format every-eval-ever`, and back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,12 +38,12 @@ std::vector<std::string> FilesBelow(const std::string& folder) {
 class EvaluationsTest : public ::testing::Test {
  protected:
   void Import(const std::string& format, const std::string& path, const std::string& bundle) {
-    const Output made = RunConcur({"import", format, path, "--out", bundle});
+    const Output made = RunConcur({"bundle", "convert", format, path, "--out", bundle});
     ASSERT_EQ(made.code, 0) << made.err;
   }
   EvaluationJson Export(const std::string& bundle, const std::string& out) {
-    const Output done = RunConcur({"-o", "json", "export", bundle, "--format", "every-eval-ever",
-                                   "--out", out, "--retrieved", "1700000000"});
+    const Output done = RunConcur({"-o", "json", "bundle", "write", bundle, "--format",
+                                   "every-eval-ever", "--out", out, "--retrieved", "1700000000"});
     EXPECT_EQ(done.code, 0) << done.err;
     return EvaluationJson::parse(done.out, nullptr, false);
   }
@@ -91,13 +91,13 @@ TEST_F(EvaluationsTest, WhatWasImportedInThisFormComesBackByteForByte) {
   for (const std::string& file : FilesBelow(dir_.File("in"))) {
     EXPECT_EQ(*ReadFile(dir_.File("out/" + file)), *ReadFile(dir_.File("in/" + file))) << file;
   }
-  EXPECT_EQ(RunConcur({"verify", dir_.File("bundle")}).code, 0);
+  EXPECT_EQ(RunConcur({"bundle", "verify", dir_.File("bundle")}).code, 0);
 
   const std::string original =
       dir_.File(absl::StrCat("bundle/originals/", Sha256Of(kEvaluation).ToHex(), ".json"));
   CONCUR_CHECK_OK(WriteFileAtomically(original, "{}"));
-  const Output changed = RunConcur(
-      {"export", dir_.File("bundle"), "--format", "every-eval-ever", "--out", dir_.File("again")});
+  const Output changed = RunConcur({"bundle", "write", dir_.File("bundle"), "--format",
+                                    "every-eval-ever", "--out", dir_.File("again")});
   EXPECT_NE(changed.code, 0);
   EXPECT_THAT(changed.err, HasSubstr("another SHA-256"));
   EXPECT_FALSE(std::filesystem::exists(dir_.File("again")));
@@ -136,7 +136,8 @@ TEST_F(EvaluationsTest, OtherResultsAreWrittenInItsTermsAndReadBackTheSame) {
 }
 
 TEST_F(EvaluationsTest, AnUnknownFormIsRefused) {
-  const Output run = RunConcur({"export", "x", "--format", "csv", "--out", dir_.File("o")});
+  const Output run =
+      RunConcur({"bundle", "write", "x", "--format", "csv", "--out", dir_.File("o")});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("--format: expected bundle or every-eval-ever, got \"csv\""));
 }

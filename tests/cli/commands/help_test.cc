@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "cli/app/context.h"
 #include "cli/programs/concur_commands.h"
 #include "cli/sweep/required_programs.h"
+#include "report/text.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
 
@@ -23,6 +26,7 @@ namespace {
 
 using ::concur::testing::FakeCoordinator;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -50,16 +54,39 @@ std::vector<std::string> SectionOf(const std::string& help, const std::string& h
   return lines;
 }
 
+constexpr const char* kHeadings[] = {"Run:", "Watch:", "Results:", "Analysis:", "Data:", "Serve:"};
+
+// The names of the commands that help lists under `heading`.
+std::vector<std::string> NamesUnder(const std::string& help, const std::string& heading) {
+  std::vector<std::string> names;
+  for (const std::string& line : SectionOf(help, heading)) {
+    if (line[0] != ' ') {  // else it goes on about the one above
+      names.push_back(line.substr(0, line.find(' ')));
+    }
+  }
+  return names;
+}
+
+// The commands that `concur --help` lists.
+std::vector<std::string> CommandsOfConcur() {
+  std::vector<std::string> names;
+  for (const char* heading : kHeadings) {
+    for (const std::string& name : NamesUnder(HelpOf({}), heading)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 // Adds the commands below `path` that have none below them.
 void AddLeaves(const std::vector<std::string>& path,
                std::vector<std::vector<std::string>>* leaves) {
-  const std::vector<std::string> below = SectionOf(HelpOf(path), "Subcommands:");
-  for (const std::string& line : below) {
-    if (line[0] != ' ') {  // else it goes on about the one above
-      std::vector<std::string> command = path;
-      command.push_back(line.substr(0, line.find(' ')));
-      AddLeaves(command, leaves);
-    }
+  const std::vector<std::string> below =
+      path.empty() ? CommandsOfConcur() : NamesUnder(HelpOf(path), "Subcommands:");
+  for (const std::string& name : below) {
+    std::vector<std::string> command = path;
+    command.push_back(name);
+    AddLeaves(command, leaves);
   }
   if (below.empty()) {
     leaves->push_back(path);
@@ -114,6 +141,81 @@ TEST(HelpTest, ExamplesFitTheTerminal) {
       EXPECT_LE(example.size(), 78u) << example;
     }
   }
+}
+
+TEST(HelpTest, CommandsStandUnderSixHeadings) {
+  const std::string help = HelpOf({});
+  size_t at = 0;
+  for (const char* heading : kHeadings) {
+    const size_t found = help.find(absl::StrCat("\n", heading, "\n"));
+    ASSERT_NE(found, std::string::npos) << heading;
+    EXPECT_GT(found, at) << heading;
+    EXPECT_FALSE(NamesUnder(help, heading).empty()) << heading;
+    at = found;
+  }
+  EXPECT_THAT(help, Not(HasSubstr("Subcommands:"))) << "a command without a heading";
+  EXPECT_LE(CommandsOfConcur().size(), 31u) << "a newcomer reads them all";
+}
+
+TEST(HelpTest, HelpFitsATerminalOf80Columns) {
+  std::set<std::vector<std::string>> all = {{}};
+  for (std::vector<std::string> command : Leaves()) {
+    for (; !command.empty(); command.pop_back()) {
+      all.insert(command);
+    }
+  }
+  for (const std::vector<std::string>& command : all) {
+    for (const absl::string_view line : absl::StrSplit(HelpOf(command), '\n')) {
+      EXPECT_LE(analysis::DisplayWidth(line), 80u) << absl::StrJoin(command, " ") << ": " << line;
+    }
+  }
+}
+
+// Symptom: `plan` and `sweep plan`, `score` and `scores`, three `import`.
+TEST(HelpTest, AnOldNameRunsTheNewCommandAndWarnsOnce) {
+  const struct {
+    const char* before;
+    const char* now;
+  } cases[] = {
+      {"compare", "significance"},
+      {"cross", "transfer"},
+      {"export", "bundle write"},
+      {"import", "bundle convert"},
+      {"plan", "next"},
+      {"score", "data score"},
+      {"sweep import", "bundle load"},
+      {"verify", "bundle verify"},
+  };
+  for (const auto& c : cases) {
+    const Output before = RunConcur(absl::StrSplit(absl::StrCat(c.before, " --help"), ' '));
+    const Output now = RunConcur(absl::StrSplit(absl::StrCat(c.now, " --help"), ' '));
+    EXPECT_EQ(before.out, now.out) << c.before;
+    EXPECT_EQ(before.err,
+              absl::StrCat("concur: warning: \"concur ", c.before, "\" is now \"concur ", c.now,
+                           "\"; the next release drops the old name\n"));
+    EXPECT_EQ(now.err, "") << c.now;
+    EXPECT_THAT(Leaves(), Not(Contains(std::vector<std::string>(absl::StrSplit(c.before, ' ')))));
+  }
+}
+
+TEST(HelpTest, AnOldNameIsFoundBehindOptionsAndOnlyWhereACommandStands) {
+  const Output now = RunConcur({"next", "--power", "-o", "json"});
+  const Output before = RunConcur({"-o", "json", "plan", "--power"});
+  EXPECT_EQ(before.code, kExitOk);
+  EXPECT_EQ(before.out, now.out);
+  EXPECT_THAT(before.err, StartsWith(R"({"warning":{"message":"\"concur plan\" is now)"));
+  EXPECT_THAT(RunConcur({"sweep", "--server", "unix:/nowhere/socket", "import", "--help"}).out,
+              HasSubstr("Usage: concur bundle load "));
+  EXPECT_THAT(RunConcur({"import", "lm-evall", "x", "--out", "/nowhere"}).err,
+              AllOf(HasSubstr("is now \"concur bundle convert\""), HasSubstr("did you mean")));
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"matrix", "plan", "--help"},
+                                             {"--server", "import", "matrix", "--help"},
+                                             {"data", "import", "--help"},
+                                             {"sweep", "plan", "--help"}}) {
+    EXPECT_EQ(RunConcur(line).err, "") << absl::StrJoin(line, " ");
+  }
+  EXPECT_THAT(RunConcur({"--complete", "imp"}).out, IsEmpty());
 }
 
 // Symptom: `report -o json` wrote a file called json.

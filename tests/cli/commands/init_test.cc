@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "spec/sweep_yaml.h"
 #include "tests/cli/run_concur.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {

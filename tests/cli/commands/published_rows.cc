@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "analysis/csv.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
@@ -37,7 +37,7 @@ Rows ReadRows(const std::string& name) {
   Rows rows;
   const absl::StatusOr<std::string> text = ReadFile(TablePath(name), 1 << 20);
   EXPECT_OK(text.status());
-  const auto records = analysis::ParseCsv(text.value_or(""), name);
+  const auto records = ParseCsv(text.value_or(""), name);
   EXPECT_OK(records.status());
   for (size_t i = 1; records.ok() && i < records->size(); ++i) {
     auto& row = rows.emplace_back();
@@ -553,7 +553,7 @@ std::vector<PublishedRow> MrqaRows() {
 
 std::vector<PublishedRow> BeatRows() {
   const std::vector<std::string> cross = {
-      "cross",       "--scores",  "beat-table06-train-test.csv", "--train", "trained_on",
+      "transfer",    "--scores",  "beat-table06-train-test.csv", "--train", "trained_on",
       "--deviation", "_mean,_sd", "--deviation-seeds",           "10"};
   return {
       {"Beat the AI, § 3.4, overlap of question and passage",

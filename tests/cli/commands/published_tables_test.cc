@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "analysis/table.h"
 #include "base/file.h"
+#include "report/table.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/cli/commands/published_rows.h"
 #include "tests/cli/run_concur.h"
@@ -132,7 +132,7 @@ TEST_F(PublishedTablesTest, TheBestTrainSetOfEachModelIsMarkedWithMeanAndDeviati
   if (TablePath("beat-table06-train-test.csv").empty()) {
     GTEST_SKIP() << "beat-table06-train-test.csv is not on this machine (see CONCUR_SHARED_DIR)";
   }
-  const Output output = RunConcur({"cross", "--scores", TablePath("beat-table06-train-test.csv"),
+  const Output output = RunConcur({"transfer", "--scores", TablePath("beat-table06-train-test.csv"),
                                    "--train", "trained_on", "--deviation", "_mean,_sd",
                                    "--deviation-seeds", "10", "--format", "markdown"});
   ASSERT_EQ(output.code, 0) << output.err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schemas fit what the readers read: every shipped file is valid, a wrong one is not.
-#include "spec/schema.h"
+#include "yaml/schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,11 +17,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "spec/errors.h"
-#include "spec/yaml_reader.h"
 #include "tests/cli/run_concur.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/errors.h"
+#include "yaml/yaml_reader.h"
 
 namespace concur::cli {
 namespace {
@@ -214,7 +214,7 @@ TEST(SchemaTest, EveryFormOfAFieldIsFound) {
   const SchemaJson& approach = Schema("approach")["properties"]["spec"]["properties"];
   EXPECT_EQ(approach["hyperparameters"]["properties"]["space"]["additionalProperties"]["properties"]
                 .size(),
-            4u);
+            5u);
   EXPECT_THAT(Schema("benchmark")["properties"]["spec"]["properties"]["format"].dump(),
               HasSubstr("qa-variants"));
   EXPECT_THAT(Schema("pool")["properties"]["spec"]["required"], Contains("provider"));

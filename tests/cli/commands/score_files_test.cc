@@ -90,11 +90,11 @@ TEST_F(ScoreFilesTest, PublishedTablesWithOneNameTwiceTakeAKey) {
 
 TEST_F(ScoreFilesTest, CrossTakesOneRowForEachTrainSet) {
   const std::string file = Write("model,train,x\nm,wiki,10\nm,news,20\n");
-  const Output output = RunConcur({"cross", "--scores", file, "-o", "csv"});
+  const Output output = RunConcur({"transfer", "--scores", file, "-o", "csv"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("m,wiki,10,\nm,news,20,\n"));
   EXPECT_THAT(
-      RunConcur({"cross", "--scores", Write("model,trained,x\nm,wiki,10\n")}).err,
+      RunConcur({"transfer", "--scores", Write("model,trained,x\nm,wiki,10\n")}).err,
       HasSubstr("column \"train\": expected a column of this name in the header, got none"));
 }
 

@@ -15,10 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/app/context.h"
-#include "core/sweep.h"
-#include "rpc/convert_sweep.h"
+#include "core/sweep/sweep.h"
+#include "proto/rpc/convert_sweep.h"
 #include "tests/cli/commands_fixture.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::cli {
@@ -41,7 +41,7 @@ TEST_F(ScoresCommandTest, ADirectoryIsToldFromABundle) {
   const Output empty = Concur({"scores", dir.File("nb")});
   EXPECT_EQ(empty.code, kExitNotFound);
   EXPECT_THAT(empty.err, HasSubstr("nb: expected a bundle, got a directory without sweep.json; "
-                                   "concur export writes a bundle of a sweep"));
+                                   "concur bundle write makes one of a sweep"));
   std::ofstream(dir.File("nb/sweep.json")) << "{}";
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(dir.path());
@@ -101,8 +101,8 @@ TEST_F(ScoresCommandTest, ScoresMakeTheTableThatTheSweepAsksFor) {
   EXPECT_EQ(Concur({"scores", "s12", "-o", "csv"}).out,
             "approach,squad,news\nlr,15,35\nwindow,,\n");
   EXPECT_THAT(Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
-              AllOf(HasSubstr("s12/5,window,squad,squad,0,1,f1,,100,canceled,,,,\n"),
-                    HasSubstr("s12/7,window,news,news,0,1,f1,,100,failed,,,,\n")));
+              AllOf(HasSubstr("s12/5,window,squad,squad,0,1,f1,,100,canceled,,,,,0.1\n"),
+                    HasSubstr("s12/7,window,news,news,0,1,f1,,100,failed,,,,,0.1\n")));
   EXPECT_THAT(Concur({"scores", "s12", "-o", "jsonl"}).out,
               AllOf(HasSubstr("\"benchmark\":\"squad\",\"state\":\"missing\""),
                     HasSubstr("\"benchmark\":\"news\",\"state\":\"failed\"")));
@@ -159,7 +159,7 @@ TEST_F(ScoresCommandTest, ColumnsHaveEveryValueOfEveryScore) {
         value = number;
       }
       numbers[column["name"]].push_back(value);
-      at += type == "name" ? 4 : 8;
+      at += type == "name" || type == "json" ? 4 : 8;
     }
     names[column["name"]] = column.value("names", TestJson());
   }
@@ -173,6 +173,18 @@ TEST_F(ScoresCommandTest, ColumnsHaveEveryValueOfEveryScore) {
   EXPECT_THAT(numbers["worker"], ElementsAre(0, -1));
   EXPECT_EQ(names["worker"], TestJson({"w\"1"}));
   EXPECT_EQ(names["setting"], TestJson({"depth=2 lr=0.5"}));
+  EXPECT_EQ(names["hyperparameters"], TestJson({R"({"depth":2,"lr":0.5})"}));
+  EXPECT_THAT(
+      Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
+      AllOf(HasSubstr(",worker,seconds,setting.depth,setting.lr\n"), HasSubstr(",3.0,2,0.5\n")));
+  fake_.jobs.emplace_back().set_id("s12/1");
+  fake_.jobs.back().set_state(v1::Job::STATE_SUCCEEDED);
+  fake_.jobs.back().mutable_result()->add_metrics()->set_name("f1");
+  for (const char* form : {"--columns", "--by-job"}) {
+    const Output misspelt = Concur({"scores", "s12", form, "--metric", "f2"});
+    EXPECT_EQ(misspelt.code, kExitUsage) << form;
+    EXPECT_THAT(misspelt.err, HasSubstr("no job reported \"f2\" (did you mean \"f1\"?)")) << form;
+  }
   EXPECT_EQ(names["state"], TestJson({"succeeded", "running"}));
   // The last piece has no rows: a stream without it was cut.
   EXPECT_THAT(output.out.substr(at), StartsWith("{\"rows\":0,"));
@@ -181,6 +193,12 @@ TEST_F(ScoresCommandTest, ColumnsHaveEveryValueOfEveryScore) {
 // A server may send anything, and a page is printed before the next one is asked for.
 TEST_F(ScoresCommandTest, ScoresByJobArePrintedPageByPageUpToAWrongOne) {
   constexpr int kCount = 25'001;
+  SweepSpec spec;
+  spec.name = "study";
+  spec.approaches = {testing::TrainedApproach("lr")};
+  spec.benchmarks = {testing::Benchmark("squad")};
+  spec.train_sets = {testing::PlainTrainSet(spec, 0)};
+  *fake_.sweeps[1].mutable_spec() = rpc::ToProto(spec);
   for (int i = 0; i < kCount; ++i) {
     v1::Score& score = fake_.scores.emplace_back();
     score.set_job(absl::StrCat("s12/", i));
@@ -193,7 +211,8 @@ TEST_F(ScoresCommandTest, ScoresByJobArePrintedPageByPageUpToAWrongOne) {
   const std::vector<std::string> lines = absl::StrSplit(whole.out, '\n');
   ASSERT_EQ(lines.size(), kCount + 2);  // the header, and nothing after the last line feed
   for (int i = 0; i < kCount; ++i) {
-    ASSERT_EQ(lines[i + 1], absl::StrCat("s12/", i, ",lr,,,0,0,,", i, ".25,0,succeeded,,,,"));
+    ASSERT_THAT(lines[i + 1],
+                StartsWith(absl::StrCat("s12/", i, ",lr,,,0,0,,", i, ".25,0,succeeded,,,,")));
   }
   fake_.scores[kCount - 1].set_job("junk");
   const Output broken = Concur({"scores", "s12", "--by-job", "-o", "csv"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur compare` against a fake coordinator and from files.
+// `concur significance` against a fake coordinator and from files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,10 +26,10 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
-class CompareTest : public StudyFixture {};
+class SignificanceTest : public StudyFixture {};
 
-TEST_F(CompareTest, ComparesASweepOnEveryBenchmark) {
-  const Output output = Concur({"compare", "demo", "--replicates", "200", "-o", "json"});
+TEST_F(SignificanceTest, ComparesASweepOnEveryBenchmark) {
+  const Output output = Concur({"significance", "demo", "--replicates", "200", "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson json = PlainJson::parse(output.out);
   ASSERT_THAT(json["rows"], SizeIs(6)) << "three approaches on two benchmarks";
@@ -40,15 +40,15 @@ TEST_F(CompareTest, ComparesASweepOnEveryBenchmark) {
   EXPECT_THAT(json["title"], HasSubstr("over 6 tests"));
 }
 
-TEST_F(CompareTest, UsesTheSettingThatTheSweepSelects) {
+TEST_F(SignificanceTest, UsesTheSettingThatTheSweepSelects) {
   // "lr" has two settings; the second one is better on its own test set.
-  const Output output = Concur({"compare", "demo", "--benchmark", "news", "--baseline", "lr",
+  const Output output = Concur({"significance", "demo", "--benchmark", "news", "--baseline", "lr",
                                 "--replicates", "200", "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson best = PlainJson::parse(output.out);
   ASSERT_THAT(best["rows"], SizeIs(2));
   const PlainJson first =
-      PlainJson::parse(Concur({"compare", "demo", "--benchmark", "news", "--baseline", "lr",
+      PlainJson::parse(Concur({"significance", "demo", "--benchmark", "news", "--baseline", "lr",
                                "--select", "default", "--replicates", "200", "-o", "json"})
                            .out);
   const auto mean_of_lr = [](const PlainJson& row) {
@@ -57,7 +57,7 @@ TEST_F(CompareTest, UsesTheSettingThatTheSweepSelects) {
   EXPECT_GT(mean_of_lr(best["rows"][0]), mean_of_lr(first["rows"][0]));
 }
 
-TEST_F(CompareTest, ABenchmarkHasTheSameScoresWhateverElseIsCompared) {
+TEST_F(SignificanceTest, ABenchmarkHasTheSameScoresWhateverElseIsCompared) {
   // What was trained on wiki is tested on news, too, and is hardly ever right.
   fake_.sweeps[0].mutable_spec()->set_evaluate_on(v1::SweepSpec::EVALUATE_ON_ALL);
   const size_t jobs = fake_.jobs.size();
@@ -73,7 +73,7 @@ TEST_F(CompareTest, ABenchmarkHasTheSameScoresWhateverElseIsCompared) {
     }
   }
   const auto means_on_news = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> args = {"compare", "demo", "--replicates", "200", "-o", "json"};
+    std::vector<std::string> args = {"significance", "demo", "--replicates", "200", "-o", "json"};
     args.insert(args.end(), more.begin(), more.end());
     std::vector<double> means;
     const Output output = Concur(args);
@@ -91,14 +91,14 @@ TEST_F(CompareTest, ABenchmarkHasTheSameScoresWhateverElseIsCompared) {
   EXPECT_EQ(means_on_news({"--benchmark", "news"}), all);
 }
 
-TEST_F(CompareTest, AnIntervalIsNeededAndItsRangeIsNamed) {
-  const Output output = Concur({"compare", "demo", "--interval", "0"});
+TEST_F(SignificanceTest, AnIntervalIsNeededAndItsRangeIsNamed) {
+  const Output output = Concur({"significance", "demo", "--interval", "0"});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("strictly between 0 and 1"));
-  EXPECT_THAT(Concur({"compare", "--help"}).out, Not(HasSubstr("0: none")));
+  EXPECT_THAT(Concur({"significance", "--help"}).out, Not(HasSubstr("0: none")));
 }
 
-TEST_F(CompareTest, NumbersAreWhatTheirOptionsTake) {
+TEST_F(SignificanceTest, NumbersAreWhatTheirOptionsTake) {
   for (const auto& [option, value, fault] :
        std::vector<std::tuple<const char*, const char*, const char*>>{
            {"--seed", "-1", "expected a whole number from 0 to 18446744073709551615, got \"-1\""},
@@ -106,7 +106,7 @@ TEST_F(CompareTest, NumbersAreWhatTheirOptionsTake) {
            {"--seed", "1.5", "expected a whole number from 0"},
            {"--replicates", "1e3", "expected a whole number"},
            {"--interval", "nan", "expected a number, got \"nan\""}}) {
-    const Output output = Concur({"compare", "demo", option, value});
+    const Output output = Concur({"significance", "demo", option, value});
     EXPECT_EQ(output.code, 2) << option << value;
     EXPECT_THAT(output.err, HasSubstr(absl::StrCat(option, ": ", fault)));
   }
@@ -114,14 +114,14 @@ TEST_F(CompareTest, NumbersAreWhatTheirOptionsTake) {
               HasSubstr("expected a number of at least 0, got \"-1\""));
 }
 
-TEST_F(CompareTest, SaysWhatHasNoExamplesAnyMore) {
+TEST_F(SignificanceTest, SaysWhatHasNoExamplesAnyMore) {
   fake_.artifacts.erase(ExamplesDigest("guess", "news"));
-  const Output output = Concur({"compare", "demo", "--replicates", "200"});
+  const Output output = Concur({"significance", "demo", "--replicates", "200"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("are not kept any more"));
 }
 
-TEST_F(CompareTest, FormatFileHasNoExamplesSaidOnce) {
+TEST_F(SignificanceTest, FormatFileHasNoExamplesSaidOnce) {
   // A line for every approach and job, and none said why.
   v1::SweepSpec& spec = *fake_.sweeps[0].mutable_spec();
   for (v1::Benchmark& benchmark : *spec.mutable_benchmarks()) {
@@ -134,7 +134,7 @@ TEST_F(CompareTest, FormatFileHasNoExamplesSaidOnce) {
       job.mutable_result()->add_metrics()->set_name("exact_match");
     }
   }
-  const Output output = Concur({"compare", "demo", "-o", "json"});
+  const Output output = Concur({"significance", "demo", "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson json = PlainJson::parse(output.out);
   ASSERT_THAT(json["notes"], SizeIs(1));
@@ -142,12 +142,12 @@ TEST_F(CompareTest, FormatFileHasNoExamplesSaidOnce) {
             "Left out on all benchmarks: all approaches: the commands wrote no per-example scores "
             "({examples})");
   // Any baseline would do.
-  const Output misspelt = Concur({"compare", "demo", "--baseline", "rl"});
+  const Output misspelt = Concur({"significance", "demo", "--baseline", "rl"});
   EXPECT_EQ(misspelt.code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("(did you mean \"lr\"?)"));
 }
 
-TEST_F(CompareTest, ExamplesOfAnOwnMetricAreOfThatMetricAlone) {
+TEST_F(SignificanceTest, ExamplesOfAnOwnMetricAreOfThatMetricAlone) {
   v1::SweepSpec& spec = *fake_.sweeps[0].mutable_spec();
   for (v1::Benchmark& benchmark : *spec.mutable_benchmarks()) {
     benchmark.set_format(v1::Benchmark::FORMAT_FILE);
@@ -158,62 +158,66 @@ TEST_F(CompareTest, ExamplesOfAnOwnMetricAreOfThatMetricAlone) {
       metric.set_name(metric.name() == "f1" ? "bleu" : "words");
     }
   }
-  const Output bleu = Concur({"compare", "demo", "--benchmark", "news", "-o", "json"});
+  const Output bleu = Concur({"significance", "demo", "--benchmark", "news", "-o", "json"});
   ASSERT_EQ(bleu.code, 0) << bleu.err;
   const PlainJson rows = PlainJson::parse(bleu.out)["rows"];
   ASSERT_THAT(rows, SizeIs(3));
   EXPECT_EQ(rows[0]["metric"], "bleu");
-  const Output words = Concur({"compare", "demo", "--metric", "words", "-o", "json"});
+  const Output words = Concur({"significance", "demo", "--metric", "words", "-o", "json"});
   ASSERT_EQ(words.code, 0) << words.err;
-  EXPECT_THAT(words.out, HasSubstr("per-example scores are of bleu"));
+  EXPECT_THAT(words.out, HasSubstr("per-example scores have exact_match, f1, not words"));
 }
 
-TEST_F(CompareTest, AMisspeltMetricIsRefused) {
+TEST_F(SignificanceTest, AMisspeltMetricIsRefused) {
   // rank and others printed an empty table.
-  for (const char* command : {"rank", "cross", "compare"}) {
+  for (const char* command : {"rank", "transfer", "significance"}) {
     const Output output = Concur({command, "demo", "--metric", "exact_mach"});
     EXPECT_EQ(output.code, 2) << command;
     EXPECT_THAT(output.err, HasSubstr("(did you mean \"exact_match\"?)")) << command;
   }
 }
 
-TEST_F(CompareTest, TablesSayWhichSweepANameTook) {
-  // Of several sweeps of one name it was the newest, and nothing said so.
-  for (const char* command : {"scores", "compare", "rank", "report"}) {
+TEST_F(SignificanceTest, TablesSayWhichSweepANameTook) {
+  // Of several sweeps of one name it was the newest, and nothing said so; of one alone it is known.
+  EXPECT_THAT(Concur({"scores", "demo"}).err, Not(HasSubstr("newest")));
+  fake_.sweeps.push_back(fake_.sweeps[0]);
+  fake_.sweeps.back().set_id("s0");
+  for (const char* command : {"scores", "significance", "rank", "report"}) {
     std::vector<std::string> args = {command, "demo"};
     const testing::TempDir dir;
     if (args[0] == "report") {
       args.insert(args.end(), {"--out", dir.File("report.html")});
     }
-    EXPECT_THAT(Concur(args).err, HasSubstr("concur: demo is sweep s1 of 20")) << command;
+    EXPECT_THAT(Concur(args).err, HasSubstr("concur: demo: s1, the newest of that name\n"))
+        << command;
     args[1] = "s1";
-    EXPECT_THAT(Concur(args).err, Not(HasSubstr("is sweep"))) << command;
+    EXPECT_THAT(Concur(args).err, Not(HasSubstr("newest"))) << command;
     args[1] = "demo";
     args.insert(args.end(), {"-o", "json"});
     EXPECT_EQ(Concur(args).err, "") << command;
   }
   const std::string resolved =
       Concur({"rank", "demo", "--resolve", "examples", "--replicates", "200"}).err;
-  EXPECT_EQ(resolved.find("demo is"), resolved.rfind("demo is")) << "once: " << resolved;
+  EXPECT_EQ(resolved.find("newest"), resolved.rfind("newest")) << "once: " << resolved;
 }
 
-TEST_F(CompareTest, UnknownBenchmarksAndApproachesAreNamed) {
-  Output output = Concur({"compare", "demo", "--benchmark", "newz"});
+TEST_F(SignificanceTest, UnknownBenchmarksAndApproachesAreNamed) {
+  Output output = Concur({"significance", "demo", "--benchmark", "newz"});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("unknown column \"newz\" (did you mean \"news\"?)"));
-  output = Concur({"compare", "demo", "--baseline", "rl"});
+  output = Concur({"significance", "demo", "--baseline", "rl"});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("there is no approach \"rl\" (did you mean \"lr\"?)"));
 }
 
-TEST_F(CompareTest, DamagedArtifactsAreNoticed) {
+TEST_F(SignificanceTest, DamagedArtifactsAreNoticed) {
   fake_.artifacts[ExamplesDigest("guess", "news")] += " ";
-  const Output output = Concur({"compare", "demo"});
+  const Output output = Concur({"significance", "demo"});
   EXPECT_EQ(output.code, 1);
   EXPECT_THAT(output.err, HasSubstr("another digest"));
 }
 
-class CompareFilesTest : public ::testing::Test {
+class SignificanceFilesTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) {
     CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(name), text));
@@ -222,11 +226,11 @@ class CompareFilesTest : public ::testing::Test {
   testing::TempDir dir_;
 };
 
-TEST_F(CompareFilesTest, AlignsExamplesByTheirIds) {
+TEST_F(SignificanceFilesTest, AlignsExamplesByTheirIds) {
   const std::string a = Write("a", ExampleLines({{"q1", true}, {"q2", true}, {"q3", false}}));
   const std::string b = Write("b", ExampleLines({{"q3", false}, {"q1", true}, {"q2", false}}));
   const Output output =
-      RunConcur({"compare", "--examples", "x=" + a, "--examples", "y=" + b, "-o", "json"});
+      RunConcur({"significance", "--examples", "x=" + a, "--examples", "y=" + b, "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson row = PlainJson::parse(output.out)["rows"][0];
   EXPECT_EQ(row["both"], 1);
@@ -234,18 +238,18 @@ TEST_F(CompareFilesTest, AlignsExamplesByTheirIds) {
   EXPECT_EQ(row["neither"], 1);
 }
 
-TEST_F(CompareFilesTest, RefusesOtherTestSets) {
+TEST_F(SignificanceFilesTest, RefusesOtherTestSets) {
   const std::string a = Write("a", ExampleLines({{"q1", true}, {"q2", true}}));
   const std::string b = Write("b", ExampleLines({{"q1", true}, {"q9", false}}));
   const std::string c = Write("c", ExampleLines({{"q1", true}}));
-  Output output = RunConcur({"compare", "--examples", "x=" + a, "--examples", "y=" + b});
+  Output output = RunConcur({"significance", "--examples", "x=" + a, "--examples", "y=" + b});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("y has the example \"q9\", which others lack"));
-  output = RunConcur({"compare", "--examples", "x=" + a, "--examples", "y=" + c});
+  output = RunConcur({"significance", "--examples", "x=" + a, "--examples", "y=" + c});
   EXPECT_THAT(output.err, HasSubstr("y has 1 examples where others have 2"));
 }
 
-TEST_F(CompareFilesTest, BadLinesAreNamed) {
+TEST_F(SignificanceFilesTest, BadLinesAreNamed) {
   const std::string good = Write("good", ExampleLines({{"q1", true}}));
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{\"id\": \"q1\", \"exact_match\": 2, \"f1\": 1}\n", ":1: exact_match of \"q1\""},
@@ -258,25 +262,25 @@ TEST_F(CompareFilesTest, BadLinesAreNamed) {
   for (const auto& [text, part] : cases) {
     const std::string bad = Write("bad", text);
     const Output output =
-        RunConcur({"compare", "--examples", "x=" + good, "--examples", "y=" + bad});
+        RunConcur({"significance", "--examples", "x=" + good, "--examples", "y=" + bad});
     EXPECT_EQ(output.code, 2);
     EXPECT_THAT(output.err, HasSubstr(part));
   }
-  EXPECT_THAT(RunConcur({"compare", "--examples", "x"}).err, HasSubstr("expected NAME=FILE"));
-  EXPECT_THAT(RunConcur({"compare"}).err, HasSubstr("expected either SWEEP or --examples"));
+  EXPECT_THAT(RunConcur({"significance", "--examples", "x"}).err, HasSubstr("expected NAME=FILE"));
+  EXPECT_THAT(RunConcur({"significance"}).err, HasSubstr("expected either SWEEP or --examples"));
 }
 
-TEST_F(CompareFilesTest, OneApproachIsNotCompared) {
+TEST_F(SignificanceFilesTest, OneApproachIsNotCompared) {
   const std::string a = Write("a", ExampleLines({{"q1", true}}));
-  const Output output = RunConcur({"compare", "--examples", "x=" + a});
+  const Output output = RunConcur({"significance", "--examples", "x=" + a});
   EXPECT_EQ(output.code, 0);
   EXPECT_THAT(output.out, HasSubstr("x: no other approach to compare it with"));
 }
 
-TEST_F(CompareFilesTest, SeedsOfOneApproachAreAveraged) {
+TEST_F(SignificanceFilesTest, SeedsOfOneApproachAreAveraged) {
   const std::string a = Write("a", ExampleLines({{"q1", true}, {"q2", true}}));
   const std::string b = Write("b", ExampleLines({{"q1", false}, {"q2", true}}));
-  const Output output = RunConcur({"compare", "--examples", "x=" + a, "--examples", "x=" + b,
+  const Output output = RunConcur({"significance", "--examples", "x=" + a, "--examples", "x=" + b,
                                    "--examples", "y=" + b, "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson row = PlainJson::parse(output.out)["rows"][0];

@@ -12,12 +12,12 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "cli/sweep/forecast.h"
-#include "rpc/convert_sweep.h"
-#include "spec/sweep_yaml.h"
+#include "proto/rpc/convert_sweep.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
@@ -146,8 +146,9 @@ TEST_F(SimulateTest, ASweepIsNamedByItsNameAndAWorkerHasThisMachinesMemory) {
                        "--durations", durations})
                 .code,
             kExitNotFound);
-  EXPECT_EQ(RunConcur({"simulate", "nowhere.yaml", "--workers", "8"}).code, kExitUsage)
-      << "a file, for the errors of a file";
+  const Output nowhere = RunConcur({"simulate", "nowhere.yaml", "--workers", "8"});
+  EXPECT_EQ(nowhere.code, kExitNotFound);
+  EXPECT_THAT(nowhere.err, HasSubstr("expected a readable sweep file")) << "a file, not a sweep";
 }
 
 TEST_F(SimulateTest, WithoutHistoryOrWorkersItSaysWhatIsMissing) {

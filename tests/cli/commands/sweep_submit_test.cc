@@ -124,6 +124,29 @@ TEST_F(SubmitTest, ADryRunUploadsNothing) {
   EXPECT_TRUE(fake_.created.at(0).validate_only());
 }
 
+TEST_F(SubmitTest, ADryRunSaysOfEachJobWhetherItRunsAndWhy) {
+  v1::PlannedJob& runs = fake_.planned.emplace_back();
+  runs.set_job("a on x, seed 1");
+  runs.set_runs(true);
+  runs.set_why("nothing equal has finished");
+  v1::PlannedJob& reused = fake_.planned.emplace_back();
+  reused.set_job("b on x, seed 1");
+  reused.set_equal("s1/3");
+  reused.set_why("takes the result of s1/3");
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run"});
+  EXPECT_THAT(output.out, HasSubstr("a on x, seed 1  runs       nothing equal has finished\n"
+                                    "b on x, seed 1  is reused  takes the result of s1/3\n"));
+  const Output json =
+      Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run", "-o", "json"});
+  EXPECT_EQ(TestJson::parse(json.out)["jobs"][1]["equal"], "s1/3");
+}
+
+TEST_F(SubmitTest, AFileThatIsNotThereIsNotFound) {
+  const Output output = Concur({"sweep", "submit", dir_.File("nosuch.yaml")});
+  EXPECT_EQ(output.code, kExitNotFound);
+  EXPECT_THAT(output.err, HasSubstr("nosuch.yaml: open: No such file"));
+}
+
 TEST_F(SubmitTest, AFileWithErrorsSubmitsNothing) {
   CONCUR_CHECK_OK(
       WriteFileAtomically(dir_.File("bad.yaml"), "apiVersion: concur/v1\nkind: Swep\n"));
@@ -181,7 +204,7 @@ TEST_F(SubmitTest, WatchedToTheEnd) {
   fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
   const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--watch"});
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.err, HasSubstr("s13 next: 1,235 jobs in 4 cells; 6 of them reuse a finished"));
+  EXPECT_THAT(output.err, HasSubstr("s13 next: 1,235 jobs in 4 cells; 6 of them are finished"));
   EXPECT_THAT(output.out, HasSubstr("state    succeeded"));
 }
 

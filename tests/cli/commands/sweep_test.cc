@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "analysis/text.h"
+#include "base/digest.h"
 #include "cli/app/context.h"
+#include "report/text.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/cli/run_concur.h"
+#include "tests/testing/temp_dir.h"
 
 namespace concur::cli {
 namespace {
@@ -19,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using TestJson = nlohmann::ordered_json;
@@ -143,8 +148,8 @@ TEST_F(SweepCommandsTest, EqualFailuresOfASweepAreOneLine) {
   fake_.jobs = {TheJob(6, v1::Job::STATE_SKIPPED)};
   fake_.sweeps[1].mutable_counts()->set_skipped(1);
   const std::string skipped = Concur({"sweep", "failures", "s12"}).err;
-  EXPECT_THAT(skipped, HasSubstr("1 job was skipped: what they need failed, or so much like them"));
-  EXPECT_THAT(skipped, HasSubstr("why: concur job explain s12/6"));
+  EXPECT_THAT(skipped, HasSubstr("1 job was skipped, because needed jobs failed"));
+  EXPECT_THAT(skipped, HasSubstr("concur job explain s12/6"));
   fake_.jobs.clear();
   EXPECT_THAT(Concur({"sweep", "failures", "s12"}).err, HasSubstr("no job of s12 has failed"));
 }
@@ -167,17 +172,64 @@ TEST_F(SweepCommandsTest, RetryTakesJobsByIdOrIndex) {
 
 TEST_F(SweepCommandsTest, ADeletionIsNotRepeated) {
   fake_.unavailable_deletions = 1;
-  EXPECT_EQ(Concur({"sweep", "delete", "s12"}).code, kExitUnavailable);
+  EXPECT_EQ(Concur({"sweep", "delete", "s12", "--yes"}).code, kExitUnavailable);
   EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
+}
+
+// A typing error deleted another sweep for good.
+TEST_F(SweepCommandsTest, ADeletionIsAskedFor) {
+  const Output piped = Concur({"sweep", "delete", "s12"});
+  EXPECT_EQ(piped.code, kExitUsage);
+  EXPECT_THAT(piped.err, HasSubstr("expected --yes"));
+  const Output refused = Concur({"sweep", "delete", "s12"}, "n\n");
+  EXPECT_EQ(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("delete s12 demo and its "));
+  EXPECT_THAT(refused.err, HasSubstr("nothing was deleted"));
+  Concur({"sweep", "delete", "s12"}, "");
+  EXPECT_THAT(fake_.deleted, IsEmpty());
+  EXPECT_EQ(Concur({"sweep", "delete", "s12"}, "y\n").code, 0);
+  EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
+}
+
+// A script was corrected and the sweep retried, which ran the old one without a word.
+TEST_F(SweepCommandsTest, ARetrySaysThatTheCodeHasChangedSince) {
+  const concur::testing::TempDir dir;
+  std::ofstream(dir.File("train.py")) << "1";
+  v1::Sweep& sweep = fake_.sweeps.at(0);
+  sweep.mutable_spec()->set_path("/home/me/study.yaml");
+  v1::Code& code = *sweep.mutable_spec()->add_approaches()->mutable_code();
+  code.set_root(dir.path());
+  v1::Code::File& file = *code.add_files();
+  file.set_path("train.py");
+  file.set_digest(Sha256Of("1").ToBytes());
+  EXPECT_THAT(Concur({"sweep", "retry", sweep.id(), "--job", "1"}).err, Not(HasSubstr("changed")));
+  std::ofstream(dir.File("train.py")) << "2";
+  EXPECT_THAT(
+      Concur({"sweep", "retry", sweep.id(), "--job", "1"}).err,
+      HasSubstr(absl::StrCat(
+          "changed since ", sweep.id(), " was submitted: ", dir.File("train.py"),
+          "; the retry runs what was submitted, a new submission what is there now: `concur "
+          "sweep submit /home/me/study.yaml`")));
+  code.set_root("/of/another/machine");
+  EXPECT_THAT(Concur({"sweep", "retry", sweep.id(), "--job", "1"}).err, Not(HasSubstr("changed")));
 }
 
 // `concur sweep delete slow2` printed "deleted  slow2": which of the sweeps of that name?
 TEST_F(SweepCommandsTest, DeletingAndRetryingByNameSayWhichSweepItWas) {
-  EXPECT_EQ(Concur({"sweep", "delete", "demo"}).out, "deleted  s12\nname     demo\n");
+  EXPECT_EQ(Concur({"sweep", "delete", "demo", "--yes"}).out, "deleted  s12\nname     demo\n");
   EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
   EXPECT_EQ(Concur({"sweep", "retry", "demo"}).out, "sweep    s12\nname     demo\nretried  0\n");
   EXPECT_EQ(fake_.retried.back().sweep(), "s12");
-  EXPECT_EQ(Concur({"sweep", "delete", "nothing"}).code, kExitNotFound);
+  EXPECT_EQ(Concur({"sweep", "delete", "nothing", "--yes"}).code, kExitNotFound);
+}
+
+TEST_F(SweepCommandsTest, ASweepShowsHowFarItsSearchIs) {
+  EXPECT_THAT(Concur({"sweep", "get", "s11"}).out, ::testing::Not(HasSubstr("search")));
+  fake_.sweeps[0].set_trials(60);
+  fake_.sweeps[0].set_trials_chosen(12);
+  const std::string id = fake_.sweeps[0].id();
+  EXPECT_THAT(Concur({"sweep", "get", id}).out, HasSubstr("12 of 60 trials have settings\n"));
+  EXPECT_EQ(TestJson::parse(Concur({"sweep", "get", id, "-o", "json"}).out)["trials_chosen"], 12);
 }
 
 TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
@@ -186,7 +238,7 @@ TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
   }
   EXPECT_THAT(Concur({"sweep", "get", "s11"}).out,
               AllOf(HasSubstr("took      2m05s\n"),
-                    HasSubstr("forecast  1m40s when it was submitted, -20.0 % off\n")));
+                    HasSubstr("forecast  1m40s when it was submitted, 20.0 % too short\n")));
   TestJson json = TestJson::parse(Concur({"sweep", "get", "s11", "-o", "json"}).out);
   EXPECT_EQ(json["forecast_seconds"], 100.0);
   EXPECT_EQ(json["took_seconds"], 124.995);

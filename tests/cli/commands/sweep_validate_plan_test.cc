@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/command/command.h"
 #include "cli/commands/commands.h"
 #include "cli/sweep/submit.h"
-#include "command/command.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::cli {
@@ -119,6 +119,19 @@ TEST(SweepFilesTest, TheCountsOfAPlanAddUpInEveryForm) {
   while (std::getline(stream, line)) {
     EXPECT_TRUE(nlohmann::json::accept(line)) << line;
   }
+}
+
+TEST(SweepFilesTest, APlanSaysWhatASearchTries) {
+  const Invocation table({"plan", Config("sweeps/small-search.yaml"), "--settings"},
+                         OutputMode::kTable);
+  ASSERT_OK(table.status);
+  EXPECT_THAT(table.out.str(),
+              HasSubstr("search: each approach on each train set has the default and 19 chosen by "
+                        "tpe on validation scores, seed 7, 5 at a time\n"));
+  EXPECT_EQ(table.out.str().find("setting 1: {"), std::string::npos) << "it is not chosen yet";
+  const Invocation json({"plan", Config("sweeps/small-search.yaml")}, OutputMode::kJson);
+  ASSERT_OK(json.status);
+  EXPECT_EQ(nlohmann::json::parse(json.out.str())["search"]["trials"], 20);
 }
 
 TEST(SweepFilesTest, TheSettingsAreACsvTableToo) {

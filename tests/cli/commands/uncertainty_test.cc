@@ -156,7 +156,8 @@ TEST_F(UncertaintyCommandTest, ReadsAFolderOfRuns) {
   EXPECT_NEAR(row["approaches_share"].get<double>() + row["examples_share"].get<double>() +
                   row["seeds_share"].get<double>(),
               100, 1e-9);
-  const Output text = RunConcur({"uncertainty", "--examples", folder, "--replicates", "300"});
+  const Output text =
+      RunConcur({"uncertainty", "--examples", folder, "--replicates", "300", "--notes"});
   EXPECT_THAT(text.out, HasSubstr("news – wiki: ± "));
 }
 
@@ -176,7 +177,8 @@ TEST_F(UncertaintyCommandTest, CurvesOfASweepAndOfFiles) {
   EXPECT_EQ(best["rows"][1]["expected_best"], 75);
   EXPECT_THAT(best["notes"].dump(), HasSubstr("too high as an estimate"));
   for (const char* by : {"approaches", "budget"}) {
-    EXPECT_THAT(Concur({"curve", "demo", "--by", by}).out, HasSubstr("chosen on the test sets"));
+    EXPECT_THAT(Concur({"curve", "demo", "--by", by, "--notes"}).out,
+                HasSubstr("chosen on the test sets"));
   }
   const std::string scores = Write("s.csv", "approach,A,B,C\na,1,2,3\nb,2,1,1\nc,3,3,2\nd,4,4,4\n");
   output = RunConcur({"curve", "--scores", scores, "--draws", "20", "-o", "csv"});
@@ -203,6 +205,30 @@ TEST_F(UncertaintyCommandTest, MatrixInClustersAndBlocks) {
   EXPECT_THAT(blocks.out, HasSubstr("up,down,4,0,-1,-1,"));
   EXPECT_EQ(RunConcur({"matrix", "--scores", scores, "--order", "random"}).code, 2);
   EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--group", "up"}).err, HasSubstr("NAME="));
+}
+
+TEST_F(UncertaintyCommandTest, ClaimsAndSuitesStandInsteadOfTheMatrix) {
+  const std::string scores = Write(
+      "s.csv", "approach,A,B,C\na,1,9,1\nb,2,7,2\nc,3,5,3\nd,4,6,4\ne,5,1,6\nf,6,2,5\ng,7,3,7\n");
+  const auto error = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"matrix", "--scores", scores});
+    const Output output = RunConcur(more);
+    EXPECT_EQ(output.code, 2);
+    return output.err;
+  };
+  EXPECT_THAT(error({"--above", "1"}),
+              HasSubstr("--above: expected a coefficient between -1 and 1"));
+  EXPECT_THAT(error({"--above", ".8", "--interval", ".5"}), HasSubstr("--interval above 0.5"));
+  EXPECT_THAT(error({"--above", ".8", "--suite"}), HasSubstr("--above, --suite: a table instead"));
+  EXPECT_THAT(error({"--suite", "--format", "svg"}), HasSubstr("nor --format svg"));
+  EXPECT_THAT(error({"--suite", "--columns", "A,B"}), HasSubstr("at least 3 benchmarks, got 2"));
+  const std::string above =
+      RunConcur({"matrix", "--scores", scores, "--above", "0", "-o", "csv"}).out;
+  EXPECT_THAT(above, HasSubstr("a,b,n,value,low,high,verdict,least_shown,warning\nA,B,7,-0.6"));
+  EXPECT_THAT(above, HasSubstr("refuted"));
+  EXPECT_THAT(above, HasSubstr("shown"));
+  EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--suite", "-o", "csv"}).out,
+              HasSubstr("benchmark,n,value,low,high,warning\nA,7,"));
 }
 
 TEST_F(UncertaintyCommandTest, TheMatrixFollowsARunningSweep) {

@@ -34,13 +34,12 @@ TEST(FailuresTest, EqualFailuresAreOneRowWithAnExample) {
   }
   failures.Add(Failed(20, "lr", "KeyError: 'rarity' (exit code 1)"));
   failures.Add(Failed(21, "bert", "KeyError: 'rarity' (exit code 1)"));
-  EXPECT_EQ(analysis::WriteTable(failures.ToTable(/*summed=*/true), analysis::TableFormat::kText),
-            "JOBS  APPROACH  BENCHMARK  KIND  FAILURE  EXAMPLE  MESSAGE\n"
-            "  20  lr        news       eval  failed   s1/0     no model in /runs/s1-0 (exit code "
-            "1)\n"
-            "   1  lr        news       eval  failed   s1/20    KeyError: 'rarity' (exit code 1)\n"
-            "   1  bert      news       eval  failed   s1/21    KeyError: 'rarity' (exit code "
-            "1)\n");
+  EXPECT_EQ(
+      analysis::WriteTable(failures.ToTable(/*summed=*/true), analysis::TableFormat::kText),
+      "JOBS  APPROACH  BENCHMARK  KIND  FAILURE  EXAMPLE  MESSAGE\n"
+      "  20  lr        news       eval  failed   s1/0     no model in /runs/s1-0 (exit code "
+      "1)\n"
+      "   2  bert, lr  news       eval  failed   s1/20    KeyError: 'rarity' (exit code 1)\n");
 }
 
 TEST(FailuresTest, EqualFailuresOfManyCellsAreOneRow) {
@@ -62,12 +61,10 @@ TEST(FailuresTest, EqualFailuresOfManyCellsAreOneRow) {
     failures.Add(Failed(index++, approach, "no column", "x"));
   }
   EXPECT_EQ(analysis::WriteTable(failures.ToTable(/*summed=*/true), analysis::TableFormat::kText),
-            "JOBS  APPROACH      BENCHMARK     KIND  FAILURE  EXAMPLE  MESSAGE\n"
-            "  12  2 approaches  3 benchmarks  eval  failed   s1/0     disk 0 full\n"
-            "   5  c             5 benchmarks  eval  failed   s1/12    no module\n"
-            "   1  c             x             eval  failed   s1/17    no column\n"
-            "   1  d             x             eval  failed   s1/18    no column\n"
-            "   1  e             x             eval  failed   s1/19    no column\n");
+            "JOBS  APPROACH  BENCHMARK     KIND  FAILURE  EXAMPLE  MESSAGE\n"
+            "  12  a, b      x, y, z       eval  failed   s1/0     disk 0 full\n"
+            "   5  c         5 benchmarks  eval  failed   s1/12    no module\n"
+            "   3  c, d, e   x             eval  failed   s1/17    no column\n");
   EXPECT_EQ(failures.ToTable(/*summed=*/false).rows.size(), 6 + 5 + 3) << "for programs";
 }
 
@@ -103,7 +100,21 @@ TEST(FailuresTest, NumbersAreAlikeAndWordsAreNot) {
   EXPECT_EQ(signature("used 12 MiB of 8"), signature("used 9999 MiB of 7"));
   EXPECT_NE(signature("used 12 MiB"), signature("used MiB"));
   EXPECT_NE(signature("a"), signature("b"));
+  EXPECT_NE(signature("no module a.b"), signature("no module a"));
   EXPECT_NE(signature("a"), FailureSignature(v1::FAILURE_CLASS_OOM, "a"));
+}
+
+// Equal failures were a line for each state of their progress bars.
+TEST(FailuresTest, ProgressBarsBeforeAnErrorAreAlike) {
+  const auto signature = [](const std::string& bar) {
+    return FailureSignature(v1::FAILURE_CLASS_FAILED, bar + "error: quota exceeded (exit code 1)");
+  };
+  EXPECT_EQ(signature("1/9 files"), signature("2/10 files"));
+  EXPECT_EQ(signature("  0%|          | 0/9 [00:00<?, ?it/s]"),
+            signature(" 50%|#####     | 5/10 [00:01<00:01, 4.90it/s]"));
+  EXPECT_EQ(signature("25%|██▌       | 1/4 "), signature("100%|██████████| 4/4 "));
+  EXPECT_EQ(signature("━━━╸━━━━━━ 1.2/5.0 MB "), signature("━━━━━━━━━━ 5.0/5.0 MB "));
+  EXPECT_EQ(signature("3/9 [==>.......] "), signature("9/9 [========>.] "));
 }
 
 }  // namespace

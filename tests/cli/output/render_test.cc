@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rpc/convert_value.h"
+#include "proto/rpc/convert_value.h"
 #include "tests/testing/full_result.h"
 
 namespace concur::cli {

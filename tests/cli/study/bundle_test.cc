@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur export`, `concur verify`, `concur diff` and `concur report`.
+// `concur bundle write`, `concur bundle verify`, `concur diff` and `concur report`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,9 @@ namespace concur::cli {
 namespace {
 
 using ::concur::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
@@ -31,7 +33,7 @@ class BundleTest : public StudyFixture {
  protected:
   std::string Export(const std::string& name = "bundle") {
     const std::string directory = dir_.File(name);
-    const Output output = Concur({"export", "demo", "--out", directory});
+    const Output output = Concur({"bundle", "write", "demo", "--out", directory});
     EXPECT_EQ(output.code, 0) << output.err;
     return directory;
   }
@@ -65,7 +67,7 @@ TEST_F(BundleTest, ExportsAndVerifiesOffline) {
                            "matrix-spearman.json", "comparisons.json", "README.txt", "examples"}) {
     EXPECT_TRUE(std::filesystem::exists(directory + "/" + path)) << path;
   }
-  const Output output = RunConcur({"--server", "127.0.0.1:1", "verify", directory});
+  const Output output = RunConcur({"--server", "127.0.0.1:1", "bundle", "verify", directory});
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("every number is the same"));
   EXPECT_THAT(*ReadFile(directory + "/table.csv"), HasSubstr("lr,yes,75,75\n"));
@@ -80,11 +82,27 @@ TEST_F(BundleTest, SaysThatSettingsWereChosenOnTheTestSet) {
   EXPECT_THAT(*ReadFile(directory + "/README.txt"), HasSubstr("Settings were chosen on the test"));
   EXPECT_THAT(*ReadFile(directory + "/table.csv"), HasSubstr("\n#chosen,,test,test\n"));
   EXPECT_THAT(*ReadFile(directory + "/table.json"), HasSubstr("Settings were chosen on the test"));
-  const Output figure = RunConcur({"scatter", directory, "--x", "news", "--y", "wiki"});
+  const Output figure = RunConcur({"scatter", directory, "--x", "news", "--y", "wiki", "--notes"});
   EXPECT_THAT(figure.out, HasSubstr("Settings were chosen on the test"));
   const Output from_file = RunConcur(
       {"matrix", "--scores", directory + "/table.csv", "--interval", "0", "--format", "svg"});
   EXPECT_THAT(from_file.out, HasSubstr("Settings were chosen on the test")) << from_file.err;
+}
+
+// The rows "#goal" and so on made every column of a DataFrame text.
+TEST_F(BundleTest, ACsvOfScoresHasOnlyScoresUnlessAskedForMore) {
+  const std::string directory = Export();
+  const std::string plain = RunConcur({"scores", directory, "-o", "csv"}).out;
+  EXPECT_THAT(plain, Not(HasSubstr("#")));
+  EXPECT_EQ(RunConcur({"scores", directory, "-o", "csv", "--minimize", "news"}).err,
+            "concur: Less is better on news, which the CSV says with --meta alone\n");
+  const Output whole =
+      RunConcur({"scores", directory, "-o", "csv", "--minimize", "news", "--meta"});
+  EXPECT_EQ(whole.err, "");
+  EXPECT_THAT(whole.out, AllOf(HasSubstr("\n#goal,"), HasSubstr("\n#chosen,")));
+  const std::string scores = directory + "-scores.csv";
+  CONCUR_CHECK_OK(WriteFileAtomically(scores, whole.out));
+  EXPECT_THAT(RunConcur({"matrix", "--scores", scores}).out, HasSubstr("Less is better on news"));
 }
 
 TEST_F(BundleTest, SameSweepSameBytes) {
@@ -118,7 +136,7 @@ TEST_F(BundleTest, EveryChangedNumberIsFoundAndNamed) {
     for (const bool sign : {false, true}) {
       const std::string directory = Export();
       Change(directory, c.path, c.from, c.to, sign);
-      const Output output = RunConcur({"verify", directory});
+      const Output output = RunConcur({"bundle", "verify", directory});
       EXPECT_EQ(output.code, 1) << c.path;
       EXPECT_THAT(output.err, HasSubstr(c.found)) << c.path << (sign ? ", signed" : "");
       std::filesystem::remove_all(directory);
@@ -126,11 +144,21 @@ TEST_F(BundleTest, EveryChangedNumberIsFoundAndNamed) {
   }
 }
 
+// Concur 0.2.0 named its own commands in the README.
+TEST_F(BundleTest, TheReadmeOf020IsVerified) {
+  const std::string directory = Export();
+  Change(directory, "README.txt", "concur bundle verify", "concur verify", /*sign=*/true);
+  const Output output = RunConcur({"bundle", "verify", directory});
+  EXPECT_EQ(output.code, 0) << output.err;
+  Change(directory, "README.txt", "concur verify", "concur believe", /*sign=*/true);
+  EXPECT_THAT(RunConcur({"bundle", "verify", directory}).err, HasSubstr("README.txt:1"));
+}
+
 TEST_F(BundleTest, ChangedExamplesAreFound) {
   const std::string directory = Export();
   const std::string path = ExamplesPath(ExamplesDigest("guess", "news"));
   Change(directory, path, "\"exact_match\": 1", "\"exact_match\": 0", /*sign=*/false);
-  const Output output = RunConcur({"verify", directory});
+  const Output output = RunConcur({"bundle", "verify", directory});
   EXPECT_EQ(output.code, 1);
   EXPECT_THAT(output.err, HasSubstr("another SHA-256 than the name"));
 }
@@ -138,10 +166,11 @@ TEST_F(BundleTest, ChangedExamplesAreFound) {
 TEST_F(BundleTest, MissingAndExtraFilesAreFound) {
   const std::string directory = Export();
   CONCUR_CHECK_OK(WriteFileAtomically(directory + "/notes.txt", "x"));
-  EXPECT_THAT(RunConcur({"verify", directory}).err, HasSubstr("notes.txt: is not listed"));
+  EXPECT_THAT(RunConcur({"bundle", "verify", directory}).err,
+              HasSubstr("notes.txt: is not listed"));
   std::filesystem::remove(directory + "/notes.txt");
   std::filesystem::remove(directory + "/table.csv");
-  EXPECT_THAT(RunConcur({"verify", directory}).err, HasSubstr("table.csv: is listed"));
+  EXPECT_THAT(RunConcur({"bundle", "verify", directory}).err, HasSubstr("table.csv: is listed"));
 }
 
 TEST_F(BundleTest, BrokenIndexesAreRefused) {
@@ -155,23 +184,23 @@ TEST_F(BundleTest, BrokenIndexesAreRefused) {
             "expected a path within the bundle"},
            {absl::StrReplaceAll(index, {{"\"bytes\"", "\"size\""}}), "files: expected {"}}) {
     CONCUR_CHECK_OK(WriteFileAtomically(directory + "/bundle.json", text));
-    const Output output = RunConcur({"verify", directory});
+    const Output output = RunConcur({"bundle", "verify", directory});
     EXPECT_EQ(output.code, 2) << text;
     EXPECT_THAT(output.err, HasSubstr(part));
   }
-  EXPECT_EQ(RunConcur({"verify", dir_.File("nowhere")}).code, 3);
+  EXPECT_EQ(RunConcur({"bundle", "verify", dir_.File("nowhere")}).code, 3);
 }
 
 TEST_F(BundleTest, NothingIsLeftBehindWhenExportFails) {
   fake_.artifacts[ExamplesDigest("guess", "news")] += " ";
-  const Output output = Concur({"export", "demo", "--out", dir_.File("bundle")});
+  const Output output = Concur({"bundle", "write", "demo", "--out", dir_.File("bundle")});
   EXPECT_EQ(output.code, 1);
   EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
 }
 
 TEST_F(BundleTest, ExportNeverReplaces) {
   const std::string directory = Export();
-  const Output output = Concur({"export", "demo", "--out", directory});
+  const Output output = Concur({"bundle", "write", "demo", "--out", directory});
   EXPECT_NE(output.code, 0);
   EXPECT_THAT(output.err, HasSubstr("is there already; remove it, or name another directory"));
 }
@@ -179,18 +208,18 @@ TEST_F(BundleTest, ExportNeverReplaces) {
 TEST_F(BundleTest, ExamplesThatAreGoneAreListed) {
   fake_.artifacts.erase(ExamplesDigest("guess", "news"));
   const std::string directory = dir_.File("bundle");
-  Output output = Concur({"export", "demo", "--out", directory});
+  Output output = Concur({"bundle", "write", "demo", "--out", directory});
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.err, HasSubstr("1 jobs have no per-example scores any more"));
-  output = RunConcur({"verify", directory});
+  output = RunConcur({"bundle", "verify", directory});
   EXPECT_EQ(output.code, 0) << output.err;
 }
 
 TEST_F(BundleTest, BundlesStandWhereSweepsDo) {
   const std::string directory = Export();
-  EXPECT_EQ(RunConcur({"compare", directory, "--replicates", "200"}).code, 0);
+  EXPECT_EQ(RunConcur({"significance", directory, "--replicates", "200"}).code, 0);
   EXPECT_EQ(RunConcur({"rank", directory}).code, 0);
-  EXPECT_EQ(RunConcur({"cross", directory}).code, 0);
+  EXPECT_EQ(RunConcur({"transfer", directory}).code, 0);
   EXPECT_EQ(RunConcur({"report", directory, "--out", dir_.File("r.html")}).code, 0);
 }
 

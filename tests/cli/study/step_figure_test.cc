@@ -17,8 +17,8 @@
 #include "cli/client/client.h"
 #include "cli/study/bundle_files.h"
 #include "cli/study/open_study.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/credentials.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/credentials.h"
 #include "tests/cli/study_fixture.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -102,20 +102,21 @@ TEST_F(StepFigureOfTest, TheMetricOfEarlyStopCountsUnlessAnotherIsAskedFor) {
 TEST_F(StepFigureOfTest, ABundleGivesTheSameCurves) {
   const std::string live = Page({"demo"});
   const std::string bundle = dir_.File("bundle");
-  ASSERT_EQ(Concur({"export", "demo", "--out", bundle}).code, 0);
-  EXPECT_EQ(RunConcur({"verify", bundle}).code, 0) << RunConcur({"verify", bundle}).err;
+  ASSERT_EQ(Concur({"bundle", "write", "demo", "--out", bundle}).code, 0);
+  EXPECT_EQ(RunConcur({"bundle", "verify", bundle}).code, 0)
+      << RunConcur({"bundle", "verify", bundle}).err;
   EXPECT_EQ(Page({bundle}), live);
 }
 
 TEST_F(StepFigureOfTest, VerifyFindsReportsThatAreNotWhole) {
   const std::string bundle = dir_.File("bundle");
-  ASSERT_EQ(Concur({"export", "demo", "--out", bundle}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "write", "demo", "--out", bundle}).code, 0);
   const std::string before = *ReadFile(bundle + "/jobs.jsonl");
   const auto verify_changed = [&](const std::string& from, const std::string& to) {
     std::string after = before;
     after.replace(after.find(from), from.size(), to);
     CONCUR_CHECK_OK(WriteFileAtomically(bundle + "/jobs.jsonl", after));
-    return RunConcur({"verify", bundle}).err;
+    return RunConcur({"bundle", "verify", bundle}).err;
   };
   const std::string step = R"({"attempt":1,"name":"loss","step":"1","value":1},)";
   EXPECT_THAT(verify_changed(step, ""), HasSubstr("steps: expected 4 by step_count, got 3"));
@@ -126,7 +127,7 @@ TEST_F(StepFigureOfTest, VerifyFindsReportsThatAreNotWhole) {
 
 TEST_F(StepFigureOfTest, AReportOfABundleRefusesReportsThatAreNotFinite) {
   const std::string bundle = dir_.File("bundle");
-  ASSERT_EQ(Concur({"export", "demo", "--out", bundle}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "write", "demo", "--out", bundle}).code, 0);
   std::string jobs = *ReadFile(bundle + "/jobs.jsonl");
   const std::string value = R"("name":"loss","step":"1","value":1})";
   ASSERT_THAT(jobs, HasSubstr(value));
@@ -147,14 +148,14 @@ TEST_F(StepFigureOfTest, ScoreFilesHaveNoCurves) {
 }
 
 TEST_F(StepFigureOfTest, ABundleSaysWhereReportsAre) {
-  ASSERT_EQ(Concur({"export", "demo", "--out", dir_.File("with")}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "write", "demo", "--out", dir_.File("with")}).code, 0);
   EXPECT_THAT(*ReadFile(dir_.File("with") + "/README.txt"),
               HasSubstr("result, and what it reported step by step\n"));
   for (v1::Job& job : fake_.jobs) {
     job.clear_steps();
     job.clear_step_count();
   }
-  ASSERT_EQ(Concur({"export", "demo", "--out", dir_.File("without")}).code, 0);
+  ASSERT_EQ(Concur({"bundle", "write", "demo", "--out", dir_.File("without")}).code, 0);
   EXPECT_THAT(*ReadFile(dir_.File("without") + "/README.txt"), HasSubstr("state, result\n"))
       << "as of Concur 0.2.0";
 }

@@ -12,7 +12,7 @@
 #include "cli/client/client.h"
 #include "cli/study/bundle.h"
 #include "cli/study/open_study.h"
-#include "rpc/convert_score.h"
+#include "proto/rpc/convert_score.h"
 #include "tests/cli/study_fixture.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "spec/sweep_yaml.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {

@@ -11,15 +11,16 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "cli/sweep/found_programs.h"
 #include "cli/sweep/rerun.h"
-#include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
@@ -101,13 +102,16 @@ spec:
   approaches:
     - metadata: {name: mine}
       spec: {FIELDS}
-  benchmarks: [{metadata: {name: x}, spec: {test: data}}]
+  benchmarks: [{metadata: {name: x}, spec: {train: data, test: data}}]
 )",
         {{"FIELDS", absl::StrReplaceAll(fields, {{"DIR", dir_.path()}})}});
     absl::StatusOr<spec::LoadedSweep> sweep = spec::LoadSweep(dir_.File("sweep.yaml"));
     EXPECT_OK(sweep);
     EXPECT_OK(spec::ResolveCode(&*sweep));
-    warnings_ = WarnOfProgramsInNoCode(*sweep);
+    const std::string path = absl::StrCat(dir_.File("tools"), ":/usr/bin:/bin");
+    DigestPrograms(path, &*sweep);
+    approach_ = sweep->spec.approaches[0];
+    warnings_ = WarnOfProgramsInNoCode(*sweep, path);
     std::vector<std::string> missing;
     const std::vector<FoundProgram> programs = FindPrograms(*sweep, "/usr/bin:/bin");
     for (const FoundProgram& program : programs) {
@@ -122,7 +126,72 @@ spec:
   TempDir dir_;
   std::vector<std::string> warnings_;
   std::string message_;
+  ApproachSpec approach_;
 };
+
+// The program of a command's first word was edited, and the old score stood: nobody digested, nor
+// warned of, a file in a folder called bin or one found on PATH.
+TEST_F(FoundProgramsTest, AScriptThatACommandBeginsWithIsDigested) {
+  const auto write = [&](const std::string& file, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << text;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  };
+  const std::string text = "#!/bin/sh\n";
+  write(dir_.File("bin/prog"), text);
+  write(dir_.File("tools/onpath"), text);
+  for (const char* word : {"DIR/bin/prog", "onpath"}) {
+    Missing(absl::StrCat(R"(version: "1", predict: {command: [)", word, R"(, "{predictions}"]})"));
+    EXPECT_EQ(approach_.predict_program, Sha256Of(text)) << word;
+    EXPECT_FALSE(approach_.train_program.has_value());
+    EXPECT_THAT(warnings_, IsEmpty()) << word;
+  }
+  // A relative one is beside the file: it goes with the jobs, of predict alone where they train.
+  EXPECT_THAT(Missing(R"(version: "1", predict: {command: [bin/prog, "{predictions}"]})"),
+              IsEmpty());
+  ASSERT_TRUE(approach_.code.has_value());
+  EXPECT_EQ(approach_.code->files[0].path, "bin/prog");
+  EXPECT_THAT(warnings_, IsEmpty());
+  Missing(R"(version: "1", train: {command: [sh, -c, "x {train} {model}"]}, )"
+          R"(predict: {command: [./bin/prog, "{model}", "{predictions}"]})");
+  EXPECT_FALSE(approach_.code.has_value());
+  ASSERT_TRUE(approach_.predict_code.has_value());
+  EXPECT_EQ(approach_.predict_code->files[0].path, "bin/prog");
+  EXPECT_THAT(warnings_, IsEmpty());
+  Missing(R"(code: [train.py], predict: {command: [bin/prog, "{predictions}"]})");
+  EXPECT_EQ(approach_.code->files.size(), 2u) << "beside what is listed";
+}
+
+TEST_F(FoundProgramsTest, EveryOtherFileThatACommandNamesIsAWarning) {
+  std::filesystem::create_directories(dir_.File("bin"));
+  std::filesystem::create_directories(dir_.File("tools"));
+  for (const char* file : {"bin/built", "tools/built-too", "tools/scripted"}) {
+    std::ofstream(dir_.File(file)) << (file == std::string("tools/scripted") ? "#!/bin/sh" : "ELF");
+    std::filesystem::permissions(dir_.File(file), std::filesystem::perms::owner_all);
+  }
+  const std::pair<const char*, const char*> cases[] = {
+      {"DIR/bin/built", "bin/built"},
+      {"built-too", "tools/built-too"},
+      {"sh, -c, 'exec DIR/bin/built'", "bin/built"},
+      {"sh, -c, 'scripted && true'", "tools/scripted"},
+      {"python3, -c, pass, DIR/data", "data"},
+      {"python3, -c, pass, --config=DIR/data", "data"},
+  };
+  for (const auto& [words, file] : cases) {
+    Missing(absl::StrCat(R"(version: "1", predict: {command: [)", words, R"(, "{predictions}"]})"));
+    ASSERT_EQ(warnings_.size(), 1u) << words;
+    EXPECT_THAT(warnings_[0], HasSubstr(dir_.File(file) + ", which approach mine names, is in no "
+                                                          "code: when it changes, finished"));
+  }
+  Missing(R"(code: [train.py], predict: {command: [python3, DIR/train.py, "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "listed";
+  Missing(R"(code: [train.py], predict: {command: [python3, DIR/other.py, "{predictions}"]})");
+  EXPECT_EQ(warnings_.size(), 1u) << "beside what is listed";
+  // A tool of a virtual environment is no program of the study's.
+  std::ofstream(dir_.File("bin/python3")) << "ELF";
+  Missing(R"(version: "1", predict: {command: [DIR/bin/built, "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty());
+}
 
 TEST_F(FoundProgramsTest, ScriptsOfTheCodeAreFoundThere) {
   EXPECT_THAT(
@@ -153,10 +222,33 @@ TEST_F(FoundProgramsTest, AScriptOfTheUsersInNoCodeIsAWarning) {
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_THAT(warnings_[0],
               AllOf(HasSubstr("sweep.yaml:7:"), HasSubstr("train.py, which approach "
-                                                          "mine runs, is in no code")));
+                                                          "mine names, is in no code")));
   EXPECT_THAT(Missing(R"(version: "1", predict: {command: [/bin/sh, -c, "x {predictions}"]})"),
               ElementsAre("x"));
   EXPECT_THAT(warnings_, IsEmpty()) << "a system's own program";
+}
+
+// Edited between two submissions, and the old score stood: no key knows what is in them.
+TEST_F(FoundProgramsTest, AFileThatAnyValueNamesIsAWarning) {
+  for (
+      const char* form :
+      {R"(predict: {command: [sh, -c, "F=DIR/train.py; cat $F > {predictions}"]})",
+       R"(predict: {command: [cat, -cDIR/train.py, "{predictions}"]})",
+       R"(predict: {command: [cat, "a=1,file=DIR/train.py", "{predictions}"]})",
+       R"(predict: {command: [cat, "--conf=DIR/train.py", "{predictions}"]})",
+       R"(env: {CONF: DIR/train.py}, predict: {command: [cat, "{predictions}"]})",
+       R"(hyperparameters: {default: {f: DIR/train.py}}, predict: {command: [cat, "{predictions}"]})",
+       R"(hyperparameters: {default: {f: x}, space: {f: {choice: [DIR/train.py, y]}}},)"
+       R"( predict: {command: [cat, "{predictions}"]})"}) {
+    Missing(absl::StrCat(R"(version: "1", )", form));
+    ASSERT_EQ(warnings_.size(), 1u) << form;
+    EXPECT_THAT(warnings_[0], HasSubstr("train.py, which approach mine names, is in no code"));
+  }
+  Missing(
+      R"(version: "1", predict: {command: [cat, "http://host/DIR/train.py", "{predictions}"]})");
+  Missing(
+      R"(version: "1", predict: {command: [cat, "--out=/none/x,/etc/passwd", "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 // Every job failed with "can't open file …/runs/…/train.py", after a validation without a word.

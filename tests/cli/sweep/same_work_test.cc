@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/expansion.h"
-#include "core/sweep.h"
-#include "tests/core/sweep_builder.h"
+#include "core/sweep/expansion.h"
+#include "core/sweep/sweep.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/access.h"
+#include "coordinator/access/access.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/audit_log.h"
+#include "coordinator/access/audit_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -178,16 +178,18 @@ TEST_F(AuditLogTest, LinesAreReadAsTheyWereWrittenNewestFirst) {
   clock_.Advance(absl::Seconds(2));
   log->Write({"eve", "t4", "", "unix:", "DrainWorker", "w\"\n",
               absl::PermissionDeniedError("needs the role admin")});
-  ASSERT_OK_AND_ASSIGN(const AuditPage page, log->Read({}, "", 10));
-  ASSERT_THAT(page.records, SizeIs(2));
-  EXPECT_EQ(page.next_page_token, "");
-  const AuditRecord& last = page.records[0];
+  ASSERT_OK_AND_ASSIGN(const AuditPage failed, log->Read({.failed_only = true}, "", 10));
+  ASSERT_THAT(failed.records, SizeIs(1));
+  const AuditRecord& last = failed.records[0];
   EXPECT_EQ(last.user, "eve");
   EXPECT_EQ(last.target, "w\"\n");
   EXPECT_EQ(last.outcome, "permission_denied");
   EXPECT_EQ(last.message, "needs the role admin");
   EXPECT_EQ(last.time, clock_.Now());
-  const AuditRecord& first = page.records[1];
+  ASSERT_OK_AND_ASSIGN(const AuditPage page, log->Read({}, "", 10));
+  ASSERT_THAT(page.records, SizeIs(1));
+  EXPECT_EQ(page.next_page_token, "");
+  const AuditRecord& first = page.records[0];
   EXPECT_EQ(first.certificate, "cn");
   EXPECT_EQ(first.token, "t3");
   EXPECT_EQ(first.peer, "ipv4:127.0.0.1:4");
@@ -237,12 +239,97 @@ TEST_F(AuditLogTest, AFilterChoosesAndStrangersAreAListOfTheirOwn) {
   log->Write({"ada", "t1", "", "unix:", "CancelSweep", "s3", absl::OkStatus()});
   log->Write({"", "", "", "unix:", "GetSweep", "s4", absl::UnauthenticatedError("no")});
   using Targets = std::vector<std::string>;
-  EXPECT_EQ(TargetsOf(*log, {}, 9), (Targets{"s3", "s2", "s1"}));
+  EXPECT_EQ(TargetsOf(*log, {}, 9), (Targets{"s3", "s1"}));
   EXPECT_EQ(TargetsOf(*log, {.user = "ada"}, 1), (Targets{"s3", "s1"}));
-  EXPECT_EQ(TargetsOf(*log, {.method = "PauseSweep"}, 9), (Targets{"s2", "s1"}));
-  EXPECT_EQ(TargetsOf(*log, {.target = "s2"}, 9), (Targets{"s2"}));
+  EXPECT_EQ(TargetsOf(*log, {.method = "PauseSweep"}, 9), (Targets{"s1"}));
+  EXPECT_EQ(TargetsOf(*log, {.target = "s3"}, 9), (Targets{"s3"}));
   EXPECT_EQ(TargetsOf(*log, {.failed_only = true}, 9), (Targets{"s2"}));
   EXPECT_EQ(TargetsOf(*log, {.strangers = true}, 9), (Targets{"s4"}));
+}
+
+// A viewer's refused calls filled all files and pushed out what had been done.
+TEST_F(AuditLogTest, WhoIsRefusedPushesNothingOutAndIsCounted) {
+  const AuditOptions options{.bytes_max = 2000, .files_max = 2};
+  ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(clock_, dir_.path(), options));
+  const auto refuse = [&](const std::string& user, int i) {
+    log->Write({user, user.empty() ? "" : "t9", "", absl::StrCat("ipv4:10.0.0.9:", i),
+                "CancelSweep", absl::StrCat("s", i), absl::PermissionDeniedError("no")});
+  };
+  log->Write({"ada", "t1", "", "unix:", "CancelSweep", "done", absl::OkStatus()});
+  for (int i = 0; i < 10'000; ++i) {
+    refuse("vic", i);
+    refuse("", i);
+    clock_.Advance(absl::Milliseconds(10));
+  }
+  refuse("bob", 1);
+  EXPECT_EQ(TargetsOf(*log, {}, 10), std::vector<std::string>{"done"});
+  EXPECT_THAT(TargetsOf(*log, {.strangers = true}, 100), SizeIs(::testing::Le(6u)));
+  ASSERT_OK_AND_ASSIGN(AuditPage page, log->Read({.user = "vic", .failed_only = true}, "", 100));
+  ASSERT_THAT(page.records, SizeIs(::testing::Le(6u)));
+  EXPECT_EQ(page.records[0].target, "s9999") << "the last one";
+  EXPECT_THAT(page.records[0].message, ::testing::HasSubstr(" more such calls; no"));
+  EXPECT_THAT(TargetsOf(*log, {.user = "bob", .failed_only = true}, 10), ElementsAre("s1"));
+  // Every call is in a line or in a number, also those since the last line.
+  refuse("vic", 10'000);
+  log.reset();
+  int64_t calls = 0;
+  for (const nlohmann::json& line : Lines("failed.jsonl")) {
+    calls += line["user"] == "vic" ? line.value("calls", 1) : 0;
+  }
+  EXPECT_EQ(calls, 10'001);
+}
+
+TEST_F(AuditLogTest, ManyCallersAtOnceShareANumber) {
+  ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(clock_, dir_.path()));
+  for (int i = 0; i < 5000; ++i) {
+    log->Write({"", "", "", absl::StrCat("ipv4:10.1.", i, ":1"), "GetSweep", "",
+                absl::UnauthenticatedError("no")});
+  }
+  log.reset();
+  const auto lines = Lines("refused.jsonl");
+  EXPECT_LE(lines.size(), 1001u);
+  EXPECT_EQ(lines.back().value("calls", 0), 4000);
+}
+
+// A stranger's calls took all places, and users' refusals became one line with the last one's name.
+TEST_F(AuditLogTest, StrangersTakeNoUsersPlaceAndALineForManyNamesNobody) {
+  ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(clock_, dir_.path()));
+  for (int i = 0; i < 2000; ++i) {
+    log->Write({"", "", "", absl::StrCat("ipv4:10.1.", i, ":1"), "GetSweep", "s1",
+                absl::UnauthenticatedError("no")});
+  }
+  for (int i = 0; i < 1100; ++i) {
+    log->Write({absl::StrCat("user", i), "t", "", "unix:", "PauseSweep", "s1",
+                absl::PermissionDeniedError("no")});
+  }
+  EXPECT_THAT(TargetsOf(*log, {.user = "user999", .failed_only = true}, 10), ElementsAre("s1"));
+  log.reset();
+  for (const char* file : {"failed.jsonl", "refused.jsonl"}) {
+    const nlohmann::json last = Lines(file).back();
+    EXPECT_EQ(last.value("calls", 0), file[0] == 'f' ? 100 : 1000) << last;
+    for (const char* field : {"user", "token", "peer", "method", "target"}) {
+      EXPECT_FALSE(last.contains(field)) << last;
+    }
+  }
+}
+
+// Failures that may have had an effect came after all refusals, however new they were.
+TEST_F(AuditLogTest, FailuresOfBothKindsAreListedNewestFirst) {
+  ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(clock_, dir_.path()));
+  const auto write = [&](const char* target, const absl::Status& outcome) {
+    log->Write({"ada", "t1", "", "unix:", target, target, outcome});
+    clock_.Advance(absl::Seconds(1));
+  };
+  write("s1", absl::NotFoundError("no"));
+  write("s2", absl::UnavailableError("later"));
+  write("s3", absl::OkStatus());
+  write("s4", absl::NotFoundError("no"));
+  write("s5", absl::InternalError("half"));
+  for (const size_t count_max : {1, 9}) {
+    EXPECT_THAT(TargetsOf(*log, {.failed_only = true}, count_max),
+                ElementsAre("s5", "s4", "s2", "s1"));
+    EXPECT_THAT(TargetsOf(*log, {}, count_max), ElementsAre("s5", "s3", "s2"));
+  }
 }
 
 TEST_F(AuditLogTest, APageReadsABoundedPartOfALargeLog) {

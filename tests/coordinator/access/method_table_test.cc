@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/method_table.h"
+#include "coordinator/access/method_table.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
@@ -41,7 +41,8 @@ TEST(MethodTableTest, EveryMethodOfTheProtosIsListedOnceAndNoOtherIs) {
     EXPECT_EQ(FindMethodRule(rule.path), &rule);
   }
   for (const auto& [path, method] : methods) {
-    EXPECT_TRUE(listed.contains(path)) << path << " has no line in coordinator/method_table.cc";
+    EXPECT_TRUE(listed.contains(path))
+        << path << " has no line in coordinator/access/method_table.cc";
   }
 }
 

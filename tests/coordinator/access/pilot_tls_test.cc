@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The certificates that the workers of pools are given, and what is found wrong with them before
 // any worker is started.
-#include "coordinator/pilot_tls.h"
+#include "coordinator/access/pilot_tls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "coordinator/tls_files.h"
+#include "coordinator/access/tls_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

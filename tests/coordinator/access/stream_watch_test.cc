@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams are counted by user and host, whatever connections they come over.
 // tests/e2e/limits_test.cc has those that stand still.
-#include "coordinator/stream_watch.h"
+#include "coordinator/services/stream_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

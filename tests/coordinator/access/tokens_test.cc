@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/tokens.h"
+#include "coordinator/access/tokens.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/usage_counters.h"
+#include "coordinator/services/usage_counters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "coordinator/coordinator_metrics.h"
-#include "coordinator/engine.h"
-#include "core/expansion.h"
-#include "rpc/convert_sweep.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/services/coordinator_metrics.h"
+#include "core/sweep/expansion.h"
+#include "proto/rpc/convert_sweep.h"
 #include "store/memory_store.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"

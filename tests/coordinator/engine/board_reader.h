@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers of a SweepBoard, and messages that a test can look into.
-#ifndef CONCUR_TESTS_COORDINATOR_BOARD_READER_H_
-#define CONCUR_TESTS_COORDINATOR_BOARD_READER_H_
+#ifndef CONCUR_TESTS_COORDINATOR_ENGINE_BOARD_READER_H_
+#define CONCUR_TESTS_COORDINATOR_ENGINE_BOARD_READER_H_
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
-#include "coordinator/sweep_board.h"
+#include "coordinator/engine/sweep_board.h"
 
 namespace concur {
 
@@ -120,4 +120,4 @@ class Reader final : public SweepBoard::Watcher {
 
 }  // namespace concur
 
-#endif  // CONCUR_TESTS_COORDINATOR_BOARD_READER_H_
+#endif  // CONCUR_TESTS_COORDINATOR_ENGINE_BOARD_READER_H_

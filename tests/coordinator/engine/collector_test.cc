@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/collector.h"
+#include "coordinator/engine/collector.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/status_macros.h"
-#include "tests/coordinator/engine_fixture.h"
+#include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine without a thread, on a simulated clock and a store in memory.
-#ifndef CONCUR_TESTS_COORDINATOR_ENGINE_FIXTURE_H_
-#define CONCUR_TESTS_COORDINATOR_ENGINE_FIXTURE_H_
+#ifndef CONCUR_TESTS_COORDINATOR_ENGINE_ENGINE_FIXTURE_H_
+#define CONCUR_TESTS_COORDINATOR_ENGINE_ENGINE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "coordinator/engine.h"
+#include "coordinator/engine/engine.h"
 #include "store/memory_store.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
 
@@ -108,4 +108,4 @@ class EngineTest : public ::testing::Test {
 
 }  // namespace concur
 
-#endif  // CONCUR_TESTS_COORDINATOR_ENGINE_FIXTURE_H_
+#endif  // CONCUR_TESTS_COORDINATOR_ENGINE_ENGINE_FIXTURE_H_

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
-#include "coordinator/engine.h"
-#include "core/imported_results.h"
+#include "coordinator/engine/engine.h"
+#include "core/sweep/imported_results.h"
 #include "store/memory_store.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
@@ -71,9 +71,9 @@ TEST(EngineImportTest, AnImportIsAllThereOrNotAtAllAndIsRepeatedSafely) {
       EXPECT_EQ(ImportOnce(*engine, dead).value_or(SweepId{}), SweepId{1});
       const Scheduler& scheduler = engine->scheduler_for_test();
       scheduler.CheckInvariants();
-      EXPECT_EQ(scheduler.sweep_count(), 1u);
-      EXPECT_EQ(scheduler.FindSweep({1})->state, SweepState::kSucceeded);
-      EXPECT_EQ(scheduler.ViewJob({{1}, 5}).result->metrics[0].value, 0.55);
+      EXPECT_EQ(scheduler.views().sweep_count(), 1u);
+      EXPECT_EQ(scheduler.views().FindSweep({1})->state, SweepState::kSucceeded);
+      EXPECT_EQ(scheduler.views().ViewJob({{1}, 5}).result->metrics[0].value, 0.55);
     }
   }
 }

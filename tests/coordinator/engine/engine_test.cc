@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/engine.h"
+#include "coordinator/engine/engine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "coordinator/collector.h"
-#include "store/directory_store.h"
+#include "coordinator/engine/collector.h"
+#include "store/artifacts/directory_store.h"
 #include "store/memory_store.h"
-#include "tests/coordinator/engine_fixture.h"
+#include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
@@ -58,7 +58,7 @@ TEST_F(EngineTest, WorkerGetsTheTrainJobThenTheEvalJob) {
   SyncRequest last = SyncOf("w", 3);
   last.finished = {Finished((**second)->start[0].id, false)};
   ASSERT_TRUE(Sync(last)->has_value());
-  const SweepView sweep = *engine_->scheduler_for_test().FindSweep({1});
+  const SweepView sweep = *engine_->scheduler_for_test().views().FindSweep({1});
   EXPECT_EQ(sweep.state, SweepState::kSucceeded);
   engine_->scheduler_for_test().CheckInvariants();
 }
@@ -100,7 +100,7 @@ TEST_F(EngineTest, WorkerThatHungUpGetsNothing) {
   engine_->RunUntilIdle();
   ASSERT_TRUE(parked->has_value());
   ASSERT_OK(Submit(1));
-  EXPECT_EQ(engine_->scheduler_for_test().ViewJob({{1}, 0}).state, JobState::kReady);
+  EXPECT_EQ(engine_->scheduler_for_test().views().ViewJob({{1}, 0}).state, JobState::kReady);
 }
 
 TEST_F(EngineTest, RestartKeepsWhatRunsAndTheWorkerGoesOn) {
@@ -108,7 +108,7 @@ TEST_F(EngineTest, RestartKeepsWhatRunsAndTheWorkerGoesOn) {
   Answer first = Sync(SyncOf("w", 1));
   const AttemptId train = (**first)->start[0].id;
   Restart();
-  EXPECT_EQ(engine_->scheduler_for_test().ViewJob(train.job).state, JobState::kRunning);
+  EXPECT_EQ(engine_->scheduler_for_test().views().ViewJob(train.job).state, JobState::kRunning);
   SyncRequest again = SyncOf("w", 2);
   again.running = {train};
   EXPECT_FALSE(Sync(again)->has_value());  // nothing to stop, nothing to start
@@ -124,11 +124,42 @@ TEST_F(EngineTest, LeaseOfASilentWorkerEndsAfterARestartToo) {
   ASSERT_OK(Submit(1));
   Sync(SyncOf("w", 1));
   Restart();
-  clock_.Advance(absl::Seconds(31));
   engine_->RunUntilIdle();
-  const JobView job = engine_->scheduler_for_test().ViewJob({{1}, 0});
+  clock_.Advance(absl::Seconds(30));
+  engine_->RunUntilIdle();
+  const JobView job = engine_->scheduler_for_test().views().ViewJob({{1}, 0});
   EXPECT_EQ(job.state, JobState::kReady);
   EXPECT_EQ(job.failure, FailureClass::kLost);
+}
+
+// As when the process was stopped, or its clock set forward: nobody could renew a lease meanwhile.
+TEST_F(EngineTest, APauseOfTheCoordinatorEndsNoLease) {
+  ASSERT_OK(Submit(1));
+  const AttemptId train = (**Sync(SyncOf("w", 1)))->start[0].id;
+  clock_.Advance(absl::Minutes(10));
+  engine_->RunUntilIdle();
+  const auto job = [&] { return engine_->scheduler_for_test().views().ViewJob(train.job); };
+  EXPECT_EQ(job().state, JobState::kRunning);
+  SyncRequest again = SyncOf("w", 2);
+  again.running = {train};
+  Sync(again);
+  EXPECT_EQ(job().attempt, train.attempt);
+  // Without a pause it ends in time, also when the pause was long.
+  clock_.Advance(engine_->NextDeadline() - clock_.Now());
+  engine_->RunUntilIdle();  // answers the parked call
+  clock_.Advance(engine_->NextDeadline() - clock_.Now());
+  engine_->RunUntilIdle();
+  EXPECT_EQ(job().failure, FailureClass::kLost);
+}
+
+TEST_F(EngineTest, ACallThatWaitsRenewsItsLeaseBeforeAnyEnds) {
+  ASSERT_OK(Submit(1));
+  const AttemptId train = (**Sync(SyncOf("w", 1)))->start[0].id;
+  clock_.Advance(engine_->NextDeadline() - clock_.Now());
+  SyncRequest again = SyncOf("w", 2);
+  again.running = {train};
+  Sync(again);
+  EXPECT_EQ(engine_->scheduler_for_test().views().ViewJob(train.job).state, JobState::kRunning);
 }
 
 // Every commit of a small life fails once; whatever was acknowledged before must still be there.
@@ -175,9 +206,10 @@ TEST(EngineCommitTest, NothingIsAcknowledgedThatIsNotDurable) {
       }
       ASSERT_OK_AND_ASSIGN(std::unique_ptr<Engine> again, Engine::Create(clock, disk, Decode, {}));
       again->scheduler_for_test().CheckInvariants();
-      EXPECT_TRUE(!submitted || again->scheduler_for_test().FindSweep({1})) << "commit " << fail;
+      EXPECT_TRUE(!submitted || again->scheduler_for_test().views().FindSweep({1}))
+          << "commit " << fail;
       for (const AttemptId& id : counted) {
-        EXPECT_EQ(again->scheduler_for_test().ViewJob(id.job).state, JobState::kSucceeded)
+        EXPECT_EQ(again->scheduler_for_test().views().ViewJob(id.job).state, JobState::kSucceeded)
             << id.ToString() << " was acknowledged before commit " << fail << " failed";
       }
     }
@@ -228,7 +260,7 @@ TEST_F(FullDiskTest, AWorkerKeepsWhatItRunsHoweverLongTheDiskIsFull) {
   const Answer unsaved = Sync(done);
   ASSERT_TRUE(unsaved->has_value());
   EXPECT_THAT(**unsaved, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("disk is full")));
-  EXPECT_FALSE(engine_->scheduler_for_test().ListWorkers()[0].lost);
+  EXPECT_FALSE(engine_->scheduler_for_test().views().ListWorkers()[0].lost);
 
   clock_.Advance(absl::Hours(1));
   engine_->RunUntilIdle();  // saved
@@ -238,7 +270,7 @@ TEST_F(FullDiskTest, AWorkerKeepsWhatItRunsHoweverLongTheDiskIsFull) {
   ASSERT_OK(**answer);
   ASSERT_THAT((**answer)->forget, SizeIs(1));
   EXPECT_TRUE((**answer)->forget[0].accepted);
-  const JobView eval = engine_->scheduler_for_test().ViewJob({{1}, 1});
+  const JobView eval = engine_->scheduler_for_test().views().ViewJob({{1}, 1});
   EXPECT_EQ(eval.state, JobState::kRunning);
   EXPECT_EQ(eval.lost, 0u);
   engine_->scheduler_for_test().CheckInvariants();
@@ -249,8 +281,8 @@ TEST_F(FullDiskTest, AProcessKilledWhileTheDiskIsFullHasForgottenNothingThatItAn
   FillDisk();
   EXPECT_THAT(Submit(2, "second"), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("full")));
   Restart();
-  EXPECT_TRUE(engine_->scheduler_for_test().FindSweep({1}).has_value());
-  EXPECT_FALSE(engine_->scheduler_for_test().FindSweep({2}).has_value());
+  EXPECT_TRUE(engine_->scheduler_for_test().views().FindSweep({1}).has_value());
+  EXPECT_FALSE(engine_->scheduler_for_test().views().FindSweep({2}).has_value());
   EXPECT_EQ(Submit(2, "second").value_or(SweepId{0}), SweepId{2});
 }
 
@@ -268,7 +300,7 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
 
   std::string log;
   bool ended = false;
-  const auto take = [&](absl::StatusOr<Engine::LogBatch> batch) {
+  const auto take = [&](absl::StatusOr<LogBatch> batch) {
     ASSERT_OK(batch);
     log += batch->data;
     ended = batch->ended;
@@ -299,8 +331,8 @@ TEST_F(EngineTest, AFollowerReadsTheAttemptThatEndedAlthoughTheNextOneRuns) {
   const AttemptId train = (**first)->start[0].id;
   Answer other = Sync(SyncOf("v", 1));
   EXPECT_FALSE(other->has_value()) << "nothing to do but that job";
-  std::vector<Engine::LogBatch> batches;
-  const auto take = [&](absl::StatusOr<Engine::LogBatch> batch) {
+  std::vector<LogBatch> batches;
+  const auto take = [&](absl::StatusOr<LogBatch> batch) {
     ASSERT_OK(batch);
     batches.push_back(*std::move(batch));
   };
@@ -340,7 +372,7 @@ TEST_F(EngineTest, AWaitIsCanceledInTheTurnInWhichItCame) {
   absl::Status status;
   const uint64_t ticket =
       engine_->WaitForLog((**first)->start[0].id.job, {}, 0, /*follow=*/true,
-                          [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
+                          [&](absl::StatusOr<LogBatch> batch) { status = batch.status(); });
   engine_->CancelWait(ticket);
   engine_->RunUntilIdle();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
@@ -353,7 +385,7 @@ TEST_F(EngineTest, WhoDoesNotFollowGetsTheLogOfARunningJobToItsEndForNow) {
   std::vector<std::string> pieces;
   const auto read = [&](int64_t offset) {
     engine_->WaitForLog(train.job, {}, offset, /*follow=*/false,
-                        [&](absl::StatusOr<Engine::LogBatch> batch) {
+                        [&](absl::StatusOr<LogBatch> batch) {
                           ASSERT_OK(batch);
                           EXPECT_FALSE(batch->ended);
                           pieces.push_back(batch->data);
@@ -391,7 +423,7 @@ TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
   ASSERT_OK(Submit(1));
   absl::Status status;
   engine_->WaitForLog({{1}, 0}, {}, 0, /*follow=*/true,
-                      [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
+                      [&](absl::StatusOr<LogBatch> batch) { status = batch.status(); });
   engine_->RunUntilIdle();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has not run")));
 }
@@ -541,7 +573,7 @@ TEST(EngineThreadTest, ManyCallersAtOnceFinishASweep) {
   }
   engine->Stop();
   EXPECT_TRUE(submitted);
-  const SweepView sweep = *engine->scheduler_for_test().FindSweep({1});
+  const SweepView sweep = *engine->scheduler_for_test().views().FindSweep({1});
   EXPECT_EQ(sweep.counts[static_cast<size_t>(JobState::kSucceeded)], 2u * kSeeds);
   engine->scheduler_for_test().CheckInvariants();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/fleet_history.h"
+#include "coordinator/engine/fleet_history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/coordinator/engine_fixture.h"
+#include "tests/coordinator/engine/engine_fixture.h"
 
 namespace concur {
 namespace {

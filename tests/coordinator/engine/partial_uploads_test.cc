@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/partial_uploads.h"
+#include "coordinator/engine/partial_uploads.h"
 
 #include <gtest/gtest.h>
 

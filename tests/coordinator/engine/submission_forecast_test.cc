@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/submission_forecast.h"
+#include "coordinator/engine/submission_forecast.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <utility>
 
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {

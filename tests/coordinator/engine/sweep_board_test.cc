@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/sweep_board.h"
+#include "coordinator/engine/sweep_board.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
-#include "tests/coordinator/board_reader.h"
-#include "tests/coordinator/engine_fixture.h"
+#include "tests/coordinator/engine/board_reader.h"
+#include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/status_matchers.h"
 
@@ -95,16 +95,16 @@ TEST_F(SweepBoardTest, ReadersAndWatchersGetTheSameRecentWork) {
   Reader reader(board());
   ASSERT_OK(reader.Watch({1}));
   board().RunOnce(encoder);
-  EXPECT_EQ(board().Find("s1")->recent.jobs, 0u);
+  EXPECT_EQ(board().Find("s1", "owner")->recent.jobs, 0u);
   Work();  // two start
   clock_.Advance(absl::Seconds(10));
   Work();  // and have succeeded
   board().RunOnce(encoder);
   EXPECT_EQ(told, (RecentWork{2, absl::Seconds(10)}));
-  EXPECT_EQ(board().Find("s1")->recent, told);
+  EXPECT_EQ(board().Find("s1", "owner")->recent, told);
   EXPECT_EQ(board().List(0, "", 10)[0].recent, told);
   clock_.Advance(absl::Seconds(10));
-  EXPECT_EQ(board().Find("s1")->recent, (RecentWork{2, absl::Seconds(20)}));
+  EXPECT_EQ(board().Find("s1", "owner")->recent, (RecentWork{2, absl::Seconds(20)}));
 }
 
 TEST_F(SweepBoardTest, WatchersOfAnEndedSweepGetOneMessageAndTheEnd) {
@@ -132,7 +132,7 @@ TEST_F(SweepBoardTest, WhatIsNotDurableIsNeitherToldNorRead) {
   Work();
   Tell();
   EXPECT_THAT(reader.Events(), IsEmpty());
-  ASSERT_OK_AND_ASSIGN(const SweepFacts facts, board().Find("s1"));
+  ASSERT_OK_AND_ASSIGN(const SweepFacts facts, board().Find("s1", "owner"));
   EXPECT_EQ(facts.counts[static_cast<size_t>(JobState::kRunning)], 0u);
   clock_.Advance(absl::Hours(1));
   engine_->RunUntilIdle();  // there is space again
@@ -187,7 +187,7 @@ TEST_F(SweepBoardTest, ASlowReaderWhoseChangesAreNoLongerKeptStartsOverFromTheNe
   slow.Take();
   EXPECT_TRUE(slow.seen.back().reset);
   EXPECT_EQ(slow.Events().size(), heard);
-  ASSERT_OK_AND_ASSIGN(const SweepFacts facts, board().Find("s1"));
+  ASSERT_OK_AND_ASSIGN(const SweepFacts facts, board().Find("s1", "owner"));
   EXPECT_EQ(slow.seen.back().succeeded,
             static_cast<int>(facts.counts[static_cast<size_t>(JobState::kSucceeded)]));
 }
@@ -303,7 +303,8 @@ TEST_F(SweepBoardTest, WatchersOfASweepThatIsDeletedAreTold) {
   EXPECT_THAT(slow.end, StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
   Reader late(board());
   EXPECT_THAT(late.Watch({1}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
-  EXPECT_THAT(board().Find("s1").status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
+  EXPECT_THAT(board().Find("s1", "owner").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
   EXPECT_THAT(board().List(0, "", 10), IsEmpty());
 }
 
@@ -461,17 +462,20 @@ TEST_F(SweepBoardTest, SweepsAreFoundByIdAndNewestNameAndListedNewestFirst) {
   for (int i = 1; i <= 3; ++i) {
     ASSERT_OK(Submit(i, absl::StrCat("r", i)));
   }
-  EXPECT_EQ(board().Find("s2")->row.id, SweepId{2});
-  EXPECT_EQ(board().Find("small")->row.id, SweepId{3});
-  EXPECT_THAT(board().Find("smal").status(),
+  EXPECT_EQ(board().Find("s2", "owner")->row.id, SweepId{2});
+  EXPECT_EQ(board().Find("small", "owner")->row.id, SweepId{3});
+  EXPECT_EQ(board().Find("owner/small", "other")->row.id, SweepId{3});
+  EXPECT_THAT(board().Find("other/small", "owner").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no sweep \"other/small\"")));
+  EXPECT_THAT(board().Find("smal", "owner").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"small\"")));
   EXPECT_THAT(board().List(0, "", 2), SizeIs(2));
   EXPECT_EQ(board().List(0, "", 2)[0].row.id, SweepId{3});
   EXPECT_EQ(board().List(3, "owner", 5)[0].row.id, SweepId{2});
   EXPECT_THAT(board().List(0, "nobody", 5), IsEmpty());
   Restart();
-  EXPECT_EQ(board().Find("small")->row.id, SweepId{3});
-  EXPECT_EQ(board().Find("s1")->expansion->job_count(), 2u);
+  EXPECT_EQ(board().Find("small", "owner")->row.id, SweepId{3});
+  EXPECT_EQ(board().Find("s1", "owner")->expansion->job_count(), 2u);
 }
 
 TEST_F(SweepBoardTest, WhatAnOwnerUsesIsUpToDateInAllOfTheOwnersSweeps) {
@@ -480,7 +484,8 @@ TEST_F(SweepBoardTest, WhatAnOwnerUsesIsUpToDateInAllOfTheOwnersSweeps) {
   Work();
   ASSERT_THAT(finished_, Not(IsEmpty()));
   for (const char* sweep : {"s1", "s2"}) {
-    EXPECT_EQ(board().Find(sweep)->owner_use.running_jobs, static_cast<int64_t>(finished_.size()));
+    EXPECT_EQ(board().Find(sweep, "owner")->owner_use.running_jobs,
+              static_cast<int64_t>(finished_.size()));
   }
 }
 
@@ -490,7 +495,9 @@ TEST_F(EngineTest, AReadSeesWhatTheLastTurnSavedAndNothingOfThisOne) {
                          [](const absl::StatusOr<SweepId>&) {});
   const auto count = [&] {
     engine_->Read<uint32_t>(
-        [](const Scheduler& scheduler) { return static_cast<uint32_t>(scheduler.sweep_count()); },
+        [](const Scheduler& scheduler) {
+          return static_cast<uint32_t>(scheduler.views().sweep_count());
+        },
         [&](absl::StatusOr<uint32_t> sweeps) { seen = *sweeps; });
   };
   count();

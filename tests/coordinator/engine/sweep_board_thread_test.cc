@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "coordinator/sweep_board.h"
-#include "tests/coordinator/board_reader.h"
-#include "tests/coordinator/engine_fixture.h"
+#include "coordinator/engine/sweep_board.h"
+#include "tests/coordinator/engine/board_reader.h"
+#include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -136,7 +136,7 @@ TEST(SweepBoardThreadTest, EveryWatcherSeesTheEndOfABusySweep) {
         !engine->board().Cancel(visitor)) {
       visitor.WaitForEnd();
     }
-    if (engine->board().Find("s1")->state == SweepState::kSucceeded) {
+    if (engine->board().Find("s1", "owner")->state == SweepState::kSucceeded) {
       break;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uploads that no sweep uses count against their user's quota until one does or they expire.
-#include "coordinator/upload_ledger.h"
+#include "coordinator/engine/upload_ledger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tables are computed again, and when, on a coordinator whose scores take long to list.
-#include "page/tables.h"
+#include "coordinator/page/tables.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "rpc/convert_sweep.h"
-#include "tests/core/sweep_builder.h"
+#include "proto/rpc/convert_sweep.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::page {
@@ -81,8 +81,8 @@ class TablesTest : public ::testing::Test {
   int Ask() {
     TableQuery query;
     query.sweep = "s1";
-    std::promise<absl::StatusOr<HttpResponse>> answer;
-    tables_->Make(query, {}, [&answer](absl::StatusOr<HttpResponse> response) {
+    std::promise<absl::StatusOr<http::HttpResponse>> answer;
+    tables_->Make(query, {}, [&answer](absl::StatusOr<http::HttpResponse> response) {
       answer.set_value(std::move(response));
     });
     EXPECT_OK(answer.get_future().get());

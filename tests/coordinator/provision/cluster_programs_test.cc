@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "provision/command_provider.h"
+#include "coordinator/provision/command_provider.h"
 #include "tests/testing/provider_calls.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

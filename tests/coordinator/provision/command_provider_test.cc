@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider with programs of a test's: good ones, bad ones and none.
-#include "provision/command_provider.h"
+#include "coordinator/provision/command_provider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "provision/command_text.h"
+#include "coordinator/provision/command_text.h"
 #include "tests/testing/provider_calls.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

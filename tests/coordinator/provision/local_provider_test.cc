@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/local_provider.h"
+#include "coordinator/provision/local_provider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

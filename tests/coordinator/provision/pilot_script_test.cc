@@ -18,10 +18,10 @@
 
 #include "base/digest.h"
 #include "base/file.h"
-#include "http/listener.h"
-#include "metrics/status_server.h"
-#include "provision/command.h"
-#include "provision/slurm_text.h"
+#include "base/http/listener.h"
+#include "base/metrics/status_server.h"
+#include "base/run_command.h"
+#include "coordinator/provision/slurm_text.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider with programs that play Slurm's: well, badly and not at all.
-#include "provision/slurm_provider.h"
+#include "coordinator/provision/slurm_provider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

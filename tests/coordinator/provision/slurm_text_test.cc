@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/slurm_text.h"
+#include "coordinator/provision/slurm_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "provision/slurm_reasons.h"
+#include "coordinator/provision/slurm_reasons.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::provision {

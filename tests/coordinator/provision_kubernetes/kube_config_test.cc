@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kubeconfigs and service accounts, whole and broken.
-#include "provision/kube_config.h"
+#include "coordinator/provision/kube_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pilot's Job looks like, and what is read from Jobs and pods.
-#include "provision/kube_objects.h"
+#include "coordinator/provision/kube_objects.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "provision/kube_reasons.h"
+#include "coordinator/provision/kube_reasons.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::provision {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pilots through an API server that does what a test says.
-#include "provision/kubernetes_provider.h"
+#include "coordinator/provision/kubernetes_provider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

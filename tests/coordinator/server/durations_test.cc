@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "tests/server/server_fixture.h"
+#include "tests/coordinator/server/server_fixture.h"
 
 namespace concur::testing {
 namespace {

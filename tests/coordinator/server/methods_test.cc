@@ -13,9 +13,9 @@
 #include "base/digest.h"
 #include "concur/v1/coordinator.pb.h"
 #include "concur/v1/worker.pb.h"
-#include "rpc/convert_sweep.h"
-#include "tests/core/sweep_builder.h"
-#include "tests/server/server_fixture.h"
+#include "proto/rpc/convert_sweep.h"
+#include "tests/coordinator/server/server_fixture.h"
+#include "tests/core/sweep/sweep_builder.h"
 
 namespace concur::testing {
 namespace {
@@ -96,6 +96,9 @@ TEST_F(MethodsTest, SweepsAreListedPausedResumedCanceledAndDeleted) {
   EXPECT_EQ(running(), 2u) << "those of the other sweep alone";
   EXPECT_EQ(Call(client(), &Users::ResumeSweep, OfSweep<v1::ResumeSweepRequest>(first)).state(),
             v1::Sweep::STATE_ACTIVE);
+  auto change = OfSweep<v1::SetPriorityRequest>(first);
+  change.set_priority(4);
+  EXPECT_EQ(Call(client(), &Users::SetPriority, change).priority(), 4);
   EXPECT_EQ(Call(client(), &Users::CancelSweep, OfSweep<v1::CancelSweepRequest>(first)).state(),
             v1::Sweep::STATE_CANCELED);
   Call(client(), &Users::DeleteSweep, OfSweep<v1::DeleteSweepRequest>(first));
@@ -401,7 +404,7 @@ class EveryMethodIsTested final : public ::testing::Environment {
           const std::string method =
               absl::StrCat(file->service(i)->full_name(), "/", file->service(i)->method(j)->name());
           EXPECT_TRUE(ServerTest::methods_answered().contains(method))
-              << method << ": no test of tests/server calls it with success";
+              << method << ": no test of tests/coordinator/server calls it with success";
         }
       }
     }

@@ -10,8 +10,8 @@
 
 #include "absl/time/time.h"
 #include "core/job_score.h"
-#include "rpc/convert_score.h"
-#include "tests/server/server_fixture.h"
+#include "proto/rpc/convert_score.h"
+#include "tests/coordinator/server/server_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {

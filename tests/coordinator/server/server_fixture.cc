@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/server/server_fixture.h"
+#include "tests/coordinator/server/server_fixture.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -10,10 +10,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "rpc/channel.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_value.h"
-#include "tests/core/sweep_builder.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_value.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
 

@@ -2,8 +2,8 @@
 // A server on a socket of its own, one client, and a worker that runs nothing.
 //
 // The methods that the server answered are recorded over all tests of the program.
-#ifndef CONCUR_TESTS_SERVER_SERVER_FIXTURE_H_
-#define CONCUR_TESTS_SERVER_SERVER_FIXTURE_H_
+#ifndef CONCUR_TESTS_COORDINATOR_SERVER_SERVER_FIXTURE_H_
+#define CONCUR_TESTS_COORDINATOR_SERVER_SERVER_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "concur/v1/worker.grpc.pb.h"
 #include "coordinator/server.h"
-#include "core/sweep.h"
+#include "core/sweep/sweep.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::testing {
@@ -75,4 +75,4 @@ class ServerTest : public ::testing::Test {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_SERVER_SERVER_FIXTURE_H_
+#endif  // CONCUR_TESTS_COORDINATOR_SERVER_SERVER_FIXTURE_H_

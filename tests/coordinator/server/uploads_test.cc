@@ -15,9 +15,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "base/digest.h"
-#include "rpc/channel.h"
-#include "rpc/convert_sweep.h"
-#include "tests/server/server_fixture.h"
+#include "proto/rpc/channel.h"
+#include "proto/rpc/convert_sweep.h"
+#include "tests/coordinator/server/server_fixture.h"
 
 namespace concur::testing {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/autoscaler.h"
+#include "core/pools/autoscaler.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ DemandClass Jobs(uint64_t ready, int cpus = 1, int gpus = 0,
   return demand;
 }
 
-WorkerPlace Worker(const std::string& name, int cpus, uint32_t running = 0) {
+WorkerPlace PlaceOf(const std::string& name, int cpus, uint32_t running = 0) {
   WorkerPlace worker;
   worker.name = name;
   worker.capacity = {cpus * 1000, 16 * kGiB, 0};
@@ -73,10 +73,10 @@ TEST(AutoscalerTest, APoolGrowsByWhatJobsNeed) {
        0},
       {"pilots under way count", {Jobs(8)}, {}, small, {nullptr, true, 2, 2}, 0, 2},
       {"more pilots under way than needed", {Jobs(3)}, {}, small, {nullptr, true, 4, 4}, 0, 1},
-      {"a live worker counts", {Jobs(4)}, {Worker("w", 4)}, small, {nullptr, true, 0, 0}, 0, 0},
+      {"a live worker counts", {Jobs(4)}, {PlaceOf("w", 4)}, small, {nullptr, true, 0, 0}, 0, 0},
       {"a worker of any kind counts",
        {Jobs(6)},
-       {Worker("static", 4)},
+       {PlaceOf("static", 4)},
        small,
        {nullptr, true, 0, 0},
        1,
@@ -143,7 +143,7 @@ TEST(AutoscalerTest, APoolThatIsKeptForJobsWithGpusTakesNoOthers) {
   EXPECT_EQ(plan.pools[1].start, 1);
   plan = PlanPools({Jobs(12)}, {}, {{&gpu, true, 1, 1}, {&cpu}}, AutoscalePolicy());
   EXPECT_EQ(plan.pools[0].waiting_needed, 0) << "a pilot on its way is none for them, either";
-  WorkerPlace worker = Worker("gpu-1", 8);
+  WorkerPlace worker = PlaceOf("gpu-1", 8);
   worker.labels = WorkerLabels(gpu);
   plan = PlanPools({Jobs(1)}, {worker}, {{&gpu, true, 1}}, AutoscalePolicy());
   EXPECT_FALSE(plan.workers_needed[0]);
@@ -193,8 +193,8 @@ TEST(AutoscalerTest, APoolsNameIsALabelOfItsWorkers) {
 
 TEST(AutoscalerTest, JobsThatTakeAnyWorkerLeaveTheLabeledOnesToThoseThatAskForThem) {
   PoolSpec pool = MakePool("p", 4, 0, 0, 5);
-  WorkerPlace plain = Worker("plain", 4);
-  WorkerPlace fast = Worker("fast", 4);
+  WorkerPlace plain = PlaceOf("plain", 4);
+  WorkerPlace fast = PlaceOf("fast", 4);
   fast.labels = {{"disk", "fast"}};
   fast.running = 3;  // busy workers are filled first
   DemandClass picky = Jobs(4);
@@ -216,7 +216,7 @@ TEST(AutoscalerTest, AJobThatNoTimeLimitAllowsStartsNothing) {
 TEST(AutoscalerTest, AWorkerNearItsEndIsNoPlaceForALongJob) {
   PoolSpec pool = MakePool("p", 4, 0, 0, 5);
   pool.time_limit = absl::Hours(4);
-  WorkerPlace old = Worker("old", 4);
+  WorkerPlace old = PlaceOf("old", 4);
   old.time_left = absl::Minutes(10);
   ScalePlan plan =
       PlanPools({Jobs(4, 1, 0, absl::Hours(3))}, {old}, {{&pool, true, 1}}, AutoscalePolicy());
@@ -231,7 +231,7 @@ TEST(AutoscalerTest, IdleWorkersAreTheSurplusNotBusyOnes) {
   DemandClass running = Jobs(0);
   running.running = 3;
   const ScalePlan plan =
-      PlanPools({running}, {Worker("a", 4), Worker("b", 4, 3)}, {}, AutoscalePolicy());
+      PlanPools({running}, {PlaceOf("a", 4), PlaceOf("b", 4, 3)}, {}, AutoscalePolicy());
   EXPECT_FALSE(plan.workers_needed[0]);
   EXPECT_TRUE(plan.workers_needed[1]);
 }
@@ -255,7 +255,7 @@ TEST(AutoscalerTest, RandomPlansKeepTheirPromises) {
     }
     std::vector<WorkerPlace> workers;
     for (uint64_t i = 0, n = random.Below(5); i < n; ++i) {
-      workers.push_back(Worker("w" + std::to_string(i), static_cast<int>(random.Between(1, 8))));
+      workers.push_back(PlaceOf("w" + std::to_string(i), static_cast<int>(random.Between(1, 8))));
     }
     std::vector<DemandClass> demand;
     for (uint64_t i = 0, n = random.Below(5); i < n; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/core/pool_simulation.h"
+#include "tests/core/pools/pool_simulation.h"
 
 #include <algorithm>
 #include <utility>

@@ -3,8 +3,8 @@
 // steps of a second.
 //
 // Thread-compatible.
-#ifndef CONCUR_TESTS_CORE_POOL_SIMULATION_H_
-#define CONCUR_TESTS_CORE_POOL_SIMULATION_H_
+#ifndef CONCUR_TESTS_CORE_POOLS_POOL_SIMULATION_H_
+#define CONCUR_TESTS_CORE_POOLS_POOL_SIMULATION_H_
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 
 #include "absl/time/time.h"
 #include "base/random.h"
-#include "core/pools.h"
+#include "core/pools/pools.h"
 
 namespace concur::testing {
 
@@ -126,4 +126,4 @@ void AddPool(PoolSimulation& simulation, PoolSpec spec);
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_POOL_SIMULATION_H_
+#endif  // CONCUR_TESTS_CORE_POOLS_POOL_SIMULATION_H_

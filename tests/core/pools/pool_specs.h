@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools in tests.
-#ifndef CONCUR_TESTS_CORE_POOL_SPECS_H_
-#define CONCUR_TESTS_CORE_POOL_SPECS_H_
+#ifndef CONCUR_TESTS_CORE_POOLS_POOL_SPECS_H_
+#define CONCUR_TESTS_CORE_POOLS_POOL_SPECS_H_
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/pools.h"
+#include "core/pools/pools.h"
+#include "core/scheduler/reason_text.h"
 
 namespace concur::testing {
 
@@ -36,10 +37,14 @@ inline PoolSpec MakePods(int max) {
 }
 
 inline std::string ExplanationOf(const Pools& pools, const std::string& name = "cpu") {
-  const auto lines = pools.Explain(name);
-  return lines.ok() ? absl::StrJoin(*lines, "\n") : std::string(lines.status().message());
+  const auto reasons = pools.ReasonsOf(name);
+  return reasons.ok() ? absl::StrJoin(*reasons, "\n",
+                                      [](std::string* out, const PoolReason& reason) {
+                                        out->append(ReasonText(reason));
+                                      })
+                      : std::string(reasons.status().message());
 }
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_POOL_SPECS_H_
+#endif  // CONCUR_TESTS_CORE_POOLS_POOL_SPECS_H_

@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "core/pools.h"
-#include "tests/core/pool_simulation.h"
-#include "tests/core/pool_specs.h"
+#include "core/pools/pools.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/pools/pool_simulation.h"
+#include "tests/core/pools/pool_specs.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -120,9 +121,9 @@ TEST(PoolsImagesTest, AnImageThatNeverStartsStopsNeitherOthersNorThePool) {
   EXPECT_LE(sim.started(), 30) << "it is tried again less and less often";
   EXPECT_THAT(ExplanationOf(sim.pools(), "pods"),
               HasSubstr("starts nothing of image registry/bad"));
-  EXPECT_THAT(sim.pools().ExplainDemand({1000, 0, 0}, {{kImageLabel, ImageOf("bad")}}),
+  EXPECT_THAT(ReasonText(sim.pools().ReasonFor({1000, 0, 0}, {{kImageLabel, ImageOf("bad")}})),
               HasSubstr("pool pods tries again at"));
-  EXPECT_THAT(sim.pools().ExplainDemand({1000, 0, 0}, {{kImageLabel, ImageOf("good")}}),
+  EXPECT_THAT(ReasonText(sim.pools().ReasonFor({1000, 0, 0}, {{kImageLabel, ImageOf("good")}})),
               Not(HasSubstr("tries again")));
   sim.SetStuck({}, false);
   ASSERT_OK(sim.pools().Resume("pods"));

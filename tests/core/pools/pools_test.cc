@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pools.h"
+#include "core/pools/pools.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/core/pool_simulation.h"
-#include "tests/core/pool_specs.h"
+#include "tests/core/pools/pool_simulation.h"
+#include "tests/core/pools/pool_specs.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -134,14 +134,6 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
   }
 }
 
-TEST(PoolsTest, APatternOfVariablesMeansANameOrItsBeginning) {
-  EXPECT_TRUE(EnvPatternMatches("PYTHONPATH", "PYTHONPATH"));
-  EXPECT_FALSE(EnvPatternMatches("PYTHONPATH", "PYTHONPATH2"));
-  EXPECT_TRUE(EnvPatternMatches("CUDA_*", "CUDA_HOME"));
-  EXPECT_FALSE(EnvPatternMatches("CUDA_*", "CUD"));
-  EXPECT_FALSE(EnvPatternMatches("C*", "CONCUR_TOKEN")) << "nobody passes the worker's token on";
-}
-
 TEST(PoolsTest, APoolIsAddedOnce) {
   Pools pools{PoolsPolicy()};
   EXPECT_OK(pools.Add(MakeSpec(), "x"));
@@ -149,7 +141,7 @@ TEST(PoolsTest, APoolIsAddedOnce) {
   EXPECT_THAT(pools.Add(MakeSpec("cpu", 1), "y"),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("remove it first")));
   EXPECT_THAT(pools.Pause("gpu", ""), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no pool")));
-  EXPECT_THAT(pools.Explain("gpu"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no pool")));
+  EXPECT_THAT(pools.ReasonsOf("gpu"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no pool")));
 }
 
 TEST(PoolsTest, APoolOfTheOptionsIsNotRemoved) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/forecast.h"
+#include "core/scheduler/forecast.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/state/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -23,13 +26,10 @@ TEST_F(BlameSchedulerTest, AWorkerThatFailsWhatOthersCanDoGetsNothingForAWhile) 
   AddWorker("bad");
   AddWorker("good");
   Submit(Evals({"a"}, {"x"}, 40));
-  for (int round = 0; round < 5; ++round) {
-    Round({"bad"});
-  }
+  RoundsUntilQuarantined("bad");
   const WorkerView bad = ViewOf("bad");
-  EXPECT_THAT(bad.quarantine_reason, AllOf(HasSubstr("failed 3 times at what succeeds on good"),
+  EXPECT_THAT(bad.quarantine_reason, AllOf(HasSubstr("failed 3 jobs that succeeded on good: "),
                                            HasSubstr("eval jobs of a on x")));
-  EXPECT_EQ(bad.failed, 3u);
   EXPECT_THAT(ViewOf("good").quarantine_reason, IsEmpty());
   Sync();
   EXPECT_EQ(RunningOn("bad"), 0u);
@@ -37,10 +37,7 @@ TEST_F(BlameSchedulerTest, AWorkerThatFailsWhatOthersCanDoGetsNothingForAWhile) 
   // It gets another chance, and when it fails again, a longer time to be mended.
   const absl::Duration first = bad.quarantine_end - harness().now();
   harness().Advance(harness().policy().quarantine_min);
-  for (int round = 0; round < 5; ++round) {
-    Round({"bad"});
-  }
-  EXPECT_EQ(ViewOf("bad").failed, 6u);
+  RoundsUntilQuarantined("bad");
   EXPECT_GT(ViewOf("bad").quarantine_end - harness().now(), first);
 }
 
@@ -55,15 +52,130 @@ TEST_F(BlameSchedulerTest, WhatFailsEverywhereIsNoWorkersFault) {
   EXPECT_THAT(ViewOf("w2").quarantine_reason, IsEmpty());
 }
 
+// An approach failed for some seeds: the worker that had got three of them first was in quarantine.
+TEST_F(BlameSchedulerTest, AnApproachThatFailsForSomeSeedsQuarantinesNobody) {
+  AddWorker("w1");
+  AddWorker("w2", 4);
+  SweepSpec spec = Evals({"a"}, {"x"}, 40);
+  spec.retry.failures_max = 3;
+  spec.failures_max_per_block = 0;
+  const SweepId id = Submit(spec);
+  for (int round = 0; round < 40; ++round) {
+    RoundOf([](const JobCoordinates& at) { return at.seed_index % 5 < 2; });
+    EXPECT_THAT(ViewOf("w1").quarantine_reason, IsEmpty());
+    EXPECT_THAT(ViewOf("w2").quarantine_reason, IsEmpty());
+  }
+  EXPECT_EQ(CountOf(id, JobState::kFailed), 16u);
+  EXPECT_EQ(CountOf(id, JobState::kSucceeded), 24u);
+}
+
+// A job that one worker failed was given to it again and again, and nobody could compare.
+TEST_F(BlameSchedulerTest, AFailedJobIsTriedElsewhereWhileThereIsOtherWork) {
+  AddWorker("w1");
+  AddWorker("w2");
+  const SweepId id = Submit(Evals({"a", "b"}, {"x"}, 2));
+  std::map<JobId, std::set<std::string>> failed_on;
+  for (int round = 0; round < 2; ++round) {
+    Sync();
+    for (const char* worker : {"w1", "w2"}) {
+      ASSERT_EQ(RunningOn(worker), 1u);
+      EXPECT_TRUE(failed_on[RunningSetOf(worker).begin()->job].insert(worker).second) << worker;
+    }
+    FinishAll("w1", FailureOf(FailureClass::kFailed));
+    FinishAll("w2", FailureOf(FailureClass::kFailed));
+  }
+  // The last one is tried where it failed rather than not at all.
+  ASSERT_OK(scheduler().CancelSweep(id));
+  Round({});
+  const SweepId last = Submit(Evals({"c"}, {"x"}, 1));
+  for (int round = 0; round < 6; ++round) {
+    Round({"w1", "w2"});
+  }
+  EXPECT_GE(scheduler().views().ViewJob({last, 0}).attempt.number, 3u);
+}
+
+// A broken worker was the only one with room while the others were busy for long: it failed job
+// after job for good.
+TEST_F(BlameSchedulerTest, OneWorkerFailsNoJobForGoodThatAnotherCouldRun) {
+  AddWorker("bad");
+  AddWorker("good");
+  SweepSpec spec = Evals({"a"}, {"x"}, 4);
+  spec.retry.failures_max = 3;
+  spec.failures_max_per_block = 0;
+  const SweepId id = Submit(spec);
+  for (int round = 0; round < 20; ++round) {
+    Sync();
+    FinishAll("bad", FailureOf(FailureClass::kFailed));
+  }
+  EXPECT_EQ(CountOf(id, JobState::kFailed), 0u);
+  EXPECT_EQ(RunningOn("bad"), 0u);
+  for (int round = 0; round < 8; ++round) {
+    RoundOf([](const JobCoordinates&) { return false; });
+  }
+  EXPECT_EQ(CountOf(id, JobState::kSucceeded), 4u);
+}
+
+// A failure that is its worker's counts for no attempt: each of two waited for the other.
+TEST_F(BlameSchedulerTest, TheLastAttemptWaitsForNobodyWhoHasFailedTheJob) {
+  AddWorker("w1");
+  AddWorker("w2");
+  SweepSpec spec = Evals({"a"}, {"x"}, 1);
+  spec.retry.failures_max = 2;
+  const SweepId id = Submit(spec);
+  Sync();
+  const bool is_first = RunningOn("w1") == 1;
+  FinishAll(is_first ? "w1" : "w2", FailureOf(FailureClass::kWorker));
+  Sync();
+  harness().Advance(absl::Minutes(5));  // its back-off
+  Sync();
+  ASSERT_EQ(RunningOn(is_first ? "w2" : "w1"), 1u);
+  FinishAll(is_first ? "w2" : "w1", FailureOf(FailureClass::kFailed));
+  Sync();
+  harness().Advance(absl::Minutes(5));
+  Sync();
+  EXPECT_EQ(RunningOn("w1") + RunningOn("w2"), 1u);
+  EXPECT_EQ(scheduler().views().ViewJob({id, 0}).attempt.number, 3u);
+}
+
+TEST_F(BlameSchedulerTest, WorkersOfOneHostAreNotCompared) {
+  AddWorker("bad");
+  AddWorker("good");
+  WorkerCalled("bad").info().host = WorkerCalled("good").info().host = "here";
+  Submit(Evals({"a"}, {"x"}, 40));
+  for (int round = 0; round < 10; ++round) {
+    Round({"bad"});
+  }
+  EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
+  AddWorker("far");
+  WorkerCalled("far").info().host = "there";
+  for (int round = 0; round < 10; ++round) {
+    Round({"bad"});
+  }
+  EXPECT_THAT(ViewOf("bad").quarantine_reason, HasSubstr("that succeeded on far: "));
+}
+
+// A worker without the key of an interface failed its jobs; one that had it then did them. Started
+// again with the key, the first one was still in quarantine.
+TEST_F(BlameSchedulerTest, AWorkerThatIsStartedAgainBeginsAnew) {
+  AddWorker("bad");
+  AddWorker("good");
+  Submit(Evals({"a"}, {"x"}, 40));
+  RoundsUntilQuarantined("bad");
+  ASSERT_THAT(ViewOf("bad").quarantine_reason, Not(IsEmpty()));
+  Restart("bad");
+  Round({});
+  Sync();
+  EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
+  EXPECT_EQ(RunningOn("bad"), 1u);
+}
+
 TEST_F(BlameSchedulerTest, TheLastWorkerIsNotTakenAway) {
   AddWorker("bad");
   AddWorker("good");
   Submit(Evals({"a"}, {"x"}, 40));
   Round({"bad"});
   ASSERT_OK(scheduler().DrainWorker("good", true));
-  for (int round = 0; round < 6; ++round) {
-    Round({"bad"});
-  }
+  RoundsUntilQuarantined("bad");
   EXPECT_GT(ViewOf("bad").failed, 3u);
   EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
 }
@@ -72,9 +184,7 @@ TEST_F(BlameSchedulerTest, UndoingADrainEndsTheQuarantine) {
   AddWorker("bad");
   AddWorker("good");
   Submit(Evals({"a"}, {"x"}, 40));
-  for (int round = 0; round < 5; ++round) {
-    Round({"bad"});
-  }
+  RoundsUntilQuarantined("bad");
   ASSERT_THAT(ViewOf("bad").quarantine_reason, Not(IsEmpty()));
   ASSERT_OK(scheduler().DrainWorker("bad", false));
   EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
@@ -104,7 +214,7 @@ TEST_F(BlameSchedulerTest, MendingOnesOwnMistakeQuarantinesNobody) {
   for (int round = 0; round < 10; ++round) {
     Round({});
   }
-  EXPECT_EQ(scheduler().FindSweep(second)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(second)->state, SweepState::kSucceeded);
   EXPECT_THAT(ViewOf("w1").quarantine_reason, IsEmpty());
   ASSERT_OK(scheduler().RetryJobs(first, {}, false));
   Submit(Evals({"a"}, {"y"}, 30));
@@ -126,13 +236,13 @@ TEST_F(BlameSchedulerTest, ARetryAfterAMendQuarantinesNobody) {
   for (int round = 0; round < 7; ++round) {
     Round({"w1", "w2"});
   }
-  ASSERT_EQ(scheduler().FindSweep(id)->state, SweepState::kFailed);
+  ASSERT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kFailed);
   AddWorker("w0");  // has failed nothing, and is the first to succeed
   ASSERT_OK(scheduler().RetryJobs(id, {}, false));
   for (int round = 0; round < 7; ++round) {
     Round({});
   }
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kSucceeded);
   for (const char* worker : {"w0", "w1", "w2"}) {
     EXPECT_THAT(ViewOf(worker).quarantine_reason, IsEmpty()) << worker;
   }
@@ -143,13 +253,13 @@ TEST_F(BlameSchedulerTest, ADeletedSweepLeavesNoBlame) {
   const SweepId id = Submit(Evals({"a"}, {"x"}, 2));
   Round({"w1"});
   Sync();
-  ASSERT_THAT(scheduler().ListBlame(), Not(IsEmpty()));
+  ASSERT_THAT(scheduler().views().ListBlame(), Not(IsEmpty()));
   ASSERT_OK(scheduler().CancelSweep(id));
   Round({});
   Sync();
   ASSERT_OK(scheduler().DeleteSweep(id));
   harness().EndTurn();
-  EXPECT_THAT(scheduler().ListBlame(), IsEmpty());
+  EXPECT_THAT(scheduler().views().ListBlame(), IsEmpty());
 }
 
 // A restart freed a broken worker, and it ate the queue again.
@@ -157,9 +267,7 @@ TEST_F(BlameSchedulerTest, AQuarantineOutlivesARestart) {
   AddWorker("bad");
   AddWorker("good");
   Submit(Evals({"a"}, {"x"}, 40));
-  for (int round = 0; round < 5; ++round) {
-    Round({"bad"});
-  }
+  RoundsUntilQuarantined("bad");
   const WorkerView before = ViewOf("bad");
   ASSERT_THAT(before.quarantine_reason, Not(IsEmpty()));
   harness().RestartCoordinator();
@@ -173,9 +281,7 @@ TEST_F(BlameSchedulerTest, AQuarantineOutlivesARestart) {
   harness().Advance(harness().policy().quarantine_min);
   EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
   harness().RestartCoordinator();
-  for (int round = 0; round < 5; ++round) {
-    Round({"bad"});
-  }
+  RoundsUntilQuarantined("bad");
   EXPECT_EQ(ViewOf("bad").quarantine_span, 2 * harness().policy().quarantine_min);
 }
 
@@ -183,15 +289,15 @@ TEST_F(BlameSchedulerTest, WhatAWorkerFailedBeforeARestartCountsAfterIt) {
   AddWorker("bad");
   AddWorker("good");
   Submit(Evals({"a"}, {"x"}, 40));
-  Round({"bad"});
-  Round({"bad"});
-  Sync();  // hands in the second failure, and takes a third job
+  for (int round = 0; round < 4; ++round) {
+    Round({"bad"});
+  }
+  Sync();
   ASSERT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
   harness().RestartCoordinator();
   Round({"bad"});
   Sync();
-  EXPECT_THAT(ViewOf("bad").quarantine_reason,
-              HasSubstr("failed 3 times at what succeeds on good"));
+  EXPECT_THAT(ViewOf("bad").quarantine_reason, HasSubstr("failed 3 jobs that succeeded on good"));
 }
 
 TEST_F(BlameSchedulerTest, AWorkerThatIsForgottenLeavesNothingBehind) {
@@ -201,13 +307,13 @@ TEST_F(BlameSchedulerTest, AWorkerThatIsForgottenLeavesNothingBehind) {
   for (int round = 0; round < 3; ++round) {
     Round({"bad"});
   }
-  ASSERT_THAT(scheduler().ListBlame(), Not(IsEmpty()));
+  ASSERT_THAT(scheduler().views().ListBlame(), Not(IsEmpty()));
   harness().Advance(harness().policy().lease);
   harness().EndTurn();
   harness().Advance(harness().policy().lost_worker_kept);
   harness().EndTurn();
-  EXPECT_THAT(scheduler().ListWorkers(), IsEmpty());
-  EXPECT_THAT(scheduler().ListBlame(), IsEmpty());
+  EXPECT_THAT(scheduler().views().ListWorkers(), IsEmpty());
+  EXPECT_THAT(scheduler().views().ListBlame(), IsEmpty());
 }
 
 TEST_F(BlameSchedulerTest, AttemptsLostOrAskedToComeAgainBlameNobody) {
@@ -224,15 +330,14 @@ TEST_F(BlameSchedulerTest, AWaitingJobsExplanationTellsOfTheQuarantine) {
   AddWorker("bad", 8);
   AddWorker("good", 1);
   Submit(Evals({"a"}, {"x"}, 4));
-  for (int round = 0; round < 3; ++round) {
-    Round({"bad"});
-  }
+  RoundsUntilQuarantined("bad");
   ASSERT_THAT(ViewOf("bad").quarantine_reason, Not(IsEmpty()));
   SweepSpec large = Evals({"large"}, {"x"}, 1);
+  large.approaches[0].version = "2";  // no work that is done
   large.approaches[0].predict_resources.cpu_millis = 4000;
   const SweepId id = Submit(large);
   Sync();
-  EXPECT_THAT(scheduler().Explain({id, 0}),
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({id, 0})),
               AllOf(HasSubstr("fits on none"), HasSubstr("1 is in quarantine")));
 }
 
@@ -247,19 +352,20 @@ TEST_F(BlameSchedulerTest, AnOwnerRunsNoMoreThanTheQuotaAndOthersGoOn) {
   const SweepId mine = Submit(Evals({"a"}, {"x"}, 10), "me");
   const SweepId big = Submit(Evals({"b"}, {"y"}, 10), "big");
   Sync();
-  EXPECT_EQ(scheduler().UseOf("me").running_jobs, 2);
-  EXPECT_EQ(scheduler().UseOf("big").running_jobs, 5);
-  EXPECT_THAT(scheduler().Explain({mine, 9}),
+  EXPECT_EQ(scheduler().views().owners().UseOf("me").running_jobs, 2);
+  EXPECT_EQ(scheduler().views().owners().UseOf("big").running_jobs, 5);
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({mine, 9})),
               AllOf(HasSubstr("me runs 2 jobs"), HasSubstr("running_jobs_max is 2")));
-  EXPECT_THAT(scheduler().Explain({big, 9}), HasSubstr("running_jobs_max is 5"));
-  EXPECT_EQ(scheduler().FindSweep(mine)->owner_use.running_jobs, 2);
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({big, 9})),
+              HasSubstr("running_jobs_max is 5"));
+  EXPECT_EQ(scheduler().views().FindSweep(mine)->owner_use.running_jobs, 2);
   for (int round = 0; round < 8; ++round) {
     Round({});
-    EXPECT_LE(scheduler().UseOf("me").running_jobs, 2);
+    EXPECT_LE(scheduler().views().owners().UseOf("me").running_jobs, 2);
   }
   Sync();
-  EXPECT_EQ(scheduler().FindSweep(mine)->state, SweepState::kSucceeded);
-  EXPECT_EQ(scheduler().UseOf("me").running_jobs, 0);
+  EXPECT_EQ(scheduler().views().FindSweep(mine)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().owners().UseOf("me").running_jobs, 0);
 }
 
 TEST_F(BlameSchedulerTest, ASweepWhoseDataIsTooMuchIsRefusedAndTheSameDataCountsOnce) {
@@ -269,9 +375,9 @@ TEST_F(BlameSchedulerTest, ASweepWhoseDataIsTooMuchIsRefusedAndTheSameDataCounts
   policy.quotas.otherwise.stored_bytes_max = bytes + 1;
   Use(policy);
   const SweepId id = Submit(spec);
-  EXPECT_EQ(scheduler().UseOf("me").stored_bytes, bytes);
+  EXPECT_EQ(scheduler().views().owners().UseOf("me").stored_bytes, bytes);
   Submit(spec);
-  EXPECT_EQ(scheduler().UseOf("me").stored_bytes, bytes);
+  EXPECT_EQ(scheduler().views().owners().UseOf("me").stored_bytes, bytes);
   EXPECT_THAT(
       harness().Submit(Evals({"a"}, {"long-name"}, 1), "other text"),
       StatusIs(absl::StatusCode::kResourceExhausted,
@@ -280,10 +386,10 @@ TEST_F(BlameSchedulerTest, ASweepWhoseDataIsTooMuchIsRefusedAndTheSameDataCounts
   // Deleted, it no longer counts.
   ASSERT_OK(scheduler().CancelSweep(id));
   ASSERT_OK(scheduler().DeleteSweep(id));
-  EXPECT_EQ(scheduler().UseOf("me").stored_bytes, bytes);
+  EXPECT_EQ(scheduler().views().owners().UseOf("me").stored_bytes, bytes);
   ASSERT_OK(scheduler().CancelSweep({2}));
   ASSERT_OK(scheduler().DeleteSweep({2}));
-  EXPECT_EQ(scheduler().UseOf("me").stored_bytes, 0);
+  EXPECT_EQ(scheduler().views().owners().UseOf("me").stored_bytes, 0);
 }
 
 TEST_F(BlameSchedulerTest, WhatResultsKeepCountsAndStopsNewJobs) {
@@ -296,9 +402,9 @@ TEST_F(BlameSchedulerTest, WhatResultsKeepCountsAndStopsNewJobs) {
   const SweepId id = Submit(spec);
   Round({});
   Sync();  // the first system is stored: nothing more starts
-  EXPECT_GT(scheduler().UseOf("me").stored_bytes, data);
+  EXPECT_GT(scheduler().views().owners().UseOf("me").stored_bytes, data);
   EXPECT_EQ(RunningOn("w"), 0u);
-  EXPECT_THAT(scheduler().Explain({id, 2}),
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({id, 2})),
               AllOf(HasSubstr("waits for its owner's quota"), HasSubstr("stored_bytes_max")));
 }
 
@@ -314,9 +420,9 @@ TEST_F(BlameSchedulerTest, ASweepThatEndsWhilePausedRunsWhenItIsRetried) {
   ASSERT_OK(scheduler().PauseSweep(id));
   Round({"w"});
   Sync();
-  ASSERT_EQ(scheduler().FindSweep(id)->state, SweepState::kFailed);
+  ASSERT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kFailed);
   ASSERT_OK(scheduler().RetryJobs(id, {}, false));
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kActive);
+  EXPECT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kActive);
   Sync();
   EXPECT_EQ(StateOf(id, 0), JobState::kRunning);
 }
@@ -337,7 +443,7 @@ TEST_F(BlameSchedulerTest, RetryingOneEvalJobTakesItsSkippedSiblingsAlong) {
   for (int round = 0; round < 4; ++round) {
     Round({});
   }
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kSucceeded);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -22,9 +22,9 @@ TEST_F(SchedulerCancelTest, ACancelOfASweepWhoseLastJobIsBeingStoppedIsAnnounced
   ASSERT_EQ(RunningOn("w"), 1u);
   ASSERT_OK(scheduler().CancelJob({sweep, 0}));
   harness().EndTurn();
-  ASSERT_EQ(scheduler().FindSweep(sweep)->state, SweepState::kCanceling);
+  ASSERT_EQ(scheduler().views().FindSweep(sweep)->state, SweepState::kCanceling);
   ASSERT_OK(scheduler().CancelSweep(sweep));
-  EXPECT_TRUE(scheduler().FindSweep(sweep)->row->canceled);
+  EXPECT_TRUE(scheduler().views().FindSweep(sweep)->row->canceled);
   EXPECT_THAT(scheduler().TakeEffects().changed_sweeps, Contains(sweep));
 }
 

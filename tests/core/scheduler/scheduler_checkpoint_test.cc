@@ -7,8 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/reason_text.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -34,7 +35,7 @@ class SchedulerCheckpointTest : public BlameSchedulerTest {
     Sync();
     ASSERT_EQ(RunningOn("w"), 1u);
   }
-  JobView Train() { return scheduler().ViewJob({sweep_, 0}); }
+  JobView Train() { return scheduler().views().ViewJob({sweep_, 0}); }
   AttemptId Latest() { return {{sweep_, 0}, Train().attempt}; }
   // The attempt that runs ends so, and the next one has begun.
   void End(FailureClass failure, std::optional<Checkpoint> left = {}) {
@@ -49,7 +50,7 @@ class SchedulerCheckpointTest : public BlameSchedulerTest {
     ASSERT_EQ(RunningOn("w"), 1u);
   }
   std::optional<Checkpoint> Given() { return WorkerCalled("w").CheckpointOf(Latest()); }
-  int64_t StoredBytes() { return scheduler().UseOf("me").stored_bytes; }
+  int64_t StoredBytes() { return scheduler().views().owners().UseOf("me").stored_bytes; }
 
   SweepId sweep_;
 };
@@ -152,7 +153,7 @@ TEST_F(SchedulerCheckpointTest, AtTheQuotaOfStoredBytesNothingGoesOnUntilACancel
   Sync();
   EXPECT_THAT(RunningSetOf("w"), IsEmpty());
   for (const uint32_t job : {0, 2}) {
-    EXPECT_THAT(scheduler().Explain({sweep_, job}),
+    EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, job})),
                 AllOf(HasSubstr("2000 of them are checkpoints of jobs that have not ended"),
                       HasSubstr("`concur sweep cancel`"), HasSubstr("a higher quota")));
   }
@@ -183,15 +184,33 @@ TEST_F(SchedulerCheckpointTest, ARepeatedReportChangesNothing) {
   EXPECT_EQ(Train().checkpoint, (Checkpoint{Sha256Of("one"), 100, 1}));
 }
 
-TEST_F(SchedulerCheckpointTest, EvalJobsHaveNone) {
-  Start();
+// Ten kills of an evaluation cost ten answers, not ten evaluations.
+TEST_F(SchedulerCheckpointTest, AnEvaluationGoesOnUntilItsLastAttempt) {
+  Start(/*failures_max=*/4);
   WorkerCalled("w").Finish(Latest(), SuccessOf(Latest(), /*is_train=*/true));
   Sync();
-  const AttemptId eval{{sweep_, 1}, {1}};
-  ASSERT_EQ(StateOf(sweep_, 1), JobState::kRunning);
-  WorkerCalled("w").Finish(eval, FailureOf(FailureClass::kPreempted), Left("one"));
+  const auto view = [&] { return scheduler().views().ViewJob({sweep_, 1}); };
+  uint32_t given = 0;
+  for (const char* left : {"one", "two", "three"}) {
+    ASSERT_EQ(view().state, JobState::kRunning);
+    const AttemptId eval{{sweep_, 1}, view().attempt};
+    JobResult result = FailureOf(FailureClass::kFailed);
+    result.resumed_from = given;
+    WorkerCalled("w").Finish(eval, std::move(result), Left(left));
+    Sync();
+    EXPECT_EQ(view().checkpoint, (Checkpoint{Sha256Of(left), 100, eval.attempt.number}));
+    harness().RestartCoordinator();
+    for (int seconds = 0; RunningOn("w") == 0 && seconds < 60; ++seconds) {
+      Sync();
+    }
+    given = eval.attempt.number;
+  }
+  const AttemptId last{{sweep_, 1}, view().attempt};
+  EXPECT_EQ(WorkerCalled("w").CheckpointOf(last)->digest, Sha256Of("three"));
+  WorkerCalled("w").Finish(last, SuccessOf(last, /*is_train=*/false));
   Sync();
-  EXPECT_EQ(scheduler().ViewJob({sweep_, 1}).checkpoint, std::nullopt);
+  EXPECT_EQ(view().state, JobState::kSucceeded);
+  EXPECT_EQ(view().checkpoint, std::nullopt);
 }
 
 }  // namespace

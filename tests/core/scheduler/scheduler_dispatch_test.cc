@@ -12,8 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/scheduler/scheduler_harness.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -40,6 +41,9 @@ class DispatchTest : public ::testing::Test {
     CONCUR_CHECK_OK(id.status());
     return *id;
   }
+  uint64_t ReadyJobs() {
+    return harness_.scheduler().views().CountAll().jobs[static_cast<size_t>(JobState::kReady)];
+  }
   // One Sync of each of these workers; returns what was started, by worker.
   std::map<std::string, std::vector<std::string>> Sync(const std::vector<std::string>& names) {
     harness_.Advance(absl::Seconds(1));
@@ -63,8 +67,11 @@ class DispatchTest : public ::testing::Test {
   void FinishAll(const std::string& name, absl::Duration run_time = kShort) {
     FakeWorker& worker = *workers_.at(name);
     for (const AttemptId& id : std::set<AttemptId>(worker.running())) {
-      const bool is_train =
-          harness_.scheduler().FindSweep(id.job.sweep)->expansion->Locate(id.job.index).is_train;
+      const bool is_train = harness_.scheduler()
+                                .views()
+                                .FindSweep(id.job.sweep)
+                                ->expansion->Locate(id.job.index)
+                                .is_train;
       JobResult result = SuccessOf(id, is_train);
       result.run_time = run_time;
       worker.Finish(id, std::move(result));
@@ -119,7 +126,7 @@ TEST_F(DispatchTest, DurationsAreKnownAfterARestart) {
   FinishAll("w1", absl::Seconds(60));
   Sync({"w1"});
   harness_.RestartCoordinator();
-  const Durations& durations = harness_.scheduler().durations();
+  const Durations& durations = harness_.scheduler().views().durations();
   ASSERT_EQ(durations.size(), 2u);
   EXPECT_EQ(durations.Expected(0)->mean, absl::Seconds(1));
   EXPECT_EQ(durations.Expected(1)->mean, absl::Seconds(60));
@@ -148,7 +155,7 @@ TEST_F(DispatchTest, AWorkerInAnImageTakesTheJobsOfThatImageAlone) {
   Submit(Evals({"plain"}, 1));
   AddWorker("in-image").info().labels = {{"environment.image", image}};
   EXPECT_THAT(Sync({"in-image"})["in-image"], ElementsAre("s1/0#1"));
-  EXPECT_THAT(harness_.scheduler().Explain({SweepId{2}, 0}),
+  EXPECT_THAT(ReasonText(harness_.scheduler().views().ReasonOf({SweepId{2}, 0})),
               HasSubstr("waits for a worker with environment.image=registry/i@sha256:bb"));
   AddWorker("plain", /*cpus=*/9);
   EXPECT_THAT(Sync({"plain"})["plain"], ElementsAre("s3/0#1"));
@@ -192,17 +199,17 @@ TEST_F(DispatchTest, ABusyWorkerIsGivenShortJobsAhead) {
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1)) << "nobody knows yet how long they take";
   FinishAll("w1");
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(4));
-  const WorkerView view = harness_.scheduler().ListWorkers()[0];
+  const WorkerView view = harness_.scheduler().views().ListWorkers()[0];
   EXPECT_EQ(view.running, 1u);
   EXPECT_EQ(view.queued, 3u);
   EXPECT_EQ(view.used.cpu_millis, 1000);
-  EXPECT_THAT(harness_.scheduler().Explain(JobId{{1}, 4}),
+  EXPECT_THAT(ReasonText(harness_.scheduler().views().ReasonOf(JobId{{1}, 4})),
               ::testing::HasSubstr("waits for something to end on worker w1"));
   // As one ends another one takes its room, and one more is given.
   workers_["w1"]->Finish(AttemptId{{{1}, 1}, {1}}, SuccessOf(AttemptId{{{1}, 1}, {1}}, false));
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1));
-  EXPECT_EQ(harness_.scheduler().ListWorkers()[0].running, 1u);
-  EXPECT_EQ(harness_.scheduler().ListWorkers()[0].queued, 3u);
+  EXPECT_EQ(harness_.scheduler().views().ListWorkers()[0].running, 1u);
+  EXPECT_EQ(harness_.scheduler().views().ListWorkers()[0].queued, 3u);
 }
 
 // "251 running" was said of two workers with one CPU each.
@@ -213,7 +220,7 @@ TEST_F(DispatchTest, ASweepTellsJobsThatWereGivenAheadFromThoseThatRun) {
   FinishAll("w1");
   Sync({"w1"});
   const auto counts = [this] {
-    const SweepView sweep = *harness_.scheduler().FindSweep({1});
+    const SweepView sweep = *harness_.scheduler().views().FindSweep({1});
     return std::make_pair(sweep.counts[static_cast<size_t>(JobState::kRunning)], sweep.queued);
   };
   EXPECT_EQ(counts(), std::make_pair(4u, 3u));
@@ -334,7 +341,8 @@ TEST_F(DispatchTest, JobsShareAGpuUntilItIsFull) {
   whole.approaches[0].predict_resources = {.cpu_millis = 1000, .memory_bytes = 0, .gpus = 1};
   const SweepId waits = Submit(whole);
   EXPECT_THAT(Sync({"w1"})["w1"], IsEmpty());
-  EXPECT_THAT(harness_.scheduler().Explain({waits, 0}), HasSubstr("waits for room"));
+  EXPECT_THAT(ReasonText(harness_.scheduler().views().ReasonOf({waits, 0})),
+              HasSubstr("waits for room"));
 }
 
 TEST_F(DispatchTest, WhatWasGivenAheadReturnsToTheQueueWhenItsWorkerIsLost) {
@@ -343,10 +351,10 @@ TEST_F(DispatchTest, WhatWasGivenAheadReturnsToTheQueueWhenItsWorkerIsLost) {
   Sync({"w1"});
   FinishAll("w1");
   Sync({"w1"});
-  EXPECT_EQ(harness_.scheduler().ready_jobs(), 15u);
+  EXPECT_EQ(ReadyJobs(), 15u);
   harness_.Advance(absl::Minutes(2));
   harness_.EndTurn();
-  EXPECT_EQ(harness_.scheduler().ready_jobs(), 19u);
+  EXPECT_EQ(ReadyJobs(), 19u);
 }
 
 // As after a backup was restored: the worker goes on with attempts that came later.

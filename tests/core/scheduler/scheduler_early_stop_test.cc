@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/reason_text.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -47,7 +48,7 @@ class SchedulerEarlyStopTest : public BlameSchedulerTest {
   uint32_t Train(uint32_t setting) const { return 2 * setting; }
   uint32_t Eval(uint32_t setting) const { return 2 * setting + 1; }
   JobState TrainState(uint32_t setting) { return StateOf(sweep_, Train(setting)); }
-  JobView View(uint32_t setting) { return scheduler().ViewJob({sweep_, Train(setting)}); }
+  JobView View(uint32_t setting) { return scheduler().views().ViewJob({sweep_, Train(setting)}); }
   // The worker that runs the setting's train job; "" when none does.
   std::string WorkerOf(uint32_t setting) {
     for (const std::string& name : WorkerNames()) {
@@ -101,7 +102,8 @@ TEST_F(SchedulerEarlyStopTest, TheBestOfThreeGoesOnTheOthersAreStoppedAndTheSwee
   Start(3, Halving());
   Report(0, {{1, 0.5}});
   EXPECT_EQ(TrainState(0), JobState::kBlocked);
-  EXPECT_THAT(scheduler().Explain({sweep_, 0}), HasSubstr("paused by early_stop at 1 of 3 steps"));
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, 0})),
+              HasSubstr("paused by early_stop at 1 of 3 steps"));
   Report(1, {{1, 0.9}});
   Report(2, {{1, 0.1}});
   EXPECT_EQ(TrainState(1), JobState::kReady) << "its attempt is being stopped";
@@ -115,15 +117,17 @@ TEST_F(SchedulerEarlyStopTest, TheBestOfThreeGoesOnTheOthersAreStoppedAndTheSwee
   for (const uint32_t setting : {0, 2}) {
     EXPECT_EQ(TrainState(setting), JobState::kStopped);
     EXPECT_EQ(StateOf(sweep_, Eval(setting)), JobState::kStopped);
-    EXPECT_THAT(scheduler().Explain({sweep_, Train(setting)}), HasSubstr("stopped by early_stop"));
-    EXPECT_THAT(scheduler().Explain({sweep_, Eval(setting)}), HasSubstr("stopped: early_stop"));
+    EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, Train(setting)})),
+                HasSubstr("stopped by early_stop"));
+    EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, Eval(setting)})),
+                HasSubstr("stopped: early_stop"));
   }
   Sync();
   for (const std::string& name : WorkerNames()) {
     FinishAllWell(name);
   }
   Sync();
-  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(sweep_)->state, SweepState::kSucceeded);
   EXPECT_EQ(CountOf(sweep_, JobState::kStopped), 4u);
 }
 
@@ -146,7 +150,7 @@ TEST_F(SchedulerEarlyStopTest, AResultOfAPausedAttemptThatComesLateIsRefused) {
   WorkerCalled(worker).Finish(id, SuccessOf(id, true));
   Sync();
   EXPECT_EQ(TrainState(0), JobState::kBlocked);
-  EXPECT_EQ(scheduler().refused_results(), 1u);
+  EXPECT_EQ(scheduler().views().refused_results(), 1u);
   EXPECT_EQ(View(0).lost, 0u);
 }
 
@@ -398,7 +402,7 @@ TEST_F(SchedulerEarlyStopTest, ACanceledEvaluationOfAStoppedTrainingIsStoppedByA
     FinishAllWell(name);
   }
   Sync();
-  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(sweep_)->state, SweepState::kSucceeded);
 }
 
 // Of five settings 0, 2 and 4 are in the bracket from step 1; where 1 and 3 are nothing stops.
@@ -410,7 +414,8 @@ TEST_F(SchedulerEarlyStopTest, HyperbandComparesWithinBracketsBeforeAndAfterARes
   EXPECT_EQ(TrainState(0), JobState::kBlocked);
   EXPECT_EQ(TrainState(1), JobState::kRunning);
   EXPECT_EQ(View(2).rung, 0u) << "the third of its bracket has not come";
-  EXPECT_THAT(scheduler().Explain({sweep_, Train(0)}), HasSubstr("settings of its bracket that"));
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, Train(0)})),
+              HasSubstr("settings of its bracket that"));
   harness().RestartCoordinator();
   Sync();
   EXPECT_EQ(TrainState(0), JobState::kBlocked);
@@ -448,7 +453,7 @@ TEST_F(SchedulerEarlyStopTest, ACanceledJobIsNotWaitedForAndACanceledSweepEnds) 
   harness().EndTurn();
   Sync();
   DropStopping();
-  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kCanceled);
+  EXPECT_EQ(scheduler().views().FindSweep(sweep_)->state, SweepState::kCanceled);
   EXPECT_EQ(CountOf(sweep_, JobState::kCanceled), 6u);
 }
 
@@ -506,7 +511,7 @@ TEST_F(SchedulerEarlyStopTest, WhoTakesAResultAtTheEndMakesRoomBeforeAnybodyIsSt
   const SweepId plain = Submit(std::move(spec));
   AddWorker("w9", 4);
   Sync();
-  const AttemptId equal{{plain, Train(2)}, scheduler().ViewJob({plain, Train(2)}).attempt};
+  const AttemptId equal{{plain, Train(2)}, scheduler().views().ViewJob({plain, Train(2)}).attempt};
   ASSERT_EQ(StateOf(plain, Train(2)), JobState::kRunning);
   for (const std::string& name : WorkerNames()) {
     if (RunningSetOf(name).contains(equal)) {

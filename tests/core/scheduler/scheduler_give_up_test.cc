@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/state/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -25,13 +26,14 @@ TEST_F(GiveUpTest, AnApproachThatFailsEverywhereIsGivenUpAndARetryTriesAgain) {
   for (int round = 0; round < 12; ++round) {
     Round({"w1", "w2"});
   }
-  const SweepView view = *scheduler().FindSweep(id);
+  const SweepView view = *scheduler().views().FindSweep(id);
   EXPECT_EQ(view.state, SweepState::kFailed);
   const uint32_t failed = view.counts[static_cast<size_t>(JobState::kFailed)];
   EXPECT_LT(failed, 7u);  // of 12 train jobs
   uint32_t skipped = 0;
   for (uint32_t job = 0; job < view.expansion->job_count(); ++job) {
-    if (scheduler().Explain({id, job}).find("approach a fails everywhere") != std::string::npos) {
+    if (ReasonText(scheduler().views().ReasonOf({id, job})).find("approach a fails everywhere") !=
+        std::string::npos) {
       ++skipped;
     }
   }
@@ -41,7 +43,7 @@ TEST_F(GiveUpTest, AnApproachThatFailsEverywhereIsGivenUpAndARetryTriesAgain) {
   for (int round = 0; round < 20; ++round) {
     Round({});
   }
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kSucceeded);
 }
 
 TEST_F(GiveUpTest, AnApproachThatSucceedsSomewhereIsNotGivenUp) {
@@ -55,9 +57,12 @@ TEST_F(GiveUpTest, AnApproachThatSucceedsSomewhereIsNotGivenUp) {
     Round({"w1", "w2"});
   }
   uint32_t skipped_by_approach = 0;
-  for (uint32_t job = 0; job < scheduler().FindSweep(id)->expansion->job_count(); ++job) {
+  for (uint32_t job = 0; job < scheduler().views().FindSweep(id)->expansion->job_count(); ++job) {
     skipped_by_approach +=
-        scheduler().Explain({id, job}).find("fails everywhere") != std::string::npos ? 1 : 0;
+        ReasonText(scheduler().views().ReasonOf({id, job})).find("fails everywhere") !=
+                std::string::npos
+            ? 1
+            : 0;
   }
   EXPECT_EQ(skipped_by_approach, 0u);
 }
@@ -72,9 +77,9 @@ TEST_F(GiveUpTest, ATrainSetThatFailsWithEveryApproachIsGivenUp) {
     Round({"w1", "w2"});
   }
   bool told = false;
-  for (uint32_t job = 0; job < scheduler().FindSweep(id)->expansion->job_count(); ++job) {
-    told = told || scheduler().Explain({id, job}).find("train set x fails with every approach") !=
-                       std::string::npos;
+  for (uint32_t job = 0; job < scheduler().views().FindSweep(id)->expansion->job_count(); ++job) {
+    told = told || ReasonText(scheduler().views().ReasonOf({id, job}))
+                           .find("train set x fails with every approach") != std::string::npos;
   }
   EXPECT_TRUE(told);
 }
@@ -90,7 +95,7 @@ TEST_F(GiveUpTest, ATestBenchmarkOnWhichEverythingFailsIsGivenUp) {
   for (int round = 0; round < 12; ++round) {
     RoundOf(is_bad);
   }
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kFailed);
+  EXPECT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kFailed);
   EXPECT_EQ(CountOf(id, JobState::kSucceeded), 9u);
   const uint32_t failed = CountOf(id, JobState::kFailed);
   // Four at least, and one of each approach.
@@ -105,7 +110,7 @@ TEST_F(GiveUpTest, ATestBenchmarkOnWhichEverythingFailsIsGivenUp) {
   for (int round = 0; round < 12; ++round) {
     Round({});
   }
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler().views().FindSweep(id)->state, SweepState::kSucceeded);
 }
 
 TEST_F(GiveUpTest, WhatFailsOnOneTestGoesOnWithTheOthers) {
@@ -168,7 +173,7 @@ TEST_F(GiveUpTest, WithoutAWordOfItTenFailuresAreEnoughAndZeroTurnsItOff) {
   }
   EXPECT_EQ(CountOf(id, JobState::kFailed), 10u);
   EXPECT_EQ(CountOf(id, JobState::kSkipped), 3u);
-  EXPECT_THAT(scheduler().Explain({id, 12}),
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({id, 12})),
               AllOf(HasSubstr("skipped: approach a fails: 10 jobs failed"),
                     HasSubstr("failures_max_per_block 10")));
   EXPECT_EQ(CountOf(never, JobState::kFailed), 13u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/core/scheduler_harness.h"
+#include "tests/core/scheduler/scheduler_harness.h"
 
 #include <optional>
 #include <utility>
@@ -89,14 +89,30 @@ uint64_t FakeWorker::GpusOf(AttemptId id) const {
 // --- the harness
 // ----------------------------------------------------------------------------------
 
-SchedulerHarness::SchedulerHarness(SchedulerPolicy policy)
-    : policy_(policy), scheduler_(std::make_unique<Scheduler>(policy)) {
+SchedulerHarness::SchedulerHarness(SchedulerPolicy policy) : policy_(std::move(policy)) {
+  policy_.encode_spec = [this](const SweepSpec& spec) { return Encode(spec); };
+  scheduler_ = std::make_unique<Scheduler>(policy_);
   scheduler_->AdvanceTo(now_);
+}
+
+std::string SchedulerHarness::Encode(const SweepSpec& spec) {
+  std::string text = spec.path;
+  for (const Proposal& proposal : spec.search->proposals) {
+    absl::StrAppend(&text, " ", proposal.block, "/", proposal.setting, "=",
+                    SettingText(proposal.values));
+  }
+  if (!expansions_.contains(text)) {
+    absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+    CONCUR_CHECK_OK(expansion.status());
+    expansions_.emplace(text, std::make_shared<const Expansion>(*std::move(expansion)));
+  }
+  return text;
 }
 
 absl::StatusOr<Scheduler::Submission> SchedulerHarness::SubmissionOf(
     SweepSpec spec, const std::string& text, const std::string& owner,
     const std::string& request_id) {
+  spec.path = text;
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
   if (!expansion.ok()) {
     return expansion.status();
@@ -140,7 +156,7 @@ SchedulerHarness::Turn SchedulerHarness::EndTurn(bool compare) {
   Turn turn;
   turn.events = std::move(effects.events);
   for (const SweepId& id : effects.changed_sweeps) {
-    const std::optional<SweepView> sweep = scheduler_->FindSweep(id);
+    const std::optional<SweepView> sweep = scheduler_->views().FindSweep(id);
     if (!sweep) {
       states_.erase(id);
       continue;
@@ -174,12 +190,12 @@ SchedulerHarness::Turn SchedulerHarness::EndTurn(bool compare) {
 
 // Whoever starts a job carries what the job asks for.
 void SchedulerHarness::CheckLabels(const std::string& name, const WorkerOrders& orders) const {
-  for (const WorkerView& worker : scheduler_->ListWorkers()) {
+  for (const WorkerView& worker : scheduler_->views().ListWorkers()) {
     if (worker.info.name != name) {
       continue;
     }
     for (const WorkerOrders::Start& start : orders.start) {
-      const Expansion& expansion = *scheduler_->FindSweep(start.id.job.sweep)->expansion;
+      const Expansion& expansion = *scheduler_->views().FindSweep(start.id.job.sweep)->expansion;
       const JobCoordinates at = expansion.Locate(start.id.job.index);
       CONCUR_CHECK(LabelsMatch(
           expansion.LabelsOf(expansion.blocks()[at.block],
@@ -228,8 +244,8 @@ std::string JobText(const JobView& view) {
 }
 
 std::string DifferenceOfJob(const Scheduler& before, const Scheduler& after, JobId id) {
-  JobView a = before.ViewJob(id);
-  const JobView b = after.ViewJob(id);
+  JobView a = before.views().ViewJob(id);
+  const JobView b = after.views().ViewJob(id);
   if (a.state == JobState::kBlocked && b.state == JobState::kReady &&
       a.early_stop != EarlyStop::State::kPaused) {
     a.state = JobState::kReady;  // a follower: CheckInvariants knows what else may be blocked
@@ -253,8 +269,8 @@ std::string DifferenceOfJob(const Scheduler& before, const Scheduler& after, Job
 }
 
 std::string DifferenceOfSweep(const Scheduler& before, const Scheduler& after, SweepId id) {
-  const SweepView a = *before.FindSweep(id);
-  const SweepView b = *after.FindSweep(id);
+  const SweepView a = *before.views().FindSweep(id);
+  const SweepView b = *after.views().FindSweep(id);
   // A restart does not wait for attempts that workers are still to stop: what was canceling has
   // ended, and as canceled if the whole sweep was canceled.
   const bool is_same = a.state != SweepState::kCanceling ? a.state == b.state
@@ -285,17 +301,17 @@ std::string DifferenceOfSweep(const Scheduler& before, const Scheduler& after, S
 }  // namespace
 
 std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& after) {
-  if (before.ListSweeps() != after.ListSweeps()) {
+  if (before.views().ListSweeps() != after.views().ListSweeps()) {
     return "the sweeps are not the same";
   }
-  for (const SweepId& id : before.ListSweeps()) {
+  for (const SweepId& id : before.views().ListSweeps()) {
     const std::string difference = DifferenceOfSweep(before, after, id);
     if (!difference.empty()) {
       return difference;
     }
   }
-  const std::vector<WorkerView> a = before.ListWorkers();
-  const std::vector<WorkerView> b = after.ListWorkers();
+  const std::vector<WorkerView> a = before.views().ListWorkers();
+  const std::vector<WorkerView> b = after.views().ListWorkers();
   if (a.size() != b.size()) {
     return absl::StrCat(a.size(), " workers became ", b.size());
   }
@@ -313,9 +329,9 @@ std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& aft
                           b[i].quarantine_reason, "\"");
     }
   }
-  if (before.ListBlame() != after.ListBlame()) {
-    return absl::StrCat("the table of blame changed: ", before.ListBlame().size(), " rows became ",
-                        after.ListBlame().size());
+  if (before.views().ListBlame() != after.views().ListBlame()) {
+    return absl::StrCat("the table of blame changed: ", before.views().ListBlame().size(),
+                        " rows became ", after.views().ListBlame().size());
   }
   return "";
 }

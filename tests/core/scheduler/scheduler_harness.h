@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scheduler with everything around it that a test needs: a store that takes its batches, fake
-// workers that keep the rules of core/sync.h, and one turn after the other as the engine does it.
-// After every turn the state is checked, and rebuilt from the store and compared.
+// workers that keep the rules of core/sync/sync.h, and one turn after the other as the engine does
+// it. After every turn the state is checked, and rebuilt from the store and compared.
 //
 // Thread-compatible.
-#ifndef CONCUR_TESTS_CORE_SCHEDULER_HARNESS_H_
-#define CONCUR_TESTS_CORE_SCHEDULER_HARNESS_H_
+#ifndef CONCUR_TESTS_CORE_SCHEDULER_SCHEDULER_HARNESS_H_
+#define CONCUR_TESTS_CORE_SCHEDULER_SCHEDULER_HARNESS_H_
 
 #include <cstdint>
 #include <map>
@@ -17,12 +17,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/scheduler.h"
+#include "core/scheduler/scheduler.h"
 #include "store/memory_store.h"
 
 namespace concur::testing {
 
-// A worker as core/sync.h asks for it. What its processes do is up to the test.
+// A worker as core/sync/sync.h asks for it. What its processes do is up to the test.
 class FakeWorker {
  public:
   FakeWorker(std::string name, Resources capacity);
@@ -98,10 +98,12 @@ class SchedulerHarness {
   absl::StatusOr<Scheduler::Submission> SubmissionOf(SweepSpec spec, const std::string& text,
                                                      const std::string& owner,
                                                      const std::string& request_id);
+  // The text of a spec: that of its submission, which is its path, and what a search chose.
+  std::string Encode(const SweepSpec& spec);
   std::unique_ptr<Scheduler> RestoreFromStore();
   void CheckLabels(const std::string& name, const WorkerOrders& orders) const;
 
-  const SchedulerPolicy policy_;
+  SchedulerPolicy policy_;
   MemoryStore store_;
   std::map<std::string, std::shared_ptr<const Expansion>> expansions_;  // by spec text
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
@@ -125,4 +127,4 @@ std::string ShortText(AttemptId id);
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_SCHEDULER_HARNESS_H_
+#endif  // CONCUR_TESTS_CORE_SCHEDULER_SCHEDULER_HARNESS_H_

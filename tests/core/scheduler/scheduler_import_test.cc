@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/content_key.h"
-#include "core/imported_results.h"
-#include "core/scheduler.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/reason_text.h"
+#include "core/scheduler/scheduler.h"
+#include "core/sweep/content_key.h"
+#include "core/sweep/imported_results.h"
+#include "tests/core/scheduler/scheduler_harness.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -31,20 +32,22 @@ TEST_F(SchedulerImportTest, AnImportHasEndedKeepsItsScoresAndShowsItsGaps) {
                        harness_.Import(ImportedSweep(), "a", ImportedScores({0, 2, 3})));
   harness_.EndTurn();  // compares with what a restart gives
   const Scheduler& scheduler = harness_.scheduler();
-  const SweepView sweep = *scheduler.FindSweep(id);
+  const SweepView sweep = *scheduler.views().FindSweep(id);
   EXPECT_EQ(sweep.state, SweepState::kSucceeded);
   EXPECT_TRUE(sweep.row->end_time.has_value());
   EXPECT_EQ(sweep.counts[static_cast<size_t>(JobState::kSucceeded)], 3u);
   EXPECT_EQ(sweep.counts[static_cast<size_t>(JobState::kCanceled)], 3u);
-  const JobView score = scheduler.ViewJob({id, 2});
+  const JobView score = scheduler.views().ViewJob({id, 2});
   EXPECT_EQ(score.state, JobState::kSucceeded);
   EXPECT_EQ(score.result->metrics[0].value, 0.52);
   EXPECT_EQ(score.attempt.number, 0u);
-  EXPECT_THAT(scheduler.Explain({id, 2}), HasSubstr("imported, not run here: {\"file\""));
-  EXPECT_THAT(scheduler.Explain({id, 1}), HasSubstr("no score was imported"));
+  EXPECT_THAT(ReasonText(scheduler.views().ReasonOf({id, 2})),
+              HasSubstr("imported, not run here: {\"file\""));
+  EXPECT_THAT(ReasonText(scheduler.views().ReasonOf({id, 1})), HasSubstr("no score was imported"));
   harness_.RestartCoordinator();
-  EXPECT_EQ(harness_.scheduler().FindSweep(id)->state, SweepState::kSucceeded);
-  EXPECT_EQ(harness_.scheduler().ViewJob({id, 2}).result->message, "{\"file\":\"board.tsv\"}");
+  EXPECT_EQ(harness_.scheduler().views().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(harness_.scheduler().views().ViewJob({id, 2}).result->message,
+            "{\"file\":\"board.tsv\"}");
 }
 
 TEST_F(SchedulerImportTest, ARepeatedRequestImportsOnceAndOtherResultsAreRefused) {
@@ -56,7 +59,7 @@ TEST_F(SchedulerImportTest, ARepeatedRequestImportsOnceAndOtherResultsAreRefused
   harness_.RestartCoordinator();
   EXPECT_EQ(harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1}), "r").value_or(SweepId{}),
             id);
-  EXPECT_EQ(harness_.scheduler().sweep_count(), 1u);
+  EXPECT_EQ(harness_.scheduler().views().sweep_count(), 1u);
   SweepSpec other = ImportedSweep();
   other.imported = Sha256Of("other results");
   EXPECT_THAT(harness_.Import(other, "b", ImportedScores({0}), "r"),
@@ -73,8 +76,9 @@ TEST_F(SchedulerImportTest, NothingOfAnImportRunsAgain) {
                 StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was imported")));
   }
   EXPECT_OK(harness_.scheduler().CancelSweep(id));
-  EXPECT_EQ(harness_.scheduler().FindSweep(id)->state, SweepState::kSucceeded);
-  EXPECT_EQ(harness_.scheduler().ready_jobs(), 0u);
+  EXPECT_EQ(harness_.scheduler().views().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(harness_.scheduler().views().CountAll().jobs[static_cast<size_t>(JobState::kReady)],
+            0u);
   harness_.EndTurn();
   EXPECT_OK(harness_.scheduler().DeleteSweep(id));
   harness_.EndTurn();
@@ -91,10 +95,11 @@ TEST_F(SchedulerImportTest, WhatRunsTakesNothingFromAnImportAndLearnsNothing) {
   runs.train_sets[0].name = "t2";
   ASSERT_OK_AND_ASSIGN(const SweepId id, harness_.Submit(runs, "c"));
   harness_.EndTurn();
-  EXPECT_EQ(harness_.scheduler().FindSweep(id)->reused, 0u);
-  EXPECT_THAT(harness_.scheduler().Explain({id, 0}), HasSubstr("waits for a worker"));
+  EXPECT_EQ(harness_.scheduler().views().FindSweep(id)->reused, 0u);
+  EXPECT_THAT(ReasonText(harness_.scheduler().views().ReasonOf({id, 0})),
+              HasSubstr("waits for a worker"));
   size_t known = 0;
-  const Durations& durations = harness_.scheduler().durations();
+  const Durations& durations = harness_.scheduler().views().durations();
   for (Durations::Group group = 0; group < durations.size(); ++group) {
     known += durations.TotalOf(group).second;
   }
@@ -125,7 +130,7 @@ TEST_F(SchedulerImportTest, ABadResultAddsNothing) {
   bad = ImportedScores({0});
   bad[0].result.artifacts = {{ArtifactKind::kSystem, Sha256Of("s"), 1}};
   refused(bad, "expected per-example scores alone, got system");
-  EXPECT_EQ(harness_.scheduler().sweep_count(), 0u);
+  EXPECT_EQ(harness_.scheduler().views().sweep_count(), 0u);
   EXPECT_THAT(harness_.scheduler().TakeEffects().batch.put_sweeps, IsEmpty());
 }
 

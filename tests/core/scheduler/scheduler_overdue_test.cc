@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/reason_text.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 
 namespace concur::testing {
 namespace {
@@ -51,7 +52,7 @@ class OverdueSchedulerTest : public BlameSchedulerTest {
     Sync();  // lists it
     AddWorker("well");
   }
-  std::string WorkerOf(uint32_t job) { return scheduler().ViewJob({sweep_, job}).worker; }
+  std::string WorkerOf(uint32_t job) { return scheduler().views().ViewJob({sweep_, job}).worker; }
 
   SweepId sweep_;
 };
@@ -64,22 +65,23 @@ TEST_F(OverdueSchedulerTest, AWorkerThatCallsButReportsNothingLosesTheAttempt) {
   Sync();
   const AttemptId first{{sweep_, 0}, {1}};
   EXPECT_EQ(WorkerCalled("stuck").stopping().count(first), 1u);
-  EXPECT_THAT(scheduler().Explain({sweep_, 0}), HasSubstr("attempt 1 ended as worker"));
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, 0})),
+              HasSubstr("attempt 1 ended as worker"));
   EXPECT_EQ(ViewOf("stuck").used.cpu_millis, 1000) << "what it may still run keeps its room";
   EXPECT_EQ(ViewOf("stuck").failed, 1u);
   Sync();
   EXPECT_EQ(WorkerOf(0), "well");
-  EXPECT_EQ(scheduler().ViewJob({sweep_, 0}).attempt.number, 2u);
-  EXPECT_EQ(scheduler().ViewJob({sweep_, 0}).lost, 1u);
+  EXPECT_EQ(scheduler().views().ViewJob({sweep_, 0}).attempt.number, 2u);
+  EXPECT_EQ(scheduler().views().ViewJob({sweep_, 0}).lost, 1u);
   // The late result is refused, whether it comes before or after that of the second attempt.
   WorkerCalled("stuck").Finish(first, SuccessOf(first, /*is_train=*/false));
   Sync();
-  EXPECT_EQ(scheduler().refused_results(), 1u);
+  EXPECT_EQ(scheduler().views().refused_results(), 1u);
   EXPECT_EQ(StateOf(sweep_, 0), JobState::kRunning);
   FinishAllWell("well");
   Sync();
   EXPECT_EQ(StateOf(sweep_, 0), JobState::kSucceeded);
-  EXPECT_EQ(scheduler().ViewJob({sweep_, 0}).attempt.number, 2u);
+  EXPECT_EQ(scheduler().views().ViewJob({sweep_, 0}).attempt.number, 2u);
   EXPECT_EQ(ViewOf("stuck").used.cpu_millis, 0);
 }
 
@@ -98,7 +100,7 @@ TEST_F(OverdueSchedulerTest, ALateSuccessIsRefusedWhileTheJobWaits) {
   WorkerCalled("stuck").Finish(first, SuccessOf(first, /*is_train=*/false));
   Sync();
   EXPECT_EQ(StateOf(sweep_, 0), JobState::kBackoff);
-  EXPECT_EQ(scheduler().refused_results(), 1u);
+  EXPECT_EQ(scheduler().views().refused_results(), 1u);
   EXPECT_THAT(WorkerCalled("stuck").finished(), IsEmpty()) << "it was told to forget it";
 }
 
@@ -123,7 +125,7 @@ TEST_F(OverdueSchedulerTest, AnOrderThatNeverArrivesIsGivenToAnotherWorker) {
   Sync();
   Sync();
   EXPECT_EQ(WorkerOf(0), "well");
-  EXPECT_THAT(scheduler().Explain({sweep_, 0}), Not(HasSubstr("deaf")));
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, 0})), Not(HasSubstr("deaf")));
 }
 
 TEST_F(OverdueSchedulerTest, OnlyTimeInWhichTheWorkerCallsCounts) {
@@ -186,8 +188,7 @@ TEST_F(OverdueSchedulerTest, AWorkerThatGetsStuckAgainAndAgainIsQuarantined) {
     SyncFor(kSyncStep);
     FinishAllWell("well");
   }
-  EXPECT_THAT(ViewOf("stuck").quarantine_reason,
-              HasSubstr("failed 3 times at what succeeds on well"));
+  EXPECT_THAT(ViewOf("stuck").quarantine_reason, HasSubstr("failed 3 jobs that succeeded on well"));
 }
 
 TEST_F(OverdueSchedulerTest, ACanceledSweepEndsThoughItsWorkerNeverStops) {
@@ -202,10 +203,10 @@ TEST_F(OverdueSchedulerTest, ACanceledSweepEndsThoughItsWorkerNeverStops) {
   AddWorker("well");
   const SweepId next = Submit(Evals({"b"}, {"x"}, 1));
   SyncFor(kGrace);
-  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kCanceling);
+  EXPECT_EQ(scheduler().views().FindSweep(sweep_)->state, SweepState::kCanceling);
   EXPECT_EQ(StateOf(next, 0), JobState::kReady) << "its owner may run one job";
   Sync();
-  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kCanceled);
+  EXPECT_EQ(scheduler().views().FindSweep(sweep_)->state, SweepState::kCanceled);
   Sync();
   EXPECT_EQ(StateOf(next, 0), JobState::kRunning);
   EXPECT_EQ(ViewOf("stuck").used.cpu_millis, 1000) << "what it may still run keeps its room";

@@ -13,7 +13,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
-#include "tests/core/scheduler_random_world.h"
+#include "tests/core/scheduler/scheduler_random_world.h"
 
 namespace concur::testing {
 namespace {

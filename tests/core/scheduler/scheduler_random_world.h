@@ -4,8 +4,8 @@
 // delete. Every step checks the promises that can be seen from outside.
 //
 // Thread-compatible; the same seed gives the same events.
-#ifndef CONCUR_TESTS_CORE_SCHEDULER_RANDOM_WORLD_H_
-#define CONCUR_TESTS_CORE_SCHEDULER_RANDOM_WORLD_H_
+#ifndef CONCUR_TESTS_CORE_SCHEDULER_SCHEDULER_RANDOM_WORLD_H_
+#define CONCUR_TESTS_CORE_SCHEDULER_SCHEDULER_RANDOM_WORLD_H_
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/random.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/scheduler/scheduler_harness.h"
+#include "tests/core/sweep/sweep_builder.h"
 
 namespace concur::testing {
 
@@ -65,6 +67,7 @@ class RandomWorld {
         labels_(seed, "labels"),
         early_stop_(seed, "early_stop"),
         stages_(seed, "stages"),
+        search_(seed, "search"),
         harness_(PolicyOf(seed)),
         trace_(std::getenv("CONCUR_RANDOM_TRACE") != nullptr) {
     for (int i = 0; i < kRandomWorkers; ++i) {
@@ -143,7 +146,7 @@ class RandomWorld {
       worker.info().capacity = Resources{.cpu_millis = 8000, .memory_bytes = 0, .gpus = 8};
       worker.info().labels = {{"disk", "fast"}};
     }
-    for (const SweepId& id : scheduler().ListSweeps()) {
+    for (const SweepId& id : scheduler().views().ListSweeps()) {
       (void)scheduler().ResumeSweep(id);
     }
     EndTurn();
@@ -175,7 +178,7 @@ class RandomWorld {
   }
 
   uint64_t starts() const { return starts_.size(); }
-  uint64_t refused() { return scheduler().refused_results() + refused_before_; }
+  uint64_t refused() { return scheduler().views().refused_results() + refused_before_; }
   uint64_t reused() const { return reused_; }
 
  private:
@@ -187,7 +190,7 @@ class RandomWorld {
   }
 
   JobResult Success(AttemptId id) {
-    const std::optional<SweepView> sweep = scheduler().FindSweep(id.job.sweep);
+    const std::optional<SweepView> sweep = scheduler().views().FindSweep(id.job.sweep);
     const bool is_train = !sweep || sweep->expansion->Locate(id.job.index).is_train;
     JobResult result = SuccessOf(id, is_train);
     result.metrics = {{"exact_match", static_cast<double>(id.attempt.number), 100}};
@@ -197,7 +200,7 @@ class RandomWorld {
   // --- users
 
   void Submit() {
-    if (scheduler().ListSweeps().size() >= kRandomSweepsMax) {
+    if (scheduler().views().ListSweeps().size() >= kRandomSweepsMax) {
       return;
     }
     SweepSpec spec;
@@ -242,6 +245,16 @@ class RandomWorld {
         spec.early_stop->rule.method = EarlyStopMethod::kHyperband;
       }
     }
+    const bool is_searched = search_.Chance(0.4) && !spec.early_stop;
+    const auto trials = static_cast<uint32_t>(search_.Between(2, 6));
+    if (is_searched) {
+      spec.random_settings = trials - 1;
+      spec.search =
+          SearchSpec{.on_test = true, .parallel = static_cast<uint32_t>(search_.Between(1, 3))};
+      if (!Expansion::Make(spec).ok()) {  // nothing has a space
+        spec.search.reset();
+      }
+    }
     spec.seeds = {random_.Between(1, 3)};
     if (random_.Chance(0.4)) {
       spec.seeds.push_back(spec.seeds[0] + 1);
@@ -268,7 +281,7 @@ class RandomWorld {
   }
 
   std::optional<SweepId> SomeSweep() {
-    const std::vector<SweepId> ids = scheduler().ListSweeps();
+    const std::vector<SweepId> ids = scheduler().views().ListSweeps();
     if (ids.empty()) {
       return std::nullopt;
     }
@@ -288,12 +301,14 @@ class RandomWorld {
       (void)scheduler().PauseSweep(*id);
     } else if (what <= 3) {
       (void)scheduler().ResumeSweep(*id);
+    } else if (what == 4) {
+      (void)scheduler().SetPriority(*id, static_cast<int32_t>(random_.Below(3)));
     } else if (what >= 8) {
-      const uint32_t jobs = scheduler().FindSweep(*id)->expansion->job_count();
+      const uint32_t jobs = scheduler().views().FindSweep(*id)->expansion->job_count();
       const auto job = static_cast<uint32_t>(random_.Below(jobs + 1));
       const absl::Status status = scheduler().CancelJob({*id, job});
       CONCUR_CHECK(status.ok() == (job < jobs));
-      CONCUR_CHECK(job == jobs || IsTerminal(scheduler().ViewJob({*id, job}).state));
+      CONCUR_CHECK(job == jobs || IsTerminal(scheduler().views().ViewJob({*id, job}).state));
     } else {
       (void)scheduler().DeleteSweep(*id);
     }
@@ -304,7 +319,7 @@ class RandomWorld {
     if (!id) {
       return;
     }
-    const uint32_t count = scheduler().FindSweep(*id)->expansion->job_count();
+    const uint32_t count = scheduler().views().FindSweep(*id)->expansion->job_count();
     std::vector<uint32_t> jobs;
     for (uint64_t i = random_.Below(4); i > 0; --i) {
       jobs.push_back(static_cast<uint32_t>(random_.Below(count)));
@@ -329,25 +344,25 @@ class RandomWorld {
     if (!id) {
       return;
     }
-    const uint32_t count = scheduler().FindSweep(*id)->expansion->job_count();
+    const uint32_t count = scheduler().views().FindSweep(*id)->expansion->job_count();
     const JobId chosen{*id, static_cast<uint32_t>(random_.Below(count))};
-    const JobView view = scheduler().ViewJob(chosen);
+    const JobView view = scheduler().views().ViewJob(chosen);
     if (view.state != JobState::kSucceeded || view.result->artifacts.empty()) {
       return;
     }
     const Digest digest = view.result->artifacts[0].digest;
     std::vector<JobId> sharing;
-    for (const SweepId& other : scheduler().ListSweeps()) {
-      const Expansion& expansion = *scheduler().FindSweep(other)->expansion;
+    for (const SweepId& other : scheduler().views().ListSweeps()) {
+      const Expansion& expansion = *scheduler().views().FindSweep(other)->expansion;
       for (uint32_t job = 0; job < expansion.job_count(); ++job) {
-        const JobView copy = scheduler().ViewJob({other, job});
+        const JobView copy = scheduler().views().ViewJob({other, job});
         if (copy.state != JobState::kSucceeded || copy.result->artifacts.empty() ||
             copy.result->artifacts[0].digest != digest) {
           continue;
         }
         bool is_needed = false;
         expansion.ForEachDependent(job, [&](uint32_t reader) {
-          is_needed = is_needed || !IsTerminal(scheduler().JobStateOf({other, reader}));
+          is_needed = is_needed || !IsTerminal(scheduler().views().JobStateOf({other, reader}));
         });
         if (is_needed) {
           return;
@@ -378,7 +393,7 @@ class RandomWorld {
   void RestartCoordinator() {
     Trace("restart the coordinator");
     EndTurn();
-    refused_before_ += scheduler().refused_results();
+    refused_before_ += scheduler().views().refused_results();
     harness_.RestartCoordinator();
     requests_.clear();  // with their connections
   }
@@ -496,11 +511,11 @@ class RandomWorld {
 
   // A worker drops its result only when that was counted, or cannot count any more.
   void CheckForget(const std::string& name, const ForgetOrder& forget) {
-    if (!scheduler().HasJob(forget.id.job)) {
+    if (!scheduler().views().HasJob(forget.id.job)) {
       EXPECT_FALSE(forget.accepted);
       return;
     }
-    const JobView view = scheduler().ViewJob(forget.id.job);
+    const JobView view = scheduler().views().ViewJob(forget.id.job);
     if (forget.accepted) {
       EXPECT_GE(view.attempt, forget.id.attempt);
       for (const FakeWorker& worker : workers_) {
@@ -521,10 +536,10 @@ class RandomWorld {
 
   void Observe() {
     std::map<JobId, Seen> now;
-    for (const SweepId& id : scheduler().ListSweeps()) {
-      const uint32_t count = scheduler().FindSweep(id)->expansion->job_count();
+    for (const SweepId& id : scheduler().views().ListSweeps()) {
+      const uint32_t count = scheduler().views().FindSweep(id)->expansion->job_count();
       for (uint32_t job = 0; job < count; ++job) {
-        const JobView view = scheduler().ViewJob({id, job});
+        const JobView view = scheduler().views().ViewJob({id, job});
         Seen& seen = now[view.id];
         seen.state = view.state;
         seen.attempt = view.attempt.number;
@@ -561,16 +576,18 @@ class RandomWorld {
   }
 
   bool AllEnded() {
-    const std::vector<SweepId> ids = scheduler().ListSweeps();
-    return std::all_of(ids.begin(), ids.end(),
-                       [this](SweepId id) { return IsTerminal(scheduler().FindSweep(id)->state); });
+    const std::vector<SweepId> ids = scheduler().views().ListSweeps();
+    return std::all_of(ids.begin(), ids.end(), [this](SweepId id) {
+      return IsTerminal(scheduler().views().FindSweep(id)->state);
+    });
   }
 
   std::string Pending() {
     std::string text;
     for (const auto& [id, seen] : seen_) {
       if (!IsTerminal(seen.state)) {
-        absl::StrAppend(&text, id.ToString(), ": ", scheduler().Explain(id), "\n");
+        absl::StrAppend(&text, id.ToString(), ": ", ReasonText(scheduler().views().ReasonOf(id)),
+                        "\n");
       }
     }
     return text;
@@ -581,6 +598,7 @@ class RandomWorld {
   Random labels_;  // who has them, and who asks for them
   Random early_stop_;
   Random stages_;
+  Random search_;
   SchedulerHarness harness_;
   const bool trace_;  // CONCUR_RANDOM_TRACE is set
   std::vector<FakeWorker> workers_;
@@ -597,4 +615,4 @@ class RandomWorld {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_SCHEDULER_RANDOM_WORLD_H_
+#endif  // CONCUR_TESTS_CORE_SCHEDULER_SCHEDULER_RANDOM_WORLD_H_

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/scheduler.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -73,10 +73,10 @@ TEST(SchedulerRestoreTest, NoBackoffOutlastsItsLongestThoughTheClockWasSetBack) 
   snapshot.results.clear();
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).not_before,
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 0}).not_before,
             kSchedulerRestoreNow + 1.25 * RetryPolicy().backoff_max);
   scheduler->AdvanceTo(kSchedulerRestoreNow + 1.25 * RetryPolicy().backoff_max);
-  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).state, JobState::kReady);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 0}).state, JobState::kReady);
 }
 
 TEST(SchedulerRestoreTest, NoQuarantineOutlastsItsSpanThoughTheClockWasSetBack) {
@@ -86,8 +86,9 @@ TEST(SchedulerRestoreTest, NoQuarantineOutlastsItsSpanThoughTheClockWasSetBack) 
   snapshot.workers[0].quarantine_reason = "failed what others can do";
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_end, kSchedulerRestoreNow + absl::Hours(1));
-  EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_reason, "failed what others can do");
+  EXPECT_EQ(scheduler->views().ListWorkers()[0].quarantine_end,
+            kSchedulerRestoreNow + absl::Hours(1));
+  EXPECT_EQ(scheduler->views().ListWorkers()[0].quarantine_reason, "failed what others can do");
   // It is saved so: with every restart on that machine the quarantine began anew.
   const Effects effects = scheduler->TakeEffects();
   ASSERT_EQ(effects.batch.put_workers.size(), 1u);
@@ -97,9 +98,9 @@ TEST(SchedulerRestoreTest, NoQuarantineOutlastsItsSpanThoughTheClockWasSetBack) 
 TEST(SchedulerRestoreTest, JobsWithoutRowsAreAsTheirSweepAndTrainJobSay) {
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(GoodSnapshot()));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).state, JobState::kSucceeded);
-  EXPECT_EQ(scheduler->ViewJob({{1}, 1}).state, JobState::kReady);
-  EXPECT_EQ(scheduler->ListWorkers().size(), 1u);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 0}).state, JobState::kSucceeded);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 1}).state, JobState::kReady);
+  EXPECT_EQ(scheduler->views().ListWorkers().size(), 1u);
 }
 
 TEST(SchedulerRestoreTest, ARunningAttemptGetsOneLease) {
@@ -115,8 +116,8 @@ TEST(SchedulerRestoreTest, ARunningAttemptGetsOneLease) {
   scheduler->CheckInvariants();
   EXPECT_EQ(scheduler->NextDeadline(), kSchedulerRestoreNow + SchedulerPolicy{}.lease);
   scheduler->AdvanceTo(kSchedulerRestoreNow + SchedulerPolicy{}.lease);
-  EXPECT_EQ(scheduler->ViewJob({{1}, 1}).state, JobState::kReady);
-  EXPECT_EQ(scheduler->ViewJob({{1}, 1}).attempt.number, 4u);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 1}).state, JobState::kReady);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 1}).attempt.number, 4u);
 }
 
 TEST(SchedulerRestoreTest, ACanceledSweepNeedsNoRowsOfItsJobs) {
@@ -124,9 +125,9 @@ TEST(SchedulerRestoreTest, ACanceledSweepNeedsNoRowsOfItsJobs) {
   snapshot.sweeps[0].canceled = true;
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).state, JobState::kSucceeded);
-  EXPECT_EQ(scheduler->ViewJob({{1}, 1}).state, JobState::kCanceled);
-  EXPECT_EQ(scheduler->FindSweep({1})->state, SweepState::kCanceled);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 0}).state, JobState::kSucceeded);
+  EXPECT_EQ(scheduler->views().ViewJob({{1}, 1}).state, JobState::kCanceled);
+  EXPECT_EQ(scheduler->views().FindSweep({1})->state, SweepState::kCanceled);
 }
 
 struct DamageCase {

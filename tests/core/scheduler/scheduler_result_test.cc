@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 
 namespace concur::testing {
 namespace {
@@ -27,7 +27,7 @@ class SchedulerResultTest : public BlameSchedulerTest {
     Sync();
     FinishAll("w", result);
     Sync();
-    return scheduler().ViewJob({sweep, 0});
+    return scheduler().views().ViewJob({sweep, 0});
   }
 };
 
@@ -89,7 +89,7 @@ TEST_F(SchedulerResultTest, EqualJobsSettleOnTheResultThatCameFirst) {
   EXPECT_EQ(StateOf(slow, 0), JobState::kSucceeded) << "it came back with its result";
   SetSilent("w2", false);
   Sync();
-  const JobView late = scheduler().ViewJob({fast, 0});
+  const JobView late = scheduler().views().ViewJob({fast, 0});
   EXPECT_EQ(late.state, JobState::kSucceeded);
   EXPECT_EQ(late.reused_from, (JobId{slow, 0}));
   ASSERT_NE(late.result, nullptr);

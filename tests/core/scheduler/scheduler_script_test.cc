@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs tests/core/scripts/*.script: what the scheduler does, event by event.
+// Runs tests/core/scheduler/scripts/*.script: what the scheduler does, event by event.
 //
 // A script holds cases. A case is a list of lines "event -> effects"; the effects are all that
 // follows from the event, parted by "; ", or "nothing". A line that begins with "->" goes on with
@@ -39,7 +39,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "tests/core/script_runner.h"
+#include "tests/core/scheduler/script_runner.h"
 
 namespace concur::testing {
 namespace {
@@ -92,7 +92,8 @@ std::vector<ScriptCase> ReadScript(const std::filesystem::path& path) {
 
 std::filesystem::path ScriptFolder() {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");
-  return std::filesystem::path(source == nullptr ? "." : source) / "tests" / "core" / "scripts";
+  return std::filesystem::path(source == nullptr ? "." : source) / "tests" / "core" / "scheduler" /
+         "scripts";
 }
 
 std::vector<ScriptCase> AllCases() {

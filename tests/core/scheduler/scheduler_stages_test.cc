@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "core/early_stop_cells.h"
-#include "core/expansion.h"
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/scheduler.h"
+#include "core/state/early_stop_cells.h"
+#include "core/sweep/expansion.h"
+#include "tests/core/state/blame_fixture.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -66,7 +66,7 @@ TEST_F(SchedulerStagesTest, ARetryTakesNoCheckpointOfACanceledStageAfterARestart
   AddStages(&spec, "t", /*chain=*/false);
   const SweepId sweep = Submit(std::move(spec));
   const JobId stage{sweep, 0};
-  const JobId source{sweep, *scheduler().FindSweep(sweep)->expansion->SourceOf(0)};
+  const JobId source{sweep, *scheduler().views().FindSweep(sweep)->expansion->SourceOf(0)};
   AddWorker("w0", 3);
   Sync();
   AttemptId made{source, {1}};
@@ -91,8 +91,8 @@ TEST_F(SchedulerStagesTest, ARetryTakesNoCheckpointOfACanceledStageAfterARestart
   SetSilent(worker, false);
   Sync();
   EXPECT_EQ(StateOf(sweep, stage.index), JobState::kBlocked);
-  EXPECT_EQ(scheduler().refused_results(), 1u);
-  EXPECT_EQ(scheduler().ViewJob(stage).checkpoint, std::nullopt);
+  EXPECT_EQ(scheduler().views().refused_results(), 1u);
+  EXPECT_EQ(scheduler().views().ViewJob(stage).checkpoint, std::nullopt);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -28,7 +28,7 @@ class SchedulerStepsTest : public BlameSchedulerTest {
   }
   JobId job() const { return {sweep_, 0}; }
   AttemptId Id(uint32_t attempt) const { return {job(), {attempt}}; }
-  uint32_t Counted() { return scheduler().ViewJob(job()).steps; }
+  uint32_t Counted() { return scheduler().views().ViewJob(job()).steps; }
   static std::vector<AttemptStep> Steps(AttemptId id, const std::vector<int64_t>& steps) {
     std::vector<AttemptStep> all;
     for (const int64_t step : steps) {
@@ -84,7 +84,7 @@ TEST_F(SchedulerStepsTest, ReportsOfOlderAttemptsAndOfWorkersThatDoNotHoldTheJob
   FinishAll("w1", FailureOf(FailureClass::kFailed));
   Sync();
   Sync();
-  ASSERT_EQ(scheduler().ViewJob(job()).attempt.number, 2u);
+  ASSERT_EQ(scheduler().views().ViewJob(job()).attempt.number, 2u);
   Report("w1", Steps(Id(1), {3}));
   EXPECT_EQ(Counted(), 2u);
   Report("w1", Steps(Id(2), {1, 2, 3}));
@@ -115,7 +115,7 @@ TEST_F(SchedulerStepsTest, AJobThatIsRunAgainBeginsWithoutReports) {
   harness().EndTurn();
   EXPECT_EQ(Counted(), 0u);
   Sync();
-  ASSERT_EQ(scheduler().ViewJob(job()).attempt.number, 2u);
+  ASSERT_EQ(scheduler().views().ViewJob(job()).attempt.number, 2u);
   Report("w1", Steps(Id(2), {1}));
   EXPECT_EQ(Counted(), 1u);
   harness().RestartCoordinator();
@@ -129,8 +129,8 @@ TEST_F(SchedulerStepsTest, AReusedJobShowsTheReportsOfTheOneThatRan) {
   Sync();
   const SweepId again = Submit(Trains({"a"}, {"x"}, 1));
   harness().EndTurn();
-  ASSERT_TRUE(scheduler().ViewJob({again, 0}).reused_from.has_value());
-  EXPECT_EQ(scheduler().ViewJob({again, 0}).steps, 2u);
+  ASSERT_TRUE(scheduler().views().ViewJob({again, 0}).reused_from.has_value());
+  EXPECT_EQ(scheduler().views().ViewJob({again, 0}).steps, 2u);
 }
 
 TEST_F(SchedulerStepsTest, AReusedJobShowsNoReportsOnceTheOneThatRanHasRunAgain) {
@@ -142,11 +142,11 @@ TEST_F(SchedulerStepsTest, AReusedJobShowsNoReportsOnceTheOneThatRanHasRunAgain)
   Sync();
   const SweepId again = Submit(Trains({"a"}, {"x"}, 1));
   harness().EndTurn();
-  ASSERT_EQ(scheduler().ReporterOf({again, 0}), job());
+  ASSERT_EQ(scheduler().views().ReporterOf({again, 0}), job());
   ASSERT_OK(scheduler().RetryJobs(sweep_, {0}, /*rerun_succeeded=*/true));
-  EXPECT_FALSE(scheduler().ReporterOf({again, 0}).has_value());  // it has no result
+  EXPECT_FALSE(scheduler().views().ReporterOf({again, 0}).has_value());  // it has no result
   Sync();
-  ASSERT_EQ(scheduler().ViewJob(job()).attempt.number, 2u);
+  ASSERT_EQ(scheduler().views().ViewJob(job()).attempt.number, 2u);
   Report("w1", Steps(Id(2), {1}));
   JobResult result = SuccessOf(Id(2), /*is_train=*/true);
   result.start_time = absl::FromUnixSeconds(1'700'000'000);
@@ -154,8 +154,8 @@ TEST_F(SchedulerStepsTest, AReusedJobShowsNoReportsOnceTheOneThatRanHasRunAgain)
   Sync();
   ASSERT_EQ(StateOf(sweep_, 0), JobState::kSucceeded);
   EXPECT_EQ(Counted(), 1u);
-  EXPECT_FALSE(scheduler().ReporterOf({again, 0}).has_value());  // it has another one
-  EXPECT_EQ(scheduler().ViewJob({again, 0}).steps, 0u);
+  EXPECT_FALSE(scheduler().views().ReporterOf({again, 0}).has_value());  // it has another one
+  EXPECT_EQ(scheduler().views().ViewJob({again, 0}).steps, 0u);
 }
 
 TEST_F(SchedulerStepsTest, AJobThatReusesAReusedResultShowsTheReportsOfTheOneThatRan) {
@@ -170,13 +170,13 @@ TEST_F(SchedulerStepsTest, AJobThatReusesAReusedResultShowsTheReportsOfTheOneTha
   Sync();
   ASSERT_OK(scheduler().RetryJobs(canceled, {0}, /*rerun_succeeded=*/false));
   Sync();
-  ASSERT_EQ(scheduler().ViewJob({canceled, 0}).reused_from, job());
+  ASSERT_EQ(scheduler().views().ViewJob({canceled, 0}).reused_from, job());
   harness().RestartCoordinator();  // of equal results the first in order is taken now
   const SweepId last = Submit(Trains({"a"}, {"x"}, 1));
   harness().EndTurn();
-  ASSERT_EQ(scheduler().ViewJob({last, 0}).reused_from, (JobId{canceled, 0}));
-  EXPECT_EQ(scheduler().ReporterOf({last, 0}), job());
-  EXPECT_EQ(scheduler().ViewJob({last, 0}).steps, 2u);
+  ASSERT_EQ(scheduler().views().ViewJob({last, 0}).reused_from, (JobId{canceled, 0}));
+  EXPECT_EQ(scheduler().views().ReporterOf({last, 0}), job());
+  EXPECT_EQ(scheduler().views().ViewJob({last, 0}).steps, 2u);
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/scheduler.h"
-#include "tests/core/blame_fixture.h"
+#include "core/scheduler/reason_text.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
 
 namespace concur::testing {
 namespace {
@@ -67,7 +68,7 @@ TEST_F(SuspectsSchedulerTest, AJobThatKillsItsWorkersIsGivenUpAfterItRanAlone) {
   Sync();
   EXPECT_EQ(deaths_, 3);
   EXPECT_EQ(beside_, 0u) << "the last time it ran alone";
-  const JobView poison = scheduler().ViewJob({sweep_, kPoison});
+  const JobView poison = scheduler().views().ViewJob({sweep_, kPoison});
   EXPECT_EQ(poison.state, JobState::kFailed);
   EXPECT_EQ(poison.failure, FailureClass::kPoison);
   ASSERT_NE(poison.result, nullptr);
@@ -79,7 +80,7 @@ TEST_F(SuspectsSchedulerTest, AJobThatKillsItsWorkersIsGivenUpAfterItRanAlone) {
   }
   EXPECT_EQ(CountOf(sweep_, JobState::kSucceeded), 11u);
   for (uint32_t job = 1; job < 12; ++job) {
-    EXPECT_EQ(scheduler().ViewJob({sweep_, job}).lost, 0u) << "its budget was touched";
+    EXPECT_EQ(scheduler().views().ViewJob({sweep_, job}).lost, 0u) << "its budget was touched";
   }
 }
 
@@ -91,7 +92,7 @@ TEST_F(SuspectsSchedulerTest, OnlyTheOneThatRunsAloneIsConvicted) {
   // All three were there twice: each runs alone now, and those that do no harm succeed.
   Sync();
   EXPECT_EQ(RunningOn("w0"), 1u);
-  EXPECT_THAT(scheduler().Explain({sweep_, 2}), HasSubstr("runs alone next"));
+  EXPECT_THAT(ReasonText(scheduler().views().ReasonOf({sweep_, 2})), HasSubstr("runs alone next"));
   for (int round = 0; round < 6; ++round) {
     RunUntilDeath();
   }
@@ -108,7 +109,7 @@ TEST_F(SuspectsSchedulerTest, ARestartOfTheCoordinatorForgetsNoDeath) {
     harness().RestartCoordinator();
   }
   EXPECT_EQ(deaths_, 3);
-  EXPECT_EQ(scheduler().ViewJob({sweep_, kPoison}).failure, FailureClass::kPoison);
+  EXPECT_EQ(scheduler().views().ViewJob({sweep_, kPoison}).failure, FailureClass::kPoison);
 }
 
 TEST_F(SuspectsSchedulerTest, AnEndOfAnotherKindBeginsTheCountAnew) {
@@ -121,7 +122,7 @@ TEST_F(SuspectsSchedulerTest, AnEndOfAnotherKindBeginsTheCountAnew) {
   RunUntilDeath();
   Sync();
   EXPECT_EQ(StateOf(sweep_, kPoison), JobState::kRunning);
-  EXPECT_EQ(scheduler().ViewJob({sweep_, kPoison}).deaths, 2u);
+  EXPECT_EQ(scheduler().views().ViewJob({sweep_, kPoison}).deaths, 2u);
 }
 
 TEST_F(SuspectsSchedulerTest, ARetryBeginsTheCountAnew) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/core/script_runner.h"
+#include "tests/core/scheduler/script_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/scheduler/scheduler_harness.h"
+#include "tests/core/sweep/sweep_builder.h"
 
 namespace concur::testing {
 namespace {
@@ -214,17 +215,29 @@ class Runner {
     effects_.clear();
     Words words(event);
     static const std::map<std::string, void (Runner::*)(Words&)> kVerbs = {
-        {"policy", &Runner::Policy},   {"worker", &Runner::Worker},
-        {"submit", &Runner::Submit},   {"sync", &Runner::Sync},
-        {"restart", &Runner::Restart}, {"advance", &Runner::Advance},
-        {"pause", &Runner::OnSweep},   {"resume", &Runner::OnSweep},
-        {"cancel", &Runner::OnSweep},  {"cancel-job", &Runner::OnSweep},
-        {"delete", &Runner::OnSweep},  {"retry", &Runner::Retry},
-        {"drain", &Runner::Drain},     {"undrain", &Runner::Drain},
-        {"collect", &Runner::Collect}, {"coordinator-restart", &Runner::CoordinatorRestart},
-        {"check", &Runner::Check},     {"counts", &Runner::Counts},
-        {"explain", &Runner::Explain}, {"workers", &Runner::Workers},
-        {"orders", &Runner::Orders},   {"wait-over", &Runner::WaitOver},
+        {"policy", &Runner::Policy},
+        {"worker", &Runner::Worker},
+        {"submit", &Runner::Submit},
+        {"sync", &Runner::Sync},
+        {"restart", &Runner::Restart},
+        {"advance", &Runner::Advance},
+        {"pause", &Runner::OnSweep},
+        {"resume", &Runner::OnSweep},
+        {"cancel", &Runner::OnSweep},
+        {"cancel-job", &Runner::OnSweep},
+        {"delete", &Runner::OnSweep},
+        {"retry", &Runner::Retry},
+        {"priority", &Runner::OnSweep},
+        {"drain", &Runner::Drain},
+        {"undrain", &Runner::Drain},
+        {"collect", &Runner::Collect},
+        {"coordinator-restart", &Runner::CoordinatorRestart},
+        {"check", &Runner::Check},
+        {"counts", &Runner::Counts},
+        {"explain", &Runner::Explain},
+        {"workers", &Runner::Workers},
+        {"orders", &Runner::Orders},
+        {"wait-over", &Runner::WaitOver},
     };
     const auto verb = kVerbs.find(words.verb());
     if (verb == kVerbs.end()) {
@@ -287,12 +300,12 @@ class Runner {
       Say(id.status());
       return;
     }
-    Say(absl::StrCat(id->ToString(), " of ", scheduler().FindSweep(*id)->expansion->job_count(),
-                     " jobs"));
+    Say(absl::StrCat(id->ToString(), " of ",
+                     scheduler().views().FindSweep(*id)->expansion->job_count(), " jobs"));
   }
 
   bool IsTrain(JobId id) {
-    const std::optional<SweepView> sweep = scheduler().FindSweep(id.sweep);
+    const std::optional<SweepView> sweep = scheduler().views().FindSweep(id.sweep);
     return sweep && id.index < sweep->expansion->job_count() &&
            sweep->expansion->Locate(id.index).is_train;
   }
@@ -307,11 +320,13 @@ class Runner {
     if (name == "no-system") {
       return SuccessOf(id, false);
     }
-    const absl::StatusOr<FailureClass> failure = FailureClassFromName(name);
-    if (!failure.ok()) {
-      return Malformed(std::string(failure.status().message()), JobResult{});
+    for (int i = 0; i < kFailureClasses; ++i) {
+      const auto failure = static_cast<FailureClass>(i);
+      if (FailureClassName(failure) == name) {
+        return FailureOf(failure);
+      }
     }
-    return FailureOf(*failure);
+    return Malformed(absl::StrCat("expected a failure class, got ", name), JobResult{});
   }
 
   // "s1/0=ok": ends the attempt of this job that the worker runs.
@@ -400,6 +415,8 @@ class Runner {
       Say(scheduler().PauseSweep(id));
     } else if (verb == "resume") {
       Say(scheduler().ResumeSweep(id));
+    } else if (verb == "priority") {
+      Say(scheduler().SetPriority(id, static_cast<int32_t>(Words::ToNumber(words.Next()))));
     } else if (verb == "cancel") {
       Say(scheduler().CancelSweep(id));
     } else if (verb == "cancel-job") {
@@ -441,11 +458,11 @@ class Runner {
 
   void Check(Words& words) {
     const JobId id = Words::ToJob(words.Next());
-    if (!scheduler().HasJob(id)) {
+    if (!scheduler().views().HasJob(id)) {
       Say("no such job");
       return;
     }
-    const JobView view = scheduler().ViewJob(id);
+    const JobView view = scheduler().views().ViewJob(id);
     std::string text = absl::StrCat(JobStateName(view.state), " attempt=", view.attempt.number);
     if (!view.worker.empty()) {
       absl::StrAppend(&text, " worker=", view.worker);
@@ -463,7 +480,8 @@ class Runner {
   }
 
   void Counts(Words& words) {
-    const std::optional<SweepView> sweep = scheduler().FindSweep(Words::ToSweep(words.Next()));
+    const std::optional<SweepView> sweep =
+        scheduler().views().FindSweep(Words::ToSweep(words.Next()));
     if (!sweep) {
       Say("no such sweep");
       return;
@@ -482,11 +500,12 @@ class Runner {
 
   void Explain(Words& words) {
     const JobId id = Words::ToJob(words.Next());
-    Say(scheduler().HasJob(id) ? scheduler().Explain(id) : "no such job");
+    Say(scheduler().views().HasJob(id) ? ReasonText(scheduler().views().ReasonOf(id))
+                                       : "no such job");
   }
 
   void Workers(Words&) {
-    for (const WorkerView& view : scheduler().ListWorkers()) {
+    for (const WorkerView& view : scheduler().views().ListWorkers()) {
       std::string text = absl::StrCat(view.info.name,
                                       view.left   ? " left"
                                       : view.lost ? " lost"

@@ -3,8 +3,8 @@
 // its own. What cannot be understood is a test failure.
 //
 // Thread-compatible.
-#ifndef CONCUR_TESTS_CORE_SCRIPT_RUNNER_H_
-#define CONCUR_TESTS_CORE_SCRIPT_RUNNER_H_
+#ifndef CONCUR_TESTS_CORE_SCHEDULER_SCRIPT_RUNNER_H_
+#define CONCUR_TESTS_CORE_SCHEDULER_SCRIPT_RUNNER_H_
 
 #include <memory>
 #include <string>
@@ -25,4 +25,4 @@ class ScriptRunner {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_SCRIPT_RUNNER_H_
+#endif  // CONCUR_TESTS_CORE_SCHEDULER_SCRIPT_RUNNER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/assignments.h"
+#include "core/state/assignments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers that fail, for tests of what follows from it.
-#ifndef CONCUR_TESTS_CORE_BLAME_FIXTURE_H_
-#define CONCUR_TESTS_CORE_BLAME_FIXTURE_H_
+#ifndef CONCUR_TESTS_CORE_STATE_BLAME_FIXTURE_H_
+#define CONCUR_TESTS_CORE_STATE_BLAME_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/scheduler/scheduler_harness.h"
+#include "tests/core/sweep/sweep_builder.h"
 
 namespace concur::testing {
 
@@ -90,6 +91,14 @@ class BlameSchedulerTest : public ::testing::Test {
     EndAll([&](const std::string&, const JobCoordinates& at) { return fails(at); },
            FailureClass::kFailed);
   }
+  // Rounds in which the worker fails all, until the next Sync finds it in quarantine, but at most
+  // twelve.
+  void RoundsUntilQuarantined(const std::string& worker) {
+    int rounds = 0;
+    do {
+      Round({worker});
+    } while (++rounds < 12 && ViewOf(worker).quarantine_reason.empty());
+  }
   void Sync() {
     harness().Advance(absl::Seconds(1));
     std::map<std::string, uint64_t> sequences;
@@ -126,7 +135,7 @@ class BlameSchedulerTest : public ::testing::Test {
   }
   FakeWorker& WorkerCalled(const std::string& name) { return *workers_.at(name); }
   WorkerView ViewOf(const std::string& name) {
-    for (const WorkerView& view : scheduler().ListWorkers()) {
+    for (const WorkerView& view : scheduler().views().ListWorkers()) {
       if (view.info.name == name) {
         return view;
       }
@@ -144,7 +153,7 @@ class BlameSchedulerTest : public ::testing::Test {
     FakeWorker& worker = *workers_.at(name);
     for (const AttemptId& id : std::set<AttemptId>(worker.running())) {
       const bool is_train =
-          scheduler().FindSweep(id.job.sweep)->expansion->Locate(id.job.index).is_train;
+          scheduler().views().FindSweep(id.job.sweep)->expansion->Locate(id.job.index).is_train;
       worker.Finish(id, SuccessOf(id, is_train));
     }
   }
@@ -163,15 +172,21 @@ class BlameSchedulerTest : public ::testing::Test {
     return workers_.at(name)->running();
   }
   size_t RunningOn(const std::string& name) { return workers_.at(name)->running().size(); }
-  JobState StateOf(SweepId sweep, uint32_t job) { return scheduler().ViewJob({sweep, job}).state; }
+  JobState StateOf(SweepId sweep, uint32_t job) {
+    return scheduler().views().ViewJob({sweep, job}).state;
+  }
   uint32_t CountOf(SweepId sweep, JobState state) {
-    return scheduler().FindSweep(sweep)->counts[static_cast<size_t>(state)];
+    return scheduler().views().FindSweep(sweep)->counts[static_cast<size_t>(state)];
   }
   // How many jobs of the sweep have an explanation with this text.
   uint32_t Explained(SweepId sweep, const std::string& text) {
     uint32_t count = 0;
-    for (uint32_t job = 0; job < scheduler().FindSweep(sweep)->expansion->job_count(); ++job) {
-      count += scheduler().Explain({sweep, job}).find(text) != std::string::npos ? 1 : 0;
+    for (uint32_t job = 0; job < scheduler().views().FindSweep(sweep)->expansion->job_count();
+         ++job) {
+      count +=
+          ReasonText(scheduler().views().ReasonOf({sweep, job})).find(text) != std::string::npos
+              ? 1
+              : 0;
     }
     return count;
   }
@@ -183,7 +198,7 @@ class BlameSchedulerTest : public ::testing::Test {
     for (auto& [name, worker] : workers_) {
       for (const AttemptId& id : std::set<AttemptId>(worker->running())) {
         const JobCoordinates at =
-            scheduler().FindSweep(id.job.sweep)->expansion->Locate(id.job.index);
+            scheduler().views().FindSweep(id.job.sweep)->expansion->Locate(id.job.index);
         worker->Finish(id, fails(name, at) ? FailureOf(failure) : SuccessOf(id, at.is_train));
       }
     }
@@ -198,4 +213,4 @@ class BlameSchedulerTest : public ::testing::Test {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_BLAME_FIXTURE_H_
+#endif  // CONCUR_TESTS_CORE_STATE_BLAME_FIXTURE_H_

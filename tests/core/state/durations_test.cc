@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/durations.h"
+#include "core/state/durations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/failure_tallies.h"
+#include "core/state/failure_tallies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 
 namespace concur {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/owner_ledger.h"
+#include "core/state/owner_ledger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -15,8 +15,6 @@ namespace {
 using ::concur::testing::Benchmark;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // Data of 10 bytes: "x-train" and "x-y".
 SweepSpec TenBytes() {
@@ -56,10 +54,11 @@ TEST_F(OwnerLedgerTest, AtTheQuotaOfRunningJobsNothingMoreStarts) {
   const uint32_t ann = ledger_.Add("ann");
   ledger_.AddAttempt(ann, {});
   EXPECT_TRUE(ledger_.MayStart(ann));
-  EXPECT_THAT(ledger_.ExplainQuota(ann), IsEmpty());
+  EXPECT_EQ(ledger_.LimitReached(ann), OwnerLedger::Limit::kNone);
   ledger_.AddAttempt(ann, {});
   EXPECT_FALSE(ledger_.MayStart(ann));
-  EXPECT_THAT(ledger_.ExplainQuota(ann), HasSubstr("ann runs 2 jobs, and running_jobs_max is 2"));
+  EXPECT_EQ(ledger_.LimitReached(ann), OwnerLedger::Limit::kRunningJobs);
+  EXPECT_EQ(ledger_.UseOf("ann").running_jobs, 2);
   ledger_.RemoveAttempt(ann, {});
   EXPECT_TRUE(ledger_.MayStart(ann));
 }
@@ -70,7 +69,7 @@ TEST_F(OwnerLedgerTest, AtTheQuotaOfStoredBytesNothingMoreStarts) {
   EXPECT_TRUE(ledger_.MayStart(bob));
   ledger_.AddBytes(bob, 1);
   EXPECT_FALSE(ledger_.MayStart(bob));
-  EXPECT_THAT(ledger_.ExplainQuota(bob), HasSubstr("bob stores 25 bytes"));
+  EXPECT_EQ(ledger_.LimitReached(bob), OwnerLedger::Limit::kStoredBytes);
   ledger_.AddBytes(bob, -25);
   EXPECT_TRUE(ledger_.MayStart(bob));
 }
@@ -81,11 +80,12 @@ TEST_F(OwnerLedgerTest, CheckpointsCountTowardsStoredBytes) {
   ledger_.AddCheckpointBytes(bob, 20);
   EXPECT_EQ(ledger_.UseOf("bob").stored_bytes, 25);
   EXPECT_FALSE(ledger_.MayStart(bob));
-  EXPECT_THAT(ledger_.ExplainQuota(bob), HasSubstr("20 of them are checkpoints"));
+  EXPECT_EQ(ledger_.UseOf("bob").checkpoint_bytes, 20);
   ledger_.AddCheckpointBytes(bob, -20);
   EXPECT_TRUE(ledger_.MayStart(bob));
   ledger_.AddBytes(bob, 20);
-  EXPECT_THAT(ledger_.ExplainQuota(bob), Not(HasSubstr("checkpoints")));
+  EXPECT_EQ(ledger_.LimitReached(bob), OwnerLedger::Limit::kStoredBytes);
+  EXPECT_EQ(ledger_.UseOf("bob").checkpoint_bytes, 0);
 }
 
 TEST_F(OwnerLedgerTest, ADataFileCountsOnceForHoweverManySweepsOfAnOwner) {

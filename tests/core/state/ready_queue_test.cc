@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ready_queue.h"
+#include "core/state/ready_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,11 @@ ReadyQueue::Lane LaneOf(uint64_t sweep, int32_t priority = 0, bool is_train = tr
 
 std::vector<std::string> PopAll(ReadyQueue& queue, const Resources& free = kMuch) {
   std::vector<std::string> jobs;
-  while (const std::optional<JobId> job = queue.Pop(free)) {
-    jobs.push_back(job->ToString());
+  const auto fits = [&free](const ReadyQueue::Lane& lane) { return lane.resources.FitsIn(free); };
+  while (const std::optional<ReadyQueue::Choice> next =
+             queue.First(fits, [](uint32_t) -> int64_t { return 0; })) {
+    queue.Erase(next->lane, next->job);
+    jobs.push_back(JobId{next->lane.sweep, next->job}.ToString());
   }
   return jobs;
 }
@@ -74,6 +77,23 @@ TEST(ReadyQueueTest, APausedSweepsJobsStayAndThoseThatComeWaitToo) {
   queue.Resume({1});
   queue.Resume({2});
   EXPECT_THAT(PopAll(queue), ElementsAre("s1/1"));
+}
+
+TEST(ReadyQueueTest, ASweepsPriorityChangesForAllOfItsLanes) {
+  ReadyQueue queue;
+  queue.Push(LaneOf(1), 0);
+  queue.Push(LaneOf(2), 0);
+  queue.Push(LaneOf(2, 0, false), 1);
+  queue.SetPriority({2}, 3);
+  queue.SetPriority({9}, 3);  // has no jobs
+  EXPECT_FALSE(queue.Contains(LaneOf(2), 0));
+  ReadyQueue::Lane raised = LaneOf(2);
+  raised.priority = 3;
+  EXPECT_TRUE(queue.Contains(raised, 0));
+  queue.SetRank(0, 5);
+  queue.Push(raised, 7);
+  EXPECT_THAT(PopAll(queue), ElementsAre("s2/1", "s2/0", "s2/7", "s1/0"));
+  EXPECT_EQ(queue.size(), 0u);
 }
 
 TEST(ReadyQueueTest, AnErasedJobDoesNotComeAndItsLaneMayBeUsedAgain) {

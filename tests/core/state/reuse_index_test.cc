@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/reuse_index.h"
+#include "core/state/reuse_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

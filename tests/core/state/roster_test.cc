@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/roster.h"
+#include "core/state/roster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

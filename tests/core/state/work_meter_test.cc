@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work_meter.h"
+#include "core/state/work_meter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/command_template.h"
+#include "core/sweep/command_template.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +59,23 @@ TEST(CommandTemplateTest, EachArgumentIsExpandedByItself) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> command,
                        ExpandCommand({"run me", "--data={train}", ""}, {{"train", "a b; rm *"}}));
   EXPECT_THAT(command, ElementsAre("run me", "--data=a b; rm *", ""));
+}
+
+TEST(CommandTemplateTest, ABenchmarksParametersAreReplacedAlone) {
+  const std::vector<std::string> command = {"run", "{benchmark.task}", "{{a}}={test}",
+                                            "{benchmark.x}{seed}"};
+  EXPECT_OK(CheckArgument("{benchmark.task}", CommandKind::kPredict, false, {}));
+  EXPECT_FALSE(CheckArgument("{benchmark.task}", CommandKind::kTrain, false, {}).ok());
+  EXPECT_THAT(BenchmarkParametersOf(command), ElementsAre("task", "x"));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<std::string> expanded,
+      ExpandBenchmarkParameters(command, {{"task", "{test}"}, {"x", "}"}, {"y", ""}}));
+  EXPECT_THAT(expanded, ElementsAre("run", "{{test}}", "{{a}}={test}", "}}{seed}"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> all,
+                       ExpandCommand(expanded, {{"test", "t"}, {"seed", "1"}}));
+  EXPECT_THAT(all, ElementsAre("run", "{test}", "{a}=t", "}1")) << "no value is expanded again";
+  EXPECT_THAT(ExpandBenchmarkParameters(command, {{"task", "a"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("{benchmark.x}")));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/content_key.h"
+#include "core/sweep/content_key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -132,6 +132,7 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
        [](SweepSpec& s) {
          s.approaches[0].code = CodeOf({{"a.py", "1", false}, {"b.py", "", false}});
        }},
+      {"train program", [](SweepSpec& s) { s.approaches[0].train_program = Sha256Of("1"); }},
       {"root", [](SweepSpec& s) { EnvironmentOf(s).digest = Sha256Of("a"); }},
       {"contents of the root", [](SweepSpec& s) { EnvironmentOf(s).digest = Sha256Of("b"); }},
       {"the same file as another kind",
@@ -175,10 +176,19 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
   }
   const std::vector<Change> eval_changes = {
       {"predict command", [](SweepSpec& s) { s.approaches[0].predict_command.push_back("-v"); }},
+      {"predict program", [](SweepSpec& s) { s.approaches[0].predict_program = Sha256Of("1"); }},
+      {"code of predict alone",
+       [](SweepSpec& s) {
+         s.approaches[0].predict_code = CodeOf({{"a.py", "1", false}});
+       }},
       {"test data", [](SweepSpec& s) { s.benchmarks[0].test = FileOf("new"); }},
       {"metric", [](SweepSpec& s) { s.benchmarks[0].metric = "f1"; }},
       {"format", [](SweepSpec& s) { s.benchmarks[0].format = DataFormat::kFile; }},
       {"variants", [](SweepSpec& s) { s.benchmarks[0].format = DataFormat::kQaVariants; }},
+      {"parameters",
+       [](SweepSpec& s) {
+         s.benchmarks[0].parameters = {{"task", "mmlu"}};
+       }},
   };
   for (const Change& change : eval_changes) {
     SweepSpec spec = SmallSweep();
@@ -186,6 +196,27 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
     const auto after = KeysOf(spec);
     EXPECT_EQ(after.at(kTrain), before.at(kTrain)) << change.name;
     EXPECT_NE(after.at(kEval), before.at(kEval)) << change.name;
+  }
+}
+
+TEST(ContentKeyTest, AChosenSettingHasTheKeyOfASampledOneAndOneThatIsNotChosenNobodys) {
+  SweepSpec sampled = SmallSweep();
+  AddValidationSet(0, &sampled);
+  AddValidationSet(1, &sampled);
+  SweepSpec searched = sampled;
+  searched.search = SearchSpec{.parallel = 2};
+  searched.search->proposals = {
+      {0, 2, SampleSetting(sampled.approaches[0].hyperparameters, 0, "a", 2)}};
+  const std::map<std::string, Digest> keys = KeysOf(searched);
+  std::set<Digest> different;
+  for (const auto& [name, key] : keys) {
+    different.insert(key);
+  }
+  EXPECT_EQ(different.size(), keys.size());
+  for (const auto& [name, key] : KeysOf(sampled)) {
+    const bool is_chosen = name.find("setting 0") != std::string::npos ||
+                           name.find("a on x, setting 2") != std::string::npos;
+    EXPECT_EQ(keys.at(name) == key, is_chosen) << name;
   }
 }
 
@@ -281,6 +312,46 @@ TEST(ContentKeyTest, ValidationDataThatTheTrainCommandReadsArePartOfItsKey) {
                                  FileOf("y.validation").digest.ToHex() + ", as y.validation")));
 }
 
+// The same bytes as a.jsonl and as a.tsv shared a result, although the command saw test.tsv.
+TEST(ContentKeyTest, TheSuffixThatACommandSeesIsPartOfItsKey) {
+  const std::string kTrain = "a on x, setting 0, seed 1";
+  const std::string kEval = "a on x, setting 0, seed 1, evaluated on x";
+  SweepSpec spec = SmallSweep();
+  spec.approaches[0].train_command.emplace_back("{validation}");
+  AddValidationSet(0, &spec);
+  AddValidationSet(1, &spec);
+  const auto before = KeysOf(spec);
+  std::set<Digest> train_keys = {before.at(kTrain)};
+  std::set<Digest> eval_keys = {before.at(kEval)};
+  for (const char* suffix : {"", ".tsv", ".jsonl.gz"}) {
+    for (DataFile* file : {&*spec.benchmarks[0].train, &*spec.benchmarks[3].test}) {
+      file->suffix = suffix;
+      EXPECT_TRUE(train_keys.insert(KeysOf(spec).at(kTrain)).second) << suffix;
+      file->suffix = ".jsonl";
+    }
+    spec.benchmarks[0].test->suffix = suffix;
+    EXPECT_EQ(KeysOf(spec).at(kTrain), before.at(kTrain)) << suffix;
+    EXPECT_TRUE(eval_keys.insert(KeysOf(spec).at(kEval)).second) << suffix;
+    spec.benchmarks[0].test->suffix = ".jsonl";
+  }
+  spec.benchmarks[0].test->suffix = ".tsv";
+  const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  ASSERT_OK(expansion.status());
+  EXPECT_THAT(ContentKeys(*expansion).FieldsOf(1),
+              ::testing::Contains(std::make_pair(
+                  std::string("test data"), FileOf("x-test").digest.ToHex() + ", as test.tsv")));
+}
+
+// A mixture is a file of lines whatever its parts are.
+TEST(ContentKeyTest, TheSuffixesOfAMixturesPartsRunNothingAgain) {
+  SweepSpec spec = SmallSweep();
+  spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 100}}, 1, {}}};
+  SweepSpec other = spec;
+  other.benchmarks[0].train->suffix = ".json";
+  EXPECT_EQ(KeysOf(spec).at("a on both, setting 0, seed 1"),
+            KeysOf(other).at("a on both, setting 0, seed 1"));
+}
+
 TEST(ContentKeyTest, TheSeedOfAMixtureIsPartOfItsKey) {
   SweepSpec spec = SmallSweep();
   spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 100}}, 1, {}}};
@@ -323,6 +394,18 @@ TEST(ContentKeyTest, KeysAreTheSameOnEveryMachine) {
             "c7580b78140f090909fdda4968e21abb2198fa313e4616c8050ae30bd44ff74f");
   EXPECT_EQ(keys.at("a on x, setting 0, seed 1, evaluated on x").ToHex(),
             "c89cbaeffd98bf1794092d786c3c0449c0e99354c29ed96a2c3ba36b225e6c79");
+}
+
+// 3.1 and 3.10 reach a command as different texts, and "3.1" as the same one as 3.1.
+TEST(ContentKeyTest, AValueCountsAsTheCommandSeesIt) {
+  const auto with = [](const ParamValue& value) {
+    SweepSpec spec = SmallSweep();
+    spec.approaches[0].hyperparameters.defaults["release"] = value;
+    return KeysOf(spec);
+  };
+  EXPECT_NE(with(WrittenNumber{"3.10"}), with(3.1));
+  EXPECT_EQ(with(NumberWrittenAs(3.1, "3.1")), with(3.1));
+  EXPECT_EQ(with(std::string("3.1")), with(3.1));
 }
 
 // The same files may be packed otherwise by another version of the library.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/environment.h"
+#include "core/sweep/environment.h"
 
 #include <string>
 #include <vector>
 
-#include "core/capacity.h"
-#include "core/expansion.h"
-#include "core/pool.h"
-#include "tests/core/sweep_builder.h"
+#include "core/pools/pool.h"
+#include "core/sweep/capacity.h"
+#include "core/sweep/expansion.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/expansion.h"
+#include "core/sweep/expansion.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "core/train_from.h"
-#include "tests/core/sweep_builder.h"
+#include "core/sweep/train_from.h"
+#include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -28,6 +28,7 @@ using ::concur::testing::PlainTrainSet;
 using ::concur::testing::SmallSweep;
 using ::concur::testing::StatusIs;
 using ::concur::testing::TrainedApproach;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -179,6 +180,13 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
        "the sweep has no job"},
       {"too many settings", [](SweepSpec& s) { s.random_settings = kSettingsMax; },
        "settings.random: expected at most"},
+      {"too large a grid",
+       [](SweepSpec& s) {
+         s.random_settings = kSettingsMax / 2;
+         s.approaches[0].hyperparameters.defaults["g"] = true;
+         s.approaches[0].hyperparameters.space["g"] = Choice{{true, false, int64_t{3}}, true};
+       },
+       "approaches[0].hyperparameters.space: expected at most 100000 settings"},
   };
   for (const BadSpec& bad : cases) {
     SweepSpec spec = SmallSweep();
@@ -187,6 +195,108 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.message)))
         << bad.name;
   }
+}
+
+// SmallSweep with validation sets of x and y, and a search of four trials.
+SweepSpec SearchedSweep() {
+  SweepSpec spec = SmallSweep();
+  AddValidationSet(0, &spec);
+  AddValidationSet(1, &spec);
+  spec.random_settings = 3;
+  spec.search = SearchSpec{.parallel = 2};
+  return spec;
+}
+
+TEST(ExpansionTest, ASearchThatCannotBeMeantIsRefusedByField) {
+  const std::vector<BadSpec> cases = {
+      {"one trial", [](SweepSpec& s) { s.random_settings = 0; }, "settings.trials: expected 2 to"},
+      {"too many trials", [](SweepSpec& s) { s.random_settings = kTrialsMax; },
+       "settings.trials: expected 2 to"},
+      {"none at a time", [](SweepSpec& s) { s.search->parallel = 0; },
+       "settings.parallel: expected 1 to"},
+      {"no space", [](SweepSpec& s) { s.approaches[0].hyperparameters.space.clear(); },
+       "settings.search: expected an approach with a space"},
+      {"a space of one setting",
+       [](SweepSpec& s) {
+         s.approaches[0].hyperparameters.space = {{"lr", Choice{{0.1}}}};
+       },
+       "settings.search: expected a space with more than one setting, got one of \"a\" on \"x\""},
+      {"no validation set", [](SweepSpec& s) { s.benchmarks.pop_back(); },
+       "settings.by: expected a validation set on which trials of \"a\" on \"y\" are compared"},
+      {"goals that differ",
+       [](SweepSpec& s) {
+         for (const size_t i : {0, 3}) {
+           s.benchmarks[i].format = DataFormat::kFile;
+           s.benchmarks[i].metric = "loss";
+           s.benchmarks[i].meaning.goal = Goal::kMinimize;
+         }
+         s.approaches[0].train_command.clear();
+         s.approaches[0].predict_command = {"answer", "{test}", "{predictions}", "{metrics}"};
+       },
+       "settings.search: expected one goal of all scores that compare trials of \"a\""},
+      {"a proposal for a block that is not searched",
+       [](SweepSpec& s) {
+         s.search->proposals = {{2, 1, {{"lr", 0.5}}}};
+       },
+       "settings.proposals: expected one setting each of blocks that are searched"},
+      {"a proposal for the default",
+       [](SweepSpec& s) {
+         s.search->proposals = {{0, 0, {{"lr", 0.5}}}};
+       },
+       "settings.proposals"},
+      {"a proposal beyond the trials",
+       [](SweepSpec& s) {
+         s.search->proposals = {{0, 4, {{"lr", 0.5}}}};
+       },
+       "settings.proposals"},
+      {"a proposal without values",
+       [](SweepSpec& s) {
+         s.search->proposals = {{0, 1, {}}};
+       },
+       "settings.proposals"},
+      {"two proposals for one setting",
+       [](SweepSpec& s) {
+         s.search->proposals = {{0, 1, {{"lr", 0.5}}}, {0, 1, {{"lr", 0.6}}}};
+       },
+       "got setting 1 of block 0"},
+      {"early stopping beside it",
+       [](SweepSpec& s) { s.early_stop = EarlyStopSpec{.rule = {.max = 9}, .metric = "f1"}; },
+       "settings.search: expected no early_stop beside it"},
+  };
+  for (const BadSpec& bad : cases) {
+    SweepSpec spec = SearchedSweep();
+    bad.damage(spec);
+    EXPECT_THAT(Expansion::Make(spec),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.message)))
+        << bad.name;
+  }
+}
+
+TEST(ExpansionTest, SettingsOfASearchAreThereOnceTheyAreChosen) {
+  const Expansion first = MakeOrDie(SearchedSweep());
+  EXPECT_TRUE(first.IsSearched(0) && first.IsSearched(1) && !first.IsSearched(2));
+  EXPECT_EQ(first.SettingOf(0, 0), (Setting{{"lr", 0.1}}));
+  EXPECT_FALSE(first.HasSetting(0, 2));
+  EXPECT_EQ(first.SettingOf(0, 2), Setting());
+  const Expansion more = first.WithProposals({{1, 2, {{"lr", 0.5}}}});
+  EXPECT_EQ(more.job_count(), first.job_count());
+  EXPECT_FALSE(more.HasSetting(0, 2));
+  EXPECT_EQ(more.SettingOf(1, 2), (Setting{{"lr", 0.5}}));
+  EXPECT_EQ(MakeOrDie(more.spec()).SettingOf(1, 2), more.SettingOf(1, 2));
+}
+
+TEST(ExpansionTest, TrialsAreComparedOnTheSetsOfWhatTheyAreTrainedOn) {
+  SweepSpec spec = SearchedSweep();
+  spec.evaluate_on = EvaluateOn::kAll;
+  const Expansion by_validation = MakeOrDie(spec);
+  EXPECT_THAT(by_validation.ComparedOn(by_validation.blocks()[1]), ElementsAre(4));
+  spec.search->on_test = true;
+  const Expansion by_test = MakeOrDie(spec);
+  EXPECT_THAT(by_test.ComparedOn(by_test.blocks()[1]), ElementsAre(1));
+  spec.evaluate_on = EvaluateOn::kListed;
+  spec.evaluate_benchmarks = {0, 2};
+  const Expansion elsewhere = MakeOrDie(spec);
+  EXPECT_THAT(elsewhere.ComparedOn(elsewhere.blocks()[1]), ElementsAre(0));
 }
 
 TEST(ExpansionTest, MoreJobsThanTheLimitAreRefusedBeforeTheyAreCounted) {
@@ -484,6 +594,20 @@ TEST(ExpansionTest, AddingAnApproachOrBenchmarkChangesNoSetting) {
   for (uint32_t setting = 0; setting < 3; ++setting) {
     EXPECT_EQ(before.Settings(0)[setting], after.Settings(1)[setting]);
   }
+}
+
+TEST(ExpansionTest, EveryBenchmarkOfAJobHasTheParametersThatItsCommandNames) {
+  SweepSpec spec = SmallSweep();
+  spec.approaches[0].predict_command.emplace_back("{benchmark.task}");
+  spec.benchmarks[0].parameters = {{"task", "mmlu"}};
+  EXPECT_THAT(Expansion::Make(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("approaches[0].predict.command: "),
+                             HasSubstr("got none of \"y\"; give it parameters: {task: …}"))));
+  spec.benchmarks[1].parameters = {{"task", "arc"}};
+  spec.benchmarks[1].parameters["2nd"] = "";
+  EXPECT_THAT(Expansion::Make(spec), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              HasSubstr("expected the name of a parameter")));
 }
 
 TEST(ExpansionTest, AJobAsksForTheLabelsOfItsApproachAndOfTheDataThatItReads) {

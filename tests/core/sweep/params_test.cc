@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/params.h"
+#include "core/sweep/params.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -64,6 +66,15 @@ TEST(ParamsTest, ADefaultThatIsNotFiniteIsRefused) {
   hyperparameters.defaults = {{"p", kInfinity}};
   EXPECT_THAT(ValidateHyperparameters(hyperparameters),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("default.p")));
+}
+
+// "lr" and "LR" overwrote each other in CONCUR_HP_LR.
+TEST(ParamsTest, NamesThatShareAVariableAreRefused) {
+  ASSERT_OK(CheckHyperparameterVariables({{"lr", 1.0}, {"lr2", 1.0}}));
+  for (const char* other : {"warm_up", "Warm-Up", "WARM.UP"}) {
+    EXPECT_THAT(CheckHyperparameterVariables({{"warm-up", 1.0}, {other, 2.0}}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("both $CONCUR_HP_WARM_UP")));
+  }
 }
 
 TEST(ParamsTest, TextTellsRealsFromIntegersAndReadsBack) {
@@ -146,6 +157,56 @@ TEST(ParamsTest, DrawsStayInTheirRangesAndReachBothEnds) {
   EXPECT_EQ(integers, (std::set<int64_t>{-3, 2, 7}));
   EXPECT_LT(low, 0.26);
   EXPECT_GT(high, 0.74);
+}
+
+std::vector<std::string> TextsOf(const Hyperparameters& hyperparameters, uint32_t random) {
+  std::vector<std::string> texts;
+  for (const Setting& setting : AllSettings(hyperparameters, 1, "a", random)) {
+    texts.push_back(SettingText(setting));
+  }
+  EXPECT_EQ(texts.size(), CountSettings(hyperparameters, random));
+  return texts;
+}
+
+TEST(ParamsTest, AGridHasEachCombinationOnceBesideTheDefault) {
+  Hyperparameters grid;
+  grid.defaults = {{"lr", 0.1}, {"depth", int64_t{2}}, {"mode", std::string("fast")}};
+  grid.space["lr"] = Choice{{0.1, WrittenNumber{"1e-3"}}, true};
+  grid.space["depth"] = Choice{{int64_t{2}, int64_t{3}}, true};
+  const std::vector<std::string> all = {
+      "{depth=2, lr=0.1, mode=fast}", "{depth=3, lr=0.1, mode=fast}",
+      "{depth=2, lr=1e-3, mode=fast}", "{depth=3, lr=1e-3, mode=fast}"};
+  EXPECT_EQ(TextsOf(grid, 0), all);
+  EXPECT_EQ(TextsOf(grid, 7), all) << "there is nothing to draw";
+  grid.space["depth"] = Choice{{int64_t{3}, int64_t{4}}, true};  // without the default
+  EXPECT_THAT(TextsOf(grid, 0), ::testing::SizeIs(5));
+}
+
+TEST(ParamsTest, EachCombinationOfAGridHasItsOwnDraws) {
+  Hyperparameters mixed;
+  mixed.defaults = {{"lr", 0.1}, {"depth", int64_t{2}}};
+  mixed.space["depth"] = Choice{{int64_t{2}, int64_t{3}}, true};
+  mixed.space["lr"] = UniformRange{0, 1};
+  EXPECT_THAT(TextsOf(mixed, 0), ::testing::ElementsAre("{depth=2, lr=0.1}", "{depth=3, lr=0.1}"));
+  const std::vector<std::string> drawn = TextsOf(mixed, 3);
+  EXPECT_THAT(drawn, ::testing::SizeIs(7));
+  EXPECT_THAT(std::set<std::string>(drawn.begin(), drawn.end()), ::testing::SizeIs(7));
+  EXPECT_EQ(std::count_if(drawn.begin(), drawn.end(),
+                          [](const std::string& text) { return text.find("depth=3") == 1; }),
+            3);
+}
+
+TEST(ParamsTest, AGridThatIsTooLargeOrHasAValueTwiceIsRefused) {
+  Hyperparameters large;
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    large.defaults[name] = int64_t{0};
+    large.space[name] = Choice{{int64_t{0}, int64_t{1}}, true};
+  }
+  EXPECT_EQ(CountSettings(large, 0), UINT32_MAX);
+  Hyperparameters twice = OneParameter(Choice{{0.5, WrittenNumber{"0.5"}}, true});
+  EXPECT_THAT(ValidateHyperparameters(twice),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("different values")));
 }
 
 TEST(ParamsTest, ExtremeRangesDoNotOverflow) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/retention.h"
+#include "core/sweep/retention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -143,6 +143,16 @@ TEST(RetentionTest, LogsOfFailuresOutliveThePolicy) {
   planner.AddAttempt(ResultWith({ArtifactKind::kSystem, ArtifactKind::kLog}, "attempt"));
   const RetentionPlan plan = planner.Finish();
   EXPECT_THAT(plan.live, UnorderedElementsAre(D("log failed"), D("log attempt")));
+}
+
+// A worker keeps what it can of a finished training whose system it has to refuse.
+TEST(RetentionTest, TheSystemOfAFailedJobStays) {
+  RetentionPlanner planner;
+  planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(0, JobState::kFailed),
+                 ResultWith({ArtifactKind::kSystem}, "failed"));
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_THAT(plan.live, UnorderedElementsAre(D("system failed")));
+  EXPECT_THAT(plan.lost_systems, IsEmpty());
 }
 
 TEST(RetentionTest, NothingOfAnUnfinishedJobIsRemoved) {

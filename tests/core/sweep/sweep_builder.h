@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small sweep for the tests of expansion and content keys.
-#ifndef CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
-#define CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
+#ifndef CONCUR_TESTS_CORE_SWEEP_SWEEP_BUILDER_H_
+#define CONCUR_TESTS_CORE_SWEEP_SWEEP_BUILDER_H_
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,8 @@
 
 #include "absl/time/time.h"
 #include "base/digest.h"
-#include "core/imported_results.h"
-#include "core/sweep.h"
+#include "core/sweep/imported_results.h"
+#include "core/sweep/sweep.h"
 
 namespace concur::testing {
 
@@ -153,4 +153,4 @@ inline std::vector<ImportedResult> ImportedScores(const std::vector<uint32_t>& j
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
+#endif  // CONCUR_TESTS_CORE_SWEEP_SWEEP_BUILDER_H_

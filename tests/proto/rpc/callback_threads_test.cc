@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/callback_threads.h"
+#include "proto/rpc/callback_threads.h"
 
 #include <gtest/gtest.h>
 

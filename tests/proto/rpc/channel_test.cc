@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/channel.h"
+#include "proto/rpc/channel.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "concur/v1/coordinator.grpc.pb.h"
-#include "rpc/status.h"
+#include "proto/rpc/status.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

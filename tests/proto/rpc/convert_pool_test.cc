@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_pool.h"
+#include "proto/rpc/convert_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_score.h"
+#include "proto/rpc/convert_score.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_sweep.h"
+#include "proto/rpc/convert_sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/random.h"
-#include "tests/core/sweep_builder.h"
-#include "tests/rpc/edges.h"
-#include "tests/rpc/random_values.h"
+#include "tests/core/sweep/sweep_builder.h"
+#include "tests/proto/rpc/edges.h"
+#include "tests/proto/rpc/random_values.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::rpc {
@@ -133,6 +133,21 @@ std::vector<Refusal> HeadRefusals() {
          s.mutable_early_stop()->set_metric("f\n1");
        },
        "spec.early_stop.metric: expected"},
+      {"a search of no kind", [](auto& s) { s.mutable_search()->set_parallel(1); },
+       "spec.search.method: expected a known value, got number 0"},
+      {"a search of one trial",
+       [](auto& s) {
+         s.set_random_settings(0);
+         s.mutable_search()->set_method(v1::Search::METHOD_TPE);
+         s.mutable_search()->set_parallel(1);
+       },
+       "spec.settings.trials: expected 2 to 1000, got 1"},
+      {"a search that never begins",
+       [](auto& s) {
+         s.set_random_settings(9);
+         s.mutable_search()->set_method(v1::Search::METHOD_TPE);
+       },
+       "spec.settings.parallel: expected 1 to 1000, got 0"},
       {"negative backoff",
        [](auto& s) { s.mutable_retry()->mutable_backoff_min()->set_seconds(-1); },
        "spec.retry.backoff_min.seconds: expected 0 to"},
@@ -195,7 +210,7 @@ std::vector<Refusal> PartRefusals() {
        "spec.approaches[0].hyperparameters: space.lr: expected a default"},
       {"empty distribution",
        [](auto& s) { (*s.mutable_approaches(0)->mutable_space())["lr"].Clear(); },
-       "spec.approaches[0].space[\"lr\"]: expected choice, uniform, log_uniform or integers"},
+       "spec.approaches[0].space[\"lr\"]: expected choice, grid, uniform, log_uniform or integers"},
       {"log of zero",
        [](auto& s) {
          (*s.mutable_approaches(0)->mutable_space())["lr"].mutable_log_uniform()->set_high(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/convert_sync.h"
+#include "proto/rpc/convert_sync.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/random.h"
-#include "tests/rpc/edges.h"
-#include "tests/rpc/random_values.h"
+#include "tests/proto/rpc/edges.h"
+#include "tests/proto/rpc/random_values.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::rpc {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_sync.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_sync.h"
 #include "tests/testing/full_result.h"
 #include "tests/testing/status_matchers.h"
 
@@ -38,8 +38,16 @@ TEST(ConvertTest, EveryEnumComesBackAsItWas) {
             "FAILURE_CLASS_INVALID_OUTPUT");
   EXPECT_EQ(v1::Job::State_Name(ToProto(JobState::kBackoff)), "STATE_BACKOFF");
   EXPECT_EQ(v1::Sweep::State_Name(ToProto(SweepState::kCanceling)), "STATE_CANCELING");
-  const StateCounts counts = {1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_EQ(FromProto(ToProto(counts)), counts);
+  const v1::StateCounts counts = ToProto(StateCounts{1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(counts.blocked(), 1u);
+  EXPECT_EQ(counts.ready(), 2u);
+  EXPECT_EQ(counts.backoff(), 3u);
+  EXPECT_EQ(counts.running(), 4u);
+  EXPECT_EQ(counts.succeeded(), 5u);
+  EXPECT_EQ(counts.failed(), 6u);
+  EXPECT_EQ(counts.canceled(), 7u);
+  EXPECT_EQ(counts.skipped(), 8u);
+  EXPECT_EQ(counts.stopped(), 9u);
 }
 
 TEST(ConvertTest, TimesBeyondProtobufsRangeBecomeItsEnds) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/credentials.h"
+#include "proto/rpc/credentials.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "rpc/channel.h"
+#include "proto/rpc/channel.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

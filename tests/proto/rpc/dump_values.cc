@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "tests/rpc/random_values.h"
+#include "tests/proto/rpc/random_values.h"
 
 namespace concur::testing {
 namespace {
@@ -28,13 +28,15 @@ std::string Dump(const ParamValue& value) {
       return absl::StrCat("int ", std::get<int64_t>(value));
     case 2:
       return absl::StrFormat("double %a", std::get<double>(value));
-    default:
+    case 3:
       return Quote(std::get<std::string>(value));
+    default:
+      return absl::StrCat("written ", std::get<WrittenNumber>(value).text);
   }
 }
 std::string Dump(const Distribution& d) {
   if (const auto* choice = std::get_if<Choice>(&d)) {
-    std::string text = "choice";
+    std::string text = choice->is_grid ? "grid" : "choice";
     for (const ParamValue& value : choice->values) {
       absl::StrAppend(&text, " ", Dump(value));
     }
@@ -141,7 +143,7 @@ std::string Dump(const SweepSpec& s) {
     absl::StrAppend(&text, "benchmark ", Quote(b.name), Dump(b.tags), " ",
                     static_cast<int>(b.format), " ", Dump(b.train), " ", Dump(b.test), " ",
                     Quote(b.metric), GoalName(b.meaning.goal), ScaleText(b.meaning.scale),
-                    Dump(b.labels), " ", Dump(b.validation_of), "\n");
+                    Dump(b.labels), Dump(b.parameters), " ", Dump(b.validation_of), "\n");
   }
   for (const TrainSet& t : s.train_sets) {
     absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed, " ",
@@ -173,13 +175,19 @@ std::string Dump(const SweepSpec& s) {
                     Quote(s.early_stop->metric), " ", rule.minimize, " ", rule.min, " ", rule.max,
                     " ", rule.eta);
   }
+  if (s.search) {
+    absl::StrAppend(&text, "\nsearch ", s.search->on_test, " ", s.search->parallel);
+    for (const Proposal& proposal : s.search->proposals) {
+      absl::StrAppend(&text, " ", proposal.block, "/", proposal.setting, Dump(proposal.values));
+    }
+  }
   return text;
 }
 
 std::string Dump(const JobOrder& o) {
-  std::string text =
-      absl::StrCat(Dump(o.id), " ", o.is_train, Quote(o.owner), Quote(o.sweep_name),
-                   Quote(o.approach), Quote(o.benchmark), Dump(o.command), Dump(o.env));
+  std::string text = absl::StrCat(Dump(o.id), " ", o.is_train, Quote(o.owner), Quote(o.sweep_name),
+                                  Quote(o.approach), Quote(o.benchmark), Dump(o.command),
+                                  Dump(o.env), o.program ? o.program->ToHex() : "");
   absl::StrAppend(&text, Dump(o.setting), " ", o.setting_index, " ", o.seed, " ", Dump(o.resources),
                   " ", o.gpu_mask, " ", Dump(o.timeout));
   for (const JobOrder::Input& input : o.train) {

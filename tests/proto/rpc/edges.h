@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of messages: what core refuses, the conversion refuses, and nothing else.
-#ifndef CONCUR_TESTS_RPC_EDGES_H_
-#define CONCUR_TESTS_RPC_EDGES_H_
+#ifndef CONCUR_TESTS_PROTO_RPC_EDGES_H_
+#define CONCUR_TESTS_PROTO_RPC_EDGES_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "rpc/convert_sweep.h"
-#include "rpc/convert_sync.h"
+#include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/convert_sync.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::rpc {
@@ -43,4 +43,4 @@ void ExpectEdges(const T& valid, const std::vector<Edge<T>>& edges, Validate val
 
 }  // namespace concur::rpc
 
-#endif  // CONCUR_TESTS_RPC_EDGES_H_
+#endif  // CONCUR_TESTS_PROTO_RPC_EDGES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/rpc/random_values.h"
+#include "tests/proto/rpc/random_values.h"
 
 #include <algorithm>
 #include <bit>
@@ -42,13 +42,15 @@ absl::Duration RandomSpan(Random& random) {
   return absl::Nanoseconds(random.Between(1, 10'000'000'000'000));
 }
 ParamValue RandomParam(Random& random) {
-  switch (random.Below(4)) {
+  switch (random.Below(5)) {
     case 0:
       return random.Chance(0.5);
     case 1:
       return static_cast<int64_t>(random.Next());
     case 2:
       return random.Normal() * 1e10;
+    case 3:
+      return WrittenNumber{"3.10"};
     default:
       return RandomText(random, 10);
   }
@@ -61,6 +63,7 @@ Distribution RandomDistribution(Random& random) {
       for (uint64_t i = random.Below(4) + 1; i > 0; --i) {
         choice.values.push_back(RandomParam(random));
       }
+      choice.is_grid = choice.values.size() == 1;
       return choice;
     }
     case 1:
@@ -147,6 +150,17 @@ Environment RandomEnvironment(Random& random) {
   return environment;
 }
 
+Code RandomCode(Random& random) {
+  std::vector<CodeFile> files;
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    files.push_back({absl::StrCat("lib/", 9 - i, ".py"), RandomDigest(random),
+                     random.Between(0, 1000), random.Chance(0.5)});
+  }
+  Code code = MakeCode(RandomDigest(random), random.Between(0, 100'000), std::move(files));
+  code.root = RandomText(random, 3);
+  return code;
+}
+
 ApproachSpec RandomApproach(Random& random) {
   ApproachSpec approach;
   approach.name = RandomName(random);
@@ -174,12 +188,15 @@ ApproachSpec RandomApproach(Random& random) {
   }
   approach.env = RandomEnv(random);
   if (random.Chance(0.5)) {
-    std::vector<CodeFile> files;
-    for (uint64_t i = random.Below(3); i > 0; --i) {
-      files.push_back({absl::StrCat("lib/", 9 - i, ".py"), RandomDigest(random),
-                       random.Between(0, 1000), random.Chance(0.5)});
+    approach.code = RandomCode(random);
+  }
+  if (random.Chance(0.3)) {
+    approach.predict_code = RandomCode(random);
+  }
+  for (std::optional<Digest>* program : {&approach.train_program, &approach.predict_program}) {
+    if (random.Chance(0.3)) {
+      *program = RandomDigest(random);
     }
-    approach.code = MakeCode(RandomDigest(random), random.Between(0, 100'000), std::move(files));
   }
   if (random.Chance(0.5)) {
     approach.environment = RandomEnvironment(random);
@@ -210,6 +227,9 @@ BenchmarkSpec RandomBenchmark(Random& random) {
     }
   }
   benchmark.labels = RandomTags(random);
+  for (const auto& [name, value] : RandomSetting(random)) {
+    benchmark.parameters[name] = RandomText(random, 3);
+  }
   return benchmark;
 }
 
@@ -350,6 +370,7 @@ SweepSpec RandomSpec(Random& random) {
     spec.seeds.push_back(static_cast<int64_t>(random.Next()));
   }
   spec.select = static_cast<Selection>(random.Below(5));
+  spec.path = RandomText(random, 3);
   spec.priority = static_cast<int32_t>(random.Between(-kPriorityMax, kPriorityMax));
   spec.keep = RandomKeep(random);
   spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, kAttemptsMax));
@@ -368,6 +389,15 @@ SweepSpec RandomSpec(Random& random) {
                              .min = random.Between(1, 10),
                              .max = random.Between(10, kStepMax),
                              .eta = random.Between(2, kEarlyStopEtaMax)};
+  } else if (random.Chance(0.5)) {
+    spec.random_settings = static_cast<uint32_t>(random.Between(1, kTrialsMax - 1));
+    spec.search = SearchSpec{.on_test = random.Chance(0.5),
+                             .parallel = static_cast<uint32_t>(random.Between(1, kTrialsMax))};
+    for (uint64_t i = random.Below(3); i > 0; --i) {
+      spec.search->proposals.push_back({static_cast<uint32_t>(random.Below(9)),
+                                        static_cast<uint32_t>(random.Below(9)),
+                                        RandomSetting(random)});
+    }
   }
   return spec;
 }
@@ -382,6 +412,9 @@ JobOrder RandomOrder(Random& random) {
   order.benchmark = RandomName(random);
   order.command = RandomCommand(random);
   order.env = RandomEnv(random);
+  if (random.Chance(0.3)) {
+    order.program = RandomDigest(random);
+  }
   order.setting = RandomSetting(random);
   order.setting_index = static_cast<uint32_t>(random.Next());
   order.seed = static_cast<int64_t>(random.Next());

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random valid values of core's types, with every field set now and then. Same seed, same values.
-#ifndef CONCUR_TESTS_RPC_RANDOM_VALUES_H_
-#define CONCUR_TESTS_RPC_RANDOM_VALUES_H_
+#ifndef CONCUR_TESTS_PROTO_RPC_RANDOM_VALUES_H_
+#define CONCUR_TESTS_PROTO_RPC_RANDOM_VALUES_H_
 
 #include <string>
 
 #include "base/random.h"
-#include "core/job_order.h"
 #include "core/result.h"
-#include "core/sweep.h"
-#include "core/sync.h"
+#include "core/sweep/sweep.h"
+#include "core/sync/job_order.h"
+#include "core/sync/sync.h"
 
 namespace concur::testing {
 
@@ -29,4 +29,4 @@ std::string Dump(const SyncResponse& response);
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_RPC_RANDOM_VALUES_H_
+#endif  // CONCUR_TESTS_PROTO_RPC_RANDOM_VALUES_H_

@@ -176,6 +176,24 @@ TEST(SplitTest, NoTitleAndNoContextIsInBothAndNoneIsLost) {
   }
 }
 
+TEST(SplitTest, AStoryThatGrowsIsOnOneSide) {
+  TempDir dir;
+  std::string lines = "{\"header\": {\"dataset\": \"x\"}}\n";
+  for (int story = 0; story < 30; ++story) {
+    for (const char* more : {"", " Bob sat.", " Bob sat. Cy ran."}) {
+      absl::StrAppend(&lines, R"({"context": "Ann)", story, "x went.", more,
+                      R"(", "qas": [{"qid": "q)", story, more, R"(", "question": "who", )",
+                      R"("answers": ["went"]}]})", "\n");
+    }
+  }
+  const std::string in = dir.File("in.jsonl");
+  ASSERT_OK(WriteFileAtomically(in, lines));
+  ASSERT_OK_AND_ASSIGN(const SplitResult result,
+                       SplitDataset(in, SplitBy::kContext, 0.3, 1, dir.File("out")));
+  EXPECT_EQ(result.train.questions % 3, 0);
+  EXPECT_EQ(result.test.questions, 27);
+}
+
 TEST(SplitTest, WhatIsHeldOutDependsOnTheBytesShareAndSeedAlone) {
   TempDir dir;
   const std::string in = Write(dir, Many(100));

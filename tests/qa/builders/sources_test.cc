@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "qa/builders/text.h"
-#include "tests/qa_builders/small_sources.h"
+#include "tests/qa/builders/small_sources.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::qa {
@@ -55,8 +55,9 @@ TEST(SourcesTest, FailingBibleProgramIsAnErrorEvenWithOutput) {
 }
 
 TEST(SourcesTest, OutputBeyondTheLimitIsRefused) {
-  EXPECT_THAT(RunAndRead({"/bin/echo", "0123456789"}, 5),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("limit of 5 bytes")));
+  EXPECT_THAT(
+      RunAndRead({"/bin/echo", "0123456789"}, 5),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("printed more than 5 bytes")));
 }
 
 TEST(SourcesTest, ArgumentsReachTheProgramWithoutAShell) {

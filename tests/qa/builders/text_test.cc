@@ -54,6 +54,11 @@ TEST(TextTest, AbbreviationsInitialsAndDecimalsEndNoSentence) {
   EXPECT_THAT(SentencesOf("So said I. Then he went."), ElementsAre("So said I.", "Then he went."));
 }
 
+TEST(TextTest, SentencesOfTokenizedTextBeginInLowerCase) {
+  EXPECT_THAT(SentencesOf("`` who is it ? '' ann asked . mr. bob came ."),
+              ElementsAre("`` who is it ? ''", "ann asked .", "mr. bob came ."));
+}
+
 TEST(TextTest, BlankLinesEndSentencesAndSingleOnesDoNot) {
   EXPECT_THAT(SentencesOf("a title\r\n\r\nfirst  line\r\nsecond\tline\n\n\n"),
               ElementsAre("a title", "first line second line"));

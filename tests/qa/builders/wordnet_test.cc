@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "tests/qa_builders/small_sources.h"
+#include "tests/qa/builders/small_sources.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::qa {

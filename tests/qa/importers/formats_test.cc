@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "qa/dataset_io.h"
 #include "qa/importers/importer.h"
-#include "tests/qa_importers/samples.h"
+#include "tests/qa/importers/samples.h"
 #include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -233,6 +233,24 @@ TEST_F(FormatsTest, BabiMayDropQuestionsThatAPassageHadBefore) {
   EXPECT_EQ(set.header.at("parameter.repeats"), "drop");
 }
 
+TEST_F(FormatsTest, BabiTakesTheTestSetOfAFileOfItsOwn) {
+  const std::string train = "1 Mary went home.\n2 Where is Mary?\thome\t1\n";
+  ASSERT_OK(WriteFileAtomically(dir_.File("qa1_train.txt"), train + train));
+  ASSERT_OK(WriteFileAtomically(dir_.File("qa1_valid.txt"), train));
+  ImportRequest request;
+  request.format = "babi";
+  request.in = {dir_.File("qa1_train.txt")};
+  request.out = dir_.File("out");
+  request.parameters = {{"valid", dir_.File("absent.txt")}};
+  EXPECT_THAT(Import(request), StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent.txt")));
+  request.parameters = {{"valid", dir_.File("qa1_valid.txt")}};
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, Import(request));
+  EXPECT_EQ(result.files[0].questions, 2);
+  EXPECT_EQ(result.files[1].questions, 1);
+  ASSERT_OK_AND_ASSIGN(const Dataset test, ReadDataset(result.files[1].path));
+  EXPECT_EQ(test.passages[0].questions[0].id, "qa1_valid:2");
+}
+
 TEST_F(FormatsTest, BabiRefusesSupportOutsideTheStory) {
   ImportRequest request;
   request.format = "babi";
@@ -252,17 +270,34 @@ TEST_F(FormatsTest, CbtAnswersAreFirstOccurrencesOfWholeWords) {
   EXPECT_EQ(set.passages[0].context.find("Sentence 1 tells of Ann and the dog . Sentence 2"), 0);
 }
 
-TEST_F(FormatsTest, LambadaAsksForTheLastWordOfTheLastSentence) {
+TEST_F(FormatsTest, LambadaAsksForTheLastWordOfTheLastSentenceInTheSentencesBefore) {
   const Dataset plain = ImportText("lambada", SampleOf("lambadaplain").contents);
-  EXPECT_EQ(plain.passages[0].context, "ann saw bob . `` who ? '' said");
-  EXPECT_EQ(plain.passages[0].questions[0].text, "said XXXXX");
+  EXPECT_EQ(plain.passages[0].context, "ann saw bob . `` who ? ''");
+  EXPECT_EQ(plain.passages[0].questions[0].text, "said");
   EXPECT_THAT(plain.passages[0].questions[0].spans, ElementsAre(Span{8, 11}));
   EXPECT_THAT(Dropped(), UnorderedElementsAre(Pair("the passage does not hold the answer", 1),
                                               Pair("the passage is a single word", 1)));
   const Dataset json = ImportText("lambada", SampleOf("lambadajson").contents);
+  EXPECT_EQ(json.passages[0].context, "Mr. Bob ran.");
+  EXPECT_EQ(json.passages[0].questions[0].text, "So did");
+  EXPECT_EQ(json.passages[0].questions[0].id, "in:2");
+}
+
+TEST_F(FormatsTest, LambadasPlainTextHoldsAnAnswerAsATokenOnly) {
+  const Dataset set = ImportText("lambada", "ann-bob saw . so did bob\nbob saw ann . so did bob\n");
+  ASSERT_EQ(set.passages.size(), 1u);
+  EXPECT_EQ(set.passages[0].questions[0].id, "in:2");
+  EXPECT_THAT(Dropped(), ElementsAre(Pair("the passage does not hold the answer", 1)));
+}
+
+TEST_F(FormatsTest, LambadaMayKeepTheFinalSentenceInThePassage) {
+  const std::map<std::string, std::string> whole = {{"context", "with-final-sentence"}};
+  const Dataset plain = ImportText("lambada", SampleOf("lambadaplain").contents, whole);
+  EXPECT_EQ(plain.passages[0].context, "ann saw bob . `` who ? '' said");
+  EXPECT_EQ(plain.passages[0].questions[0].text, "said XXXXX");
+  const Dataset json = ImportText("lambada", SampleOf("lambadajson").contents, whole);
   EXPECT_EQ(json.passages[0].context, "Mr. Bob ran.\n\nSo did");
   EXPECT_EQ(json.passages[0].questions[0].text, "So did XXXXX");
-  EXPECT_EQ(json.passages[0].questions[0].id, "in:2");
 }
 
 TEST_F(FormatsTest, CnnReadsDirectoriesAndDrawsASeededSubsample) {
@@ -333,7 +368,7 @@ TEST_F(FormatsTest, RealSquadShiftsMrqaLambadaRecordAndDropFilesAreImported) {
       {"squadshifts", "squadshifts/reddit_v1.0.json", 9803, 9803},
       {"mrqa", "mrqa/SQuAD-dev.jsonl.gz", 10507, 10507},
       {"newsqa", "mrqa/NewsQA_sample.jsonl", 17, 17},
-      {"lambada", "lambada/lambada_test.jsonl", 5153, 4240},
+      {"lambada", "lambada/lambada_test.jsonl", 5153, 4227},
       {"record", "record/record-sample.json", 2, 2},
       {"drop-raw", "drop/drop-sample.json", 19, 6},
   };
@@ -342,6 +377,13 @@ TEST_F(FormatsTest, RealSquadShiftsMrqaLambadaRecordAndDropFilesAreImported) {
     EXPECT_EQ(counts_.read, one.read) << one.file;
     EXPECT_EQ(set.QuestionCount(), one.kept) << one.file;
   }
+}
+
+TEST_F(FormatsTest, RealLambadaHasThePublishedNumberOfQuestions) {
+  // Liu et al., 2023: the printed scores are shares of 4,039 questions.
+  CONCUR_SHARED_DATA_OR_SKIP(data, "lambada/lambada_development_plain_text.txt");
+  EXPECT_EQ(ImportFiles("lambada", {data}).QuestionCount(), 4039);
+  EXPECT_EQ(counts_.read, 4869);
 }
 
 TEST_F(FormatsTest, RealQamrIsImported) {

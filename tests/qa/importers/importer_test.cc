@@ -19,7 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "qa/dataset_io.h"
-#include "tests/qa_importers/samples.h"
+#include "tests/qa/importers/samples.h"
 #include "tests/testing/gzip.h"
 #include "tests/testing/sanitizers.h"
 #include "tests/testing/status_matchers.h"

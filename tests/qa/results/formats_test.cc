@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/csv.h"
 #include "base/check.h"
+#include "base/csv.h"
 #include "base/file.h"
-#include "imports/import.h"
-#include "tests/imports/import_fixture.h"
+#include "qa/results/import.h"
+#include "tests/qa/results/import_fixture.h"
+#include "tests/testing/gzip.h"
 #include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 
@@ -52,6 +53,18 @@ TEST_F(FormatsTest, MtebTakesTheMeanOverSubsetsOfTheLanguagesAskedFor) {
   EXPECT_DOUBLE_EQ(Score(*ImportAs("mteb", {dir_.File("r")}), "org__m", "STS").value(), 0.8);
 }
 
+TEST_F(FormatsTest, PackedFilesAreReadWhereTheyAreFoundAndWhereTheyAreNamed) {
+  Write("r/m/a/T.json.gz", concur::testing::Gzip(MtebText("T", "test", 0.8, 0.6)));
+  const auto found = ImportAs("mteb", {dir_.File("r")});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_DOUBLE_EQ(Score(*found, "m", "T").value(), 0.7);
+  const std::string board =
+      Write("board.csv.gz", concur::testing::Gzip("model,x,y\na,1,2\nb,3,4\n"));
+  const auto named = ImportAs("leaderboard", {board});
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(Score(*named, "b", "y").value(), 4);
+}
+
 TEST_F(FormatsTest, MtebCountsTheFirstRevisionWithATestScore) {
   Write("r/m/a/T.json", MtebText("T", "validation", 0.1, 0.1));
   Write("r/m/b/T.json", MtebText("T", "test", 0.2, 0.2));
@@ -61,7 +74,29 @@ TEST_F(FormatsTest, MtebCountsTheFirstRevisionWithATestScore) {
   EXPECT_DOUBLE_EQ(Score(*first, "m", "T").value(), 0.2);
   EXPECT_EQ(SkippedOf(*first, "another revision of a model, which has the score already"), 2);
   request_.each_revision = true;
-  EXPECT_THAT(Names(ImportAs("mteb", {dir_.File("r")})->models), ElementsAre("m@a", "m@b", "m@c"));
+  const auto each = ImportAs("mteb", {dir_.File("r")});
+  EXPECT_THAT(Names(each->models), ElementsAre("m@b", "m@c"));
+  EXPECT_EQ(SkippedOf(*each, "a score on another split than the one on which its task is compared"),
+            1);
+}
+
+TEST_F(FormatsTest, OtherRevisionsOfADataSetAreCounted) {
+  const auto text = [](absl::string_view revision) {
+    return absl::StrCat(
+        R"({"task_name": "T", "dataset_revision": )", revision,
+        R"(, "scores": {"test": [{"hf_subset": "default", "languages": ["eng-Latn"],)",
+        R"( "main_score": 0.5}]}})");
+  };
+  Write("r/a/1/T.json", text(R"("new")"));
+  Write("r/b/1/T.json", text(R"("old")"));
+  Write("r/c/1/T.json", text(R"("new")"));
+  Write("r/d/1/T.json", text("null"));
+  Write("r/e/1/T.json", text(R"("None")"));
+  const auto found = ImportAs("mteb", {dir_.File("r")});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->models, SizeIs(5)) << "all stay";
+  EXPECT_EQ(found->other_data.count, 1);
+  EXPECT_THAT(found->other_data.first_place, AllOf(HasSubstr("r/b/1/T.json"), HasSubstr("old")));
 }
 
 TEST_F(FormatsTest, MtebOfBeforeVersion1_11IsRead) {
@@ -76,10 +111,10 @@ TEST_F(FormatsTest, RealMtebFilesGiveThePublishedTable) {
   request_.options.languages = {"eng"};
   const auto results = ImportAs("mteb", {raw});
   ASSERT_TRUE(results.ok()) << results.status();
-  const auto rows = analysis::ParseCsv(*ReadFile(table), table);
+  const auto rows = ParseCsv(*ReadFile(table), table);
   ASSERT_TRUE(rows.ok());
   int compared = 0;
-  for (const analysis::CsvRecord& row : *rows) {
+  for (const CsvRecord& row : *rows) {
     for (size_t c = 1; c < row.fields.size(); ++c) {
       if (const auto score = Score(*results, row.fields[0], (*rows)[0].fields[c])) {
         EXPECT_NEAR(*score * 100, std::stod(row.fields[c]), 6e-5)
@@ -216,9 +251,10 @@ TEST_F(FormatsTest, InspectReadsScorersAndLettersAndRefusesUnknownVersions) {
   EXPECT_EQ(run->metrics[0].standard_error, 0.2);
   EXPECT_EQ(run->seconds, 60);
   EXPECT_THAT(run->examples, SizeIs(2));
-  EXPECT_THAT(ImportAs("inspect", {Write("v9.json", R"({"version": 9, "eval": {}})")}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("v9.json: version: expected 1 or 2"), HasSubstr("got 9"))));
+  EXPECT_THAT(
+      ImportAs("inspect", {Write("v9.json", R"({"version": 9, "eval": {}})")}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("v9.json: version: expected 1, 2 or 3"), HasSubstr("got 9"))));
 }
 
 TEST_F(FormatsTest, HelmTakesTheMetricOfItsScenario) {
@@ -363,8 +399,8 @@ TEST_F(FormatsTest, WhatHasAnotherLayoutIsRefusedWithThoseThatAreKnown) {
             R"({"results": {"t": [{"metric": "acc"}]}, "model_name": "m"})",
             "results.t: expected an object of metrics METRIC or METRIC,FILTER"},
            {"helm", "run/run_spec.json", R"({"run": "x"})", "as HELM 0.2 to 0.5 write it"},
-           {"inspect", "log.json", R"({"version": 3, "eval": {}})",
-            "expected 1 or 2, the versions"},
+           {"inspect", "log.json", R"({"version": 4, "eval": {}})",
+            "expected 1, 2 or 3, the versions"},
            {"every-eval-ever", "e.json", R"({"schema_version": "0.9.0"})",
             "expected one of 0.1.0, 0.2.0, 0.2.1, 0.2.2, 0.3.0, got \"0.9.0\""}}) {
     const auto results = ImportAs(c.format, {Write(c.file, c.text)});

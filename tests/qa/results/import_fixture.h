@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files in a temporary folder, imported.
-#ifndef CONCUR_TESTS_IMPORTS_IMPORT_FIXTURE_H_
-#define CONCUR_TESTS_IMPORTS_IMPORT_FIXTURE_H_
+#ifndef CONCUR_TESTS_QA_RESULTS_IMPORT_FIXTURE_H_
+#define CONCUR_TESTS_QA_RESULTS_IMPORT_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "imports/import.h"
-#include "imports/imported.h"
+#include "qa/results/import.h"
+#include "qa/results/imported.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::imports {
@@ -74,4 +74,4 @@ class ImportFixture : public ::testing::Test {
 
 }  // namespace concur::imports
 
-#endif  // CONCUR_TESTS_IMPORTS_IMPORT_FIXTURE_H_
+#endif  // CONCUR_TESTS_QA_RESULTS_IMPORT_FIXTURE_H_

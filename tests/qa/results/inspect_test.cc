@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "imports/import.h"
-#include "tests/imports/import_fixture.h"
+#include "qa/results/import.h"
+#include "tests/qa/results/import_fixture.h"
 #include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/zip_builder.h"
@@ -169,7 +169,7 @@ TEST_F(InspectTest, BrokenArchivesAreErrorsThatNameFileAndEntry) {
            {"list", ZipBuilder().Add("header.json", "[2]").Build(),
             ": header.json: eval: expected an object, as in a log of Inspect, got nothing"},
            {"version", ZipBuilder().Add("header.json", of_version_9).Build(),
-            ": header.json: version: expected 1 or 2, the versions that are known, got 9"},
+            ": header.json: version: expected 1, 2 or 3, the versions that are known, got 9"},
            {"summaries",
             ZipBuilder().Add("header.json", kHeader).Add("summaries.json", "{}").Build(),
             ": summaries.json: the document: expected a list of samples, got an object"},

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,11 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/random.h"
-#include "imports/import.h"
-#include "imports/leaderboard_columns.h"
-#include "tests/imports/import_fixture.h"
+#include "qa/results/import.h"
+#include "qa/results/leaderboard_columns.h"
+#include "tests/qa/results/import_fixture.h"
 #include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 
@@ -27,27 +27,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
-class LeaderboardTest : public ImportFixture {};
-
-TEST(ParseScoreTest, UnitsMarginsRemarksAndPairsAreRead) {
-  EXPECT_EQ(ParseScore("71.2")->value, 71.2);
-  EXPECT_EQ(ParseScore(" 71.2% ")->value, 71.2);
-  EXPECT_TRUE(ParseScore("71.2%")->percent);
-  EXPECT_EQ(ParseScore("71.2 ± 0.4")->value, 71.2);
-  EXPECT_EQ(ParseScore("71.2*")->value, 71.2);
-  EXPECT_EQ(ParseScore("**71.2**")->value, 71.2);
-  EXPECT_EQ(ParseScore("1,234.5")->value, 1234.5);
-  EXPECT_EQ(ParseScore("94.0/92.0")->value, 93.0);
-  EXPECT_THAT(ParseScore("94.0/92.0")->parts, ElementsAre(94.0, 92.0));
-}
-
-TEST(ParseScoreTest, DatesSizesAndWordsAreNoScores) {
-  for (const char* field : {"2023/3/15", "67B", "N/A", "", "nan", "inf", "0x10", "1e400", "71,2",
-                            "0,123", "1234,567", ",123", "about 3", "12-14", "/", "1//2"}) {
-    EXPECT_EQ(ParseScore(field), std::nullopt) << field;
+class LeaderboardTest : public ImportFixture {
+ protected:
+  static std::string WhyOf(const ImportedResults& results, const std::string& column) {
+    for (const ColumnNote& note : results.columns) {
+      if (note.name == column) {
+        return note.why;
+      }
+    }
+    return "no such column";
   }
-}
+};
 
 TEST_F(LeaderboardTest, MetadataRanksAndMeansAreNoBenchmarks) {
   const std::string path = Write("board.tsv",
@@ -89,12 +81,7 @@ TEST(MeansOfOthersTest, AMeanIsFoundAtEveryPlaceAndNothingElseIs) {
   constexpr size_t kColumns = 12;
   for (size_t mean = 0; mean < kColumns; ++mean) {
     for (const size_t rows : {kColumns + 4, kColumns + 5, size_t{100}}) {
-      LeaderboardTable table;
-      table.header.assign(kColumns, "");
-      std::vector<size_t> columns;
-      for (size_t c = 0; c < kColumns; ++c) {
-        columns.push_back(c);
-      }
+      std::vector<ScoreColumn> columns(kColumns);
       Random random(7, "means");
       for (size_t r = 0; r < rows; ++r) {
         std::vector<double> values(kColumns);
@@ -104,16 +91,14 @@ TEST(MeansOfOthersTest, AMeanIsFoundAtEveryPlaceAndNothingElseIs) {
         values[mean] = (values[(mean + 1) % kColumns] + values[(mean + 2) % kColumns] +
                         values[(mean + 5) % kColumns]) /
                        3;
-        LeaderboardTable::Row row;
-        for (const double value : values) {
-          row.fields.push_back(absl::StrFormat("%.2f", value));
+        for (size_t c = 0; c < kColumns; ++c) {
+          columns[c].push_back(std::round(values[c] * 100) / 100);
         }
-        table.rows.push_back(std::move(row));
       }
       if (rows < kColumns + 5) {
-        EXPECT_THAT(MeansOfOthers(table, columns), IsEmpty()) << "too few rows to tell";
+        EXPECT_THAT(MeansOfOthers(columns), IsEmpty()) << "too few rows to tell";
       } else {
-        EXPECT_THAT(MeansOfOthers(table, columns), ElementsAre(mean)) << rows << " rows";
+        EXPECT_THAT(MeansOfOthers(columns), ElementsAre(mean)) << rows << " rows";
       }
     }
   }
@@ -252,6 +237,138 @@ TEST_F(LeaderboardTest, MetricsJoinTheRunsOfLongTablesInTheirOrder) {
   }
 }
 
+TEST_F(LeaderboardTest, TasksInRowsAreTurned) {
+  // Models were benchmarks, and benchmarks models.
+  for (const char* text :
+       {"dataset,version,metric,mode,m-small,m-large\ngsm8k,1d7,accuracy,gen,20,60\n"
+        "math,265,accuracy,gen,10,30\nAverage,,,,15,45\n",
+        "Benchmark (shots),m-small,m-large\ngsm8k,20,60\nmath,10,30\n",
+        "Category\tTask\tm-small\tm-large\nmaths\tgsm8k\t20\t60\nmaths\tmath\t10\t30\n"}) {
+    const auto results = ImportAs("leaderboard", {Write("board.csv", text)});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_THAT(Names(results->models), ElementsAre("m-small", "m-large")) << text;
+    EXPECT_THAT(Names(results->tasks), ElementsAre("gsm8k", "math")) << text;
+    EXPECT_EQ(Score(*results, "m-large", "gsm8k"), 60);
+    EXPECT_THAT(WhyOf(*results, "score"), HasSubstr("a guess: rows are tasks"));
+  }
+  // Nothing but the names tells.
+  const std::string path =
+      Write("board.csv", ",GPT-4,Llama 2 (70B)\nMMLU,86,69\nWER ↓,3,4\nGSM8K,92,57\n");
+  EXPECT_THAT(Names(ImportAs("leaderboard", {path})->models),
+              ElementsAre("GPT-4", "Llama 2 (70B)"));
+  EXPECT_THAT(Names(ImportAs("leaderboard", {path})->tasks), ElementsAre("MMLU", "WER", "GSM8K"));
+  EXPECT_EQ(ImportAs("leaderboard", {path})->tasks[1].meaning.goal, Goal::kMinimize);
+  request_.options.rows = "models";
+  EXPECT_THAT(Names(ImportAs("leaderboard", {path})->models),
+              ElementsAre("MMLU", "WER ↓", "GSM8K"));
+  request_.options.rows = "tasks";
+  EXPECT_THAT(Names(ImportAs("leaderboard", {Write("b.csv", "x,y,z\nt,1,2\n")})->models),
+              ElementsAre("y", "z"));
+}
+
+TEST_F(LeaderboardTest, AHeaderThatContradictsTheNamesIsRefused) {
+  EXPECT_THAT(
+      ImportAs("leaderboard", {Write("board.csv", "Model,GPT-4,Llama-7B\nMMLU,86,69\nGSM8K,9,5\n")})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("board.csv:1: the column \"Model\" has names of benchmarks")));
+}
+
+TEST_F(LeaderboardTest, NamesOfPropertiesDoNotDropScores) {
+  // Code, Context and Type were tags, and nothing said so.
+  const auto results = ImportAs(
+      "leaderboard",
+      {Write("board.csv", "Model,Math,Code,Context,Type\na,40,30,20,10\nb,44,20,22,11\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), ElementsAre("Math", "Code", "Context", "Type"));
+  EXPECT_THAT(WhyOf(*results, "Code"), HasSubstr("a guess: it may be a property"));
+  const auto tags =
+      ImportAs("leaderboard",
+               {Write("board.csv",
+                      "Model,Math,Context,Merged,Params (B)\na,40,4096,0,7\nb,44,8192,1,70\n")});
+  EXPECT_THAT(Names(tags->tasks), ElementsAre("Math"));
+  EXPECT_THAT(WhyOf(*tags, "Context"), HasSubstr("--keep makes it a benchmark"));
+}
+
+TEST_F(LeaderboardTest, FailuresAreGapsAndHalfAColumnOfScoresIsABenchmark) {
+  // A column with OOM in a fifth of its cells was a tag.
+  const auto results =
+      ImportAs("leaderboard",
+               {Write("board.csv",
+                      "Method,A,C,D,E\nm1,81,OOM,see\u00a01,x\nm2,83,oom,3,y\nm3,79,66,-,3\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), UnorderedElementsAre("A", "C", "D"));
+  EXPECT_EQ(SkippedOf(*results, "no score: a failure, as OOM"), 2);
+  EXPECT_EQ(SkippedOf(*results, "a field that is no score"), 1);
+  EXPECT_EQ(WhyOf(*results, "D"), "1 words are left out");
+  EXPECT_EQ(WhyOf(*results, "E"), "2 words; its 1 numbers are left out but for --keep");
+}
+
+TEST_F(LeaderboardTest, ColumnsThatTellRowsOfLongTablesApartAreSettings) {
+  // Rows with other numbers of shots were seeds.
+  const auto tasks = [this](const char* text) {
+    const auto results = ImportAs("leaderboard", {Write("long.csv", text)});
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? Names(results->tasks) : std::vector<std::string>();
+  };
+  EXPECT_THAT(tasks("model,task,shots,score\na,mmlu,0,40\na,mmlu,5,60\nb,mmlu,0,50\nb,mmlu,5,52\n"),
+              ElementsAre("mmlu (0-shot)", "mmlu (5-shot)"));
+  EXPECT_THAT(tasks("model,task,language,acc\na,t,de,40\na,t,en,60\nb,t,de,50\n"),
+              ElementsAre("t (language de)", "t (language en)"));
+  const auto sampled = ImportAs(
+      "leaderboard",
+      {Write("long.csv",
+             "model,task,temperature,seed,acc\na,t,0,1,40\na,t,0.7,1,60\na,t,0.7,2,50\n")});
+  EXPECT_THAT(Names(sampled->models), ElementsAre("a (temperature 0)", "a (temperature 0.7)"));
+  EXPECT_THAT(tasks("model,task,precision,acc\na,t,fp16,1\na,u,fp16,2\nb,t,fp16,3\n"),
+              ElementsAre("t", "u"))
+      << "does not differ";
+  const auto models =
+      ImportAs("leaderboard",
+               {Write("long.csv", "model,task,dtype,acc\na,t,fp16,1\na,t,int8,2\nb,t,fp16,3\n")});
+  EXPECT_THAT(Names(models->models), ElementsAre("a (dtype fp16)", "a (dtype int8)", "b"));
+  const auto seeds = ImportAs(
+      "leaderboard", {Write("long.csv", "model,task,when,acc\na,t,x1,1\na,t,x2,2\nb,t,x3,3\n")});
+  EXPECT_EQ(seeds->seeds, 2U);
+  EXPECT_THAT(WhyOf(*seeds, "when"), HasSubstr("is neither a score"));
+  const auto apart =
+      ImportAs("leaderboard", {Write("long.csv",
+                                     "model,task,shots,metric,score\na,t,0,acc,1\na,t,5,f1,2\n"
+                                     "a,t,0,f1,3\na,t,5,acc,4\n")});
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  EXPECT_THAT(Names(apart->tasks), ElementsAre("t (0-shot)", "t (5-shot)"));
+  EXPECT_EQ(apart->cells.size(), 2U) << "metrics of other settings are of other runs";
+  const auto metrics = ImportAs(
+      "leaderboard", {Write("long.csv", "model,task,acc,f1\na,t,1,2\na,u,3,4\nb,t,5,6\n")});
+  EXPECT_THAT(Names(metrics->tasks), ElementsAre("t", "u"));
+  EXPECT_THAT(RunOf(*metrics, "a", "t")->metrics, SizeIs(2)) << "a metric a column";
+}
+
+TEST_F(LeaderboardTest, CellsWithAndWithoutPercentComeToOneUnitPerTask) {
+  const auto wide = ImportAs("leaderboard", {Write("board.csv", "Model,A\na,85.0%\nb,0.90\n")});
+  EXPECT_EQ(Score(*wide, "a", "A"), 0.85);
+  EXPECT_THAT(WhyOf(*wide, "A"), HasSubstr("read as fractions"));
+  const auto turned =
+      ImportAs("leaderboard", {Write("board.csv", "Task,a,b\nt,85%,0.9\nu,85%,90\nv,85%,95%\n")});
+  EXPECT_EQ(Score(*turned, "a", "t"), 0.85);
+  EXPECT_EQ(Score(*turned, "a", "u"), 85);
+  EXPECT_EQ(turned->tasks[2].meaning.scale.kind, Scale::Kind::kPercent);
+}
+
+TEST_F(LeaderboardTest, NamesThatDifferByAnArrowOnlyStayTwoBenchmarks) {
+  const auto results =
+      ImportAs("leaderboard", {Write("board.csv", "Model,A,A ↓,F1 (higher is better)\na,1,2,3\n")});
+  EXPECT_THAT(Names(results->tasks), ElementsAre("A", "A ↓", "F1 (higher is better)"));
+}
+
+TEST_F(LeaderboardTest, TheOnlyScoreMayBeCalledAMean) {
+  const auto results = ImportAs(
+      "leaderboard",
+      {Write("board.csv", "model,win_rate,standard_error,n_wins\na,76,0.9,676\nb,77,1.2,640\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), ElementsAre("win_rate"));
+}
+
 TEST_F(LeaderboardTest, WhatIsNoTableIsAnErrorThatNamesTheFile) {
   struct Case {
     const char* name;
@@ -264,7 +381,8 @@ TEST_F(LeaderboardTest, WhatIsNoTableIsAnErrorThatNamesTheFile) {
         Case{"twice.csv", "model,x,x\nA,1,2\n", "the column \"x\" comes twice"},
         Case{"words.csv", "model,x\nA,b\n", "expected a column of scores beside \"model\""},
         Case{"open.csv", "model,x\nA,\"1\n", "open.csv:2"},
-        Case{"bytes.tsv", "model\tx\nA\t\xff\n", "bytes.tsv:2: byte 3: not UTF-8"}}) {
+        Case{"bytes.tsv", "model\tx\nA\t\xff\n",
+             "bytes.tsv:2: expected UTF-8, got the byte 0xff"}}) {
     EXPECT_THAT(ImportAs("leaderboard", {Write(wrong.name, wrong.text)}).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr(wrong.name), HasSubstr(wrong.message))))

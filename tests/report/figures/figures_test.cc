@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/figures.h"
+#include "report/figures/figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/label_places.h"
-#include "analysis/svg_canvas.h"
+#include "report/figures/label_places.h"
+#include "report/figures/svg_canvas.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/text.h"
@@ -100,6 +100,24 @@ TEST(ScatterTest, ApproachesWithoutTheTagAreAGroupThatSaysSo) {
   const std::string text = WriteTable(ScatterTable(table, panels), TableFormat::kCsv);
   EXPECT_THAT(text, HasSubstr("x,y,no t,1,"));
   EXPECT_THAT(text, HasSubstr("x,y,t=yes,2,"));
+}
+
+TEST(ScatterTest, PValuesTakeRelativesAsSuch) {
+  // Four families of five near-copies: twenty approaches that tell as much as four.
+  std::string csv = "a,family,x,y\n";
+  for (int i = 0; i < 20; ++i) {
+    absl::StrAppend(&csv, "m", i, ",f", i / 5, ",", 10 * (i / 5) + i % 5, ",",
+                    10 * (i / 5) + 4 - i % 5, "\n");
+  }
+  const ScoreTable table = ParseFigures(csv);
+  const auto p_of = [&](const std::string& families) -> double {
+    const auto panels = ScatterPanels(table, {"x", {"y"}, "", {}, families});
+    return ScatterTable(table, *panels).rows.at(0).at(5).number;
+  };
+  EXPECT_LT(p_of("none"), 0.001);
+  EXPECT_GT(p_of(""), 0.05) << "four families in order come in one of twelve permutations";
+  EXPECT_EQ(ScatterPanels(table, {"x", {"y"}, "", {}, "nosuch"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ScatterTest, TheBenchmarkWithoutAScoreIsNamed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/step_figure.h"
+#include "report/figures/step_figure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/report.h"
+#include "report/html/report.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/text.h"
 

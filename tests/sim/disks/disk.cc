@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/disk.h"
+#include "tests/sim/disks/disk.h"
 
 #include <string>
 #include <utility>

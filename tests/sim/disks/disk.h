@@ -4,8 +4,8 @@
 // was not synced.
 //
 // One thread.
-#ifndef CONCUR_SIM_DISK_H_
-#define CONCUR_SIM_DISK_H_
+#ifndef CONCUR_TESTS_SIM_DISKS_DISK_H_
+#define CONCUR_TESTS_SIM_DISKS_DISK_H_
 
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
-#include "sim/world.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -61,4 +61,4 @@ class Disk : public FileSystem {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_DISK_H_
+#endif  // CONCUR_TESTS_SIM_DISKS_DISK_H_

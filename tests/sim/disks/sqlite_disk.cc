@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/sqlite_disk.h"
+#include "tests/sim/disks/sqlite_disk.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>

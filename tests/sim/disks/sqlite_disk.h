@@ -6,8 +6,8 @@
 // One thread. The two small files beside the database (lock and mark) are real, in a directory that
 // is removed with the disk: power cuts do not affect the mark, so that every missing acknowledged
 // commit is detected.
-#ifndef CONCUR_SIM_SQLITE_DISK_H_
-#define CONCUR_SIM_SQLITE_DISK_H_
+#ifndef CONCUR_TESTS_SIM_DISKS_SQLITE_DISK_H_
+#define CONCUR_TESTS_SIM_DISKS_SQLITE_DISK_H_
 
 #include <cstdint>
 #include <map>
@@ -20,9 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "sim/store_disk.h"
-#include "sim/world.h"
 #include "store/store.h"
+#include "tests/sim/disks/store_disk.h"
+#include "tests/sim/world.h"
 
 struct sqlite3_vfs;
 
@@ -78,4 +78,4 @@ class SqliteStoreDisk : public StoreDisk {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_SQLITE_DISK_H_
+#endif  // CONCUR_TESTS_SIM_DISKS_SQLITE_DISK_H_

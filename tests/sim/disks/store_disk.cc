@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/store_disk.h"
+#include "tests/sim/disks/store_disk.h"
 
 #include <memory>
 #include <string>
@@ -35,6 +35,10 @@ Batch Spoil(Batch batch, Bug bug) {
         row.state = JobState::kCanceled;
         batch.put_results.pop_back();
       }
+    }
+  } else if (bug == Bug::kChoiceNotSaved) {
+    for (SweepRow& row : batch.put_sweeps) {
+      row.spec = row.spec.substr(0, row.spec.find(' '));
     }
   } else if (bug == Bug::kRungNotSaved) {
     for (JobRow& row : batch.put_jobs) {

@@ -2,8 +2,8 @@
 // The coordinator's disk, on which each process opens its store.
 //
 // One thread.
-#ifndef CONCUR_SIM_STORE_DISK_H_
-#define CONCUR_SIM_STORE_DISK_H_
+#ifndef CONCUR_TESTS_SIM_DISKS_STORE_DISK_H_
+#define CONCUR_TESTS_SIM_DISKS_STORE_DISK_H_
 
 #include <memory>
 #include <utility>
@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "sim/world.h"
 #include "store/memory_store.h"
 #include "store/store.h"
+#include "tests/sim/world.h"
 
 namespace concur::sim {
 
@@ -59,4 +59,4 @@ class MemoryStoreDisk : public StoreDisk {
 
 }  // namespace concur::sim
 
-#endif  // CONCUR_SIM_STORE_DISK_H_
+#endif  // CONCUR_TESTS_SIM_DISKS_STORE_DISK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -21,7 +21,8 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/random.h"
-#include "store/artifact_reader.h"
+#include "store/artifacts/artifact_reader.h"
+#include "tests/testing/read_artifact.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -32,8 +33,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr int64_t kNoLimit = INT64_MAX;
 
 void Write(const std::string& path, const std::string& bytes) {
   // Artifacts are read-only; the test damages them all the same.
@@ -78,7 +77,7 @@ TEST_F(DirectoryStoreTest, WhatWasPutIsReadUnderItsDigest) {
     ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put(data));
     EXPECT_EQ(digest, Sha256Of(data));
     EXPECT_TRUE(store_->Has(digest));
-    ASSERT_OK_AND_ASSIGN(const std::string read, store_->Read(digest, kNoLimit));
+    ASSERT_OK_AND_ASSIGN(const std::string read, ReadArtifact(*store_, digest));
     EXPECT_EQ(read, data);
     ASSERT_OK_AND_ASSIGN(const int64_t size, store_->Size(digest));
     EXPECT_EQ(size, static_cast<int64_t>(data.size()));
@@ -96,7 +95,7 @@ TEST_F(DirectoryStoreTest, AnUnknownDigestIsNotFoundEverywhere) {
   EXPECT_FALSE(store_->Has(digest));
   EXPECT_THAT(store_->Size(digest), not_found);
   EXPECT_THAT(store_->PathOf(digest), not_found);
-  EXPECT_THAT(store_->Read(digest, kNoLimit), not_found);
+  EXPECT_THAT(ReadArtifact(*store_, digest), not_found);
   EXPECT_THAT(store_->OpenSource(digest), not_found);
   EXPECT_THAT(store_->Touch(digest), not_found);
   EXPECT_THAT(store_->Verify(digest), not_found);
@@ -150,7 +149,7 @@ TEST_F(DirectoryStoreTest, AFileIsCopiedInAndItsSourceLeftAlone) {
     EXPECT_EQ(put.digest, Sha256Of(data));
     EXPECT_EQ(put.bytes, static_cast<int64_t>(size));
     Write(source, "changed afterwards");
-    ASSERT_OK_AND_ASSIGN(const std::string read, store_->Read(put.digest, kNoLimit));
+    ASSERT_OK_AND_ASSIGN(const std::string read, ReadArtifact(*store_, put.digest));
     EXPECT_EQ(read, data);
   }
 }
@@ -158,7 +157,7 @@ TEST_F(DirectoryStoreTest, AFileIsCopiedInAndItsSourceLeftAlone) {
 TEST_F(DirectoryStoreTest, AFileOfUnknownSizeIsCopiedWhole) {
   ASSERT_OK_AND_ASSIGN(const FileDigest put, store_->PutFile("/proc/self/cmdline"));
   EXPECT_GT(put.bytes, 0);
-  ASSERT_OK_AND_ASSIGN(const std::string read, store_->Read(put.digest, kNoLimit));
+  ASSERT_OK_AND_ASSIGN(const std::string read, ReadArtifact(*store_, put.digest));
   EXPECT_EQ(static_cast<int64_t>(read.size()), put.bytes);
 }
 
@@ -184,11 +183,11 @@ TEST_F(DirectoryStoreTest, ADamagedFileIsSetAsideAndNeverServed) {
   for (const char* bad : {"the wrong bytes", "the right byte", "the right bytes and more", ""}) {
     ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put(data));
     Write(*store_->PathOf(digest), bad);
-    EXPECT_THAT(store_->Read(digest, kNoLimit),
+    EXPECT_THAT(ReadArtifact(*store_, digest),
                 StatusIs(absl::StatusCode::kDataLoss,
                          AllOf(HasSubstr(digest.ToHex()), HasSubstr(dir_.File("a/damaged")))));
     EXPECT_FALSE(store_->Has(digest));
-    EXPECT_THAT(store_->Read(digest, kNoLimit),
+    EXPECT_THAT(ReadArtifact(*store_, digest),
                 StatusIs(absl::StatusCode::kNotFound, HasSubstr(digest.ToHex())));
     // The same bytes from elsewhere heal it.
     ASSERT_OK(store_->Put(data));
@@ -206,15 +205,8 @@ TEST_F(DirectoryStoreTest, ALinkInPlaceOfAnArtifactIsNotFollowed) {
   EXPECT_THAT(store_->OpenSource(digest),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("symbolic link")));
   EXPECT_FALSE(store_->Has(digest));
-  EXPECT_THAT(store_->Read(digest, kNoLimit),
+  EXPECT_THAT(store_->Verify(digest),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a regular file")));
-}
-
-TEST_F(DirectoryStoreTest, ReadRefusesMoreThanItsLimit) {
-  ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("12345"));
-  EXPECT_THAT(store_->Read(digest, 4),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("5 bytes, more than 4")));
-  EXPECT_OK(store_->Read(digest, 5));
 }
 
 TEST_F(DirectoryStoreTest, AReaderBeginsAtItsOffsetAndEndsWhereTheArtifactEnds) {
@@ -403,7 +395,7 @@ TEST_F(DirectoryStoreTest, ManyThreadsMayUseOneStore) {
         const std::string data = absl::StrCat("data ", i % 5, thread % 2);
         const absl::StatusOr<Digest> digest = store_->Put(data);
         CONCUR_CHECK_OK(digest.status());
-        CONCUR_CHECK(store_->Read(*digest, kNoLimit).value_or("") == data);
+        CONCUR_CHECK(ReadArtifact(*store_, *digest).value_or("") == data);
       }
     });
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "store/directory_store.h"
-#include "tests/store/packs_fixture.h"
+#include "store/artifacts/directory_store.h"
+#include "tests/store/artifacts/packs_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory store with packs, and what happens to its files.
-#ifndef CONCUR_TESTS_STORE_PACKS_FIXTURE_H_
-#define CONCUR_TESTS_STORE_PACKS_FIXTURE_H_
+#ifndef CONCUR_TESTS_STORE_ARTIFACTS_PACKS_FIXTURE_H_
+#define CONCUR_TESTS_STORE_ARTIFACTS_PACKS_FIXTURE_H_
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
+#include "tests/testing/read_artifact.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -110,7 +111,7 @@ class PacksTest : public ::testing::Test {
     Write(path, pack);
   }
   static std::string ReadOf(const DirectoryStore& store, const Digest& digest) {
-    const absl::StatusOr<std::string> read = store.Read(digest, INT64_MAX);
+    const absl::StatusOr<std::string> read = ReadArtifact(store, digest);
     return read.ok() ? *read : absl::StatusCodeToString(read.status().code());
   }
 
@@ -120,4 +121,4 @@ class PacksTest : public ::testing::Test {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_STORE_PACKS_FIXTURE_H_
+#endif  // CONCUR_TESTS_STORE_ARTIFACTS_PACKS_FIXTURE_H_

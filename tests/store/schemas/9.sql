@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Schema 3 with the rows of ScriptOfBatches (tests/store/store_rows.cc), as `sqlite3 FILE .dump` gives it.
+-- Schema 9 with the rows of ScriptOfBatches (tests/store/store_rows.cc), as `sqlite3 FILE .dump` gives it.
 PRAGMA application_id = 1131307893;
-PRAGMA user_version = 3;
+PRAGMA user_version = 9;
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
 CREATE TABLE attempt (
@@ -27,11 +27,11 @@ CREATE TABLE attempt (
   log_bytes         INTEGER,
   raw_metrics       BLOB,
   raw_metrics_bytes INTEGER,
-  checksum          INTEGER NOT NULL,
+  checksum          INTEGER NOT NULL, resumed_from INTEGER,
   PRIMARY KEY (key, attempt)
 ) WITHOUT ROWID;
-INSERT INTO attempt VALUES(4294967296,1,'node-2',1700000006000000002,0,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,1396613623);
-INSERT INTO attempt VALUES(4294967296,2,'node-2',1700000006000000002,0,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,1712497120);
+INSERT INTO attempt VALUES(4294967296,1,'node-2',1700000006000000002,0,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,1396613623,NULL);
+INSERT INTO attempt VALUES(4294967296,2,'node-2',1700000006000000002,0,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,1712497120,NULL);
 CREATE TABLE counter (
   name     TEXT PRIMARY KEY,
   value    INTEGER NOT NULL,
@@ -65,11 +65,11 @@ CREATE TABLE job (
   no_reuse INTEGER NOT NULL,
   update_time      INTEGER NOT NULL,
   checksum         INTEGER NOT NULL
-);
-INSERT INTO job VALUES(4294967296,4,3,2,1,10,1700000003000000007,2,-9223372036854775807,30164771071,1,1,1700000004999999999,-477213443);
-INSERT INTO job VALUES(4294967298,2,3,2,1,10,1700000003000000007,1,-9223372036854775807,30164771071,1,1,1700000004999999999,-1092142349);
-INSERT INTO job VALUES(12984901887,2,3,2,1,10,1700000003000000007,1,-9223372036854775807,30164771071,1,1,1700000004999999999,-902253739);
-INSERT INTO job VALUES(17179869184,2,3,2,1,10,1700000003000000007,1,-9223372036854775807,30164771071,1,1,1700000004999999999,-586949648);
+, deaths INTEGER, death_shared INTEGER, rung INTEGER, whole INTEGER, checkpoint BLOB, checkpoint_bytes INTEGER, checkpoint_attempt INTEGER);
+INSERT INTO job VALUES(4294967296,4,3,2,1,10,1700000003000000007,2,-9223372036854775807,30164771071,1,1,1700000004999999999,-477213443,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job VALUES(4294967298,2,3,2,1,10,1700000003000000007,1,-9223372036854775807,30164771071,1,1,1700000004999999999,-1092142349,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job VALUES(12984901887,2,3,2,1,10,1700000003000000007,1,-9223372036854775807,30164771071,1,1,1700000004999999999,-902253739,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job VALUES(17179869184,2,3,2,1,10,1700000003000000007,1,-9223372036854775807,30164771071,1,1,1700000004999999999,-586949648,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE meta (
   name     TEXT PRIMARY KEY,
   value    TEXT NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE pilot (
   phase_time   INTEGER NOT NULL,
   joined       INTEGER NOT NULL,
   checksum     INTEGER NOT NULL
-) WITHOUT ROWID;
+, image TEXT) WITHOUT ROWID;
 CREATE TABLE pool (
   name         TEXT PRIMARY KEY,
   spec         BLOB NOT NULL,
@@ -128,9 +128,9 @@ CREATE TABLE result (
   raw_metrics       BLOB,
   raw_metrics_bytes INTEGER,
   checksum          INTEGER NOT NULL
-);
-INSERT INTO result VALUES(4294967296,1,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,1662587084);
-INSERT INTO result VALUES(17179869184,1,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,781305933);
+, resumed_from INTEGER);
+INSERT INTO result VALUES(4294967296,1,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,1662587084,NULL);
+INSERT INTO result VALUES(17179869184,1,7,-1,'predictions.json:3: expected a string, got "\u0000"',1700000005000000001,3600000000003,5497558138880,'{"exact_match":[33.333333333333336,10570],"f1":[-0,0],"loss \"x\" \\ \u000a":[1e-300,1152921504606846976]}',X'6439e5605c9f82072fbebf09f5730196a1a496921d3da4e93bbaf21dfbdf9f9e',1,X'f704638b5ae224c9b2460440bbd785a1691f2572d829a7476b291a965a08320a',1024,X'0984b8a8a5d5cffea9bf00c894d3be1cdab7fbe2e01fc3744c918759ad19355e',1048576,X'3a8c8a9a51a19a6cf7566628936a686a3ef514c68f28684a329b64acb1c20c5a',1073741824,X'be4cd3763c77294cc59468f71890208e83c4f438713fac19e67fa801baac171e',1099511627776,781305933,NULL);
 CREATE TABLE sweep (
   number      INTEGER PRIMARY KEY,
   owner       TEXT NOT NULL,
@@ -141,10 +141,10 @@ CREATE TABLE sweep (
   canceled    INTEGER NOT NULL,
   end_time    INTEGER,
   checksum    INTEGER NOT NULL
-, forecast INTEGER);
-INSERT INTO sweep VALUES(1,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-1',1700000001123456789,1,1,1700000002000000005,1829937409,NULL);
-INSERT INTO sweep VALUES(3,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-3',1700000001123456789,0,0,NULL,739687488,NULL);
-INSERT INTO sweep VALUES(4,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-4',1700000001123456789,1,1,1700000002000000005,2047172122,NULL);
+, forecast INTEGER, priority INTEGER);
+INSERT INTO sweep VALUES(1,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-1',1700000001123456789,1,1,1700000002000000005,1829937409,NULL,NULL);
+INSERT INTO sweep VALUES(3,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-3',1700000001123456789,0,0,NULL,739687488,NULL,NULL);
+INSERT INTO sweep VALUES(4,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-4',1700000001123456789,1,1,1700000002000000005,2047172122,NULL,NULL);
 CREATE TABLE sweep_spec (
   number   INTEGER PRIMARY KEY,
   spec     BLOB NOT NULL,
@@ -159,9 +159,31 @@ CREATE TABLE worker (
   draining    INTEGER NOT NULL,
   last_seen   INTEGER NOT NULL,
   checksum    INTEGER NOT NULL
+, quarantine_end INTEGER, quarantine_span INTEGER, quarantine_reason TEXT) WITHOUT ROWID;
+INSERT INTO worker VALUES('w2','incarnation of w2',1,1700000007000000003,1744978451,NULL,NULL,NULL);
+INSERT INTO worker VALUES('w3','incarnation of w3',1,1700000007000000003,760635257,NULL,NULL,NULL);
+CREATE TABLE blame (
+  worker       TEXT NOT NULL,
+  kind         BLOB NOT NULL,
+  sweep        INTEGER NOT NULL,
+  approach     TEXT NOT NULL,
+  benchmark    TEXT NOT NULL,
+  is_train     INTEGER NOT NULL,
+  failures     INTEGER NOT NULL,
+  success_time INTEGER,
+  checksum     INTEGER NOT NULL,
+  PRIMARY KEY (worker, kind)
 ) WITHOUT ROWID;
-INSERT INTO worker VALUES('w2','incarnation of w2',1,1700000007000000003,1744978451);
-INSERT INTO worker VALUES('w3','incarnation of w3',1,1700000007000000003,760635257);
+CREATE TABLE step (
+  key      INTEGER NOT NULL,
+  arrival  INTEGER NOT NULL,
+  attempt  INTEGER NOT NULL,
+  name     TEXT NOT NULL,
+  step     INTEGER NOT NULL,
+  value    REAL NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (key, arrival)
+) WITHOUT ROWID;
 CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
        strftime('%Y-%m-%dT%H:%M:%SZ', create_time / 1000000000, 'unixepoch') AS create_time,
@@ -174,12 +196,14 @@ SELECT job.key AS key, 's' || (job.key >> 32) AS sweep,
        's' || (job.key >> 32) || '/' || (job.key & 4294967295) AS job,
        CASE state WHEN 0 THEN 'blocked' WHEN 1 THEN 'ready' WHEN 2 THEN 'backoff'
                   WHEN 3 THEN 'running' WHEN 4 THEN 'succeeded' WHEN 5 THEN 'failed'
-                  WHEN 6 THEN 'canceled' WHEN 7 THEN 'skipped' END AS state,
-       attempt, failures, lost,
+                  WHEN 6 THEN 'canceled' WHEN 7 THEN 'skipped' WHEN 8 THEN 'stopped'
+       END AS state,
+       attempt, failures, lost, coalesce(deaths, 0) AS deaths,
        CASE job.failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
                         WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
                         WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
-                        WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
+                        WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker'
+                        WHEN 11 THEN 'poison' END AS failure,
        process.worker AS worker, process.incarnation AS incarnation,
        CASE WHEN reused_from IS NOT NULL
             THEN 's' || (reused_from >> 32) || '/' || (reused_from & 4294967295)
@@ -209,16 +233,26 @@ SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, wor
        CASE failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
                     WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
                     WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
-                    WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
+                    WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker'
+                        WHEN 11 THEN 'poison' END AS failure,
        exit_code, message, run_time / 1e9 AS run_seconds
 FROM attempt;
+CREATE VIEW blames AS
+SELECT 's' || sweep AS sweep, approach, benchmark,
+       CASE is_train WHEN 1 THEN 'train' ELSE 'eval' END AS kind, worker, failures,
+       strftime('%Y-%m-%dT%H:%M:%fZ', success_time / 1e9, 'unixepoch') AS success_time
+FROM blame;
+CREATE VIEW steps AS
+SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, name, step, value,
+       arrival
+FROM step;
 CREATE VIEW pilots AS
 SELECT name, pool,
-       CASE provider WHEN 0 THEN 'local' WHEN 1 THEN 'slurm' WHEN 2 THEN 'kubernetes' END
-         AS provider,
+       CASE provider WHEN 0 THEN 'local' WHEN 1 THEN 'slurm' WHEN 2 THEN 'kubernetes'
+                     WHEN 3 THEN 'command' END AS provider,
        CASE phase WHEN 0 THEN 'requested' WHEN 1 THEN 'pending' WHEN 2 THEN 'starting'
                   WHEN 3 THEN 'working' WHEN 4 THEN 'stopping' WHEN 5 THEN 'gone' END AS phase,
-       external_id, message,
+       external_id, message, image,
        strftime('%Y-%m-%dT%H:%M:%fZ', request_time / 1e9, 'unixepoch') AS request_time
 FROM pilot;
 COMMIT;

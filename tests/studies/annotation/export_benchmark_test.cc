@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The benchmark that annotators made: its splits, its answers, and what is left out.
-#include "annotation/export_benchmark.h"
+#include "studies/annotation/export_benchmark.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "qa/dataset_io.h"
-#include "tests/annotation/scene.h"
+#include "tests/studies/annotation/scene.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

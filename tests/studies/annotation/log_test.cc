@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log of a room: what is saved survives, what was cut off is dropped, damage is refused.
-#include "annotation/log.h"
+#include "studies/annotation/log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "annotation/directory.h"
 #include "base/status_macros.h"
-#include "tests/annotation/scene.h"
+#include "studies/annotation/directory.h"
+#include "tests/studies/annotation/scene.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -80,9 +80,9 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   opening.settings = scene.room.settings();
   opening.settings.f1_win_max = 0.123456789012345678;
   opening.passages_digest = Sha256Of("").ToHex();
-  std::string text = EventLine(opening);
+  std::string text = EventLine(opening, "");
   for (const Event& event : scene.events) {
-    text += EventLine(event);
+    text += EventLine(event, text);
   }
   ASSERT_OK_AND_ASSIGN(const LogContents contents, ParseLog(text, "log"));
   EXPECT_EQ(contents.bytes, text.size());
@@ -131,8 +131,8 @@ TEST_F(RoomDirectoryTest, ARefusedEventIsNotInTheLog) {
 // Cut at every byte: what had its end is kept, and the next event follows it.
 TEST_F(RoomDirectoryTest, ALastLineThatWasCutOffIsDropped) {
   const std::string opening = LogText();
-  const std::string whole = opening + EventLine(Invitation("ada"));
-  const std::string last = EventLine(Assignment());
+  const std::string whole = opening + EventLine(Invitation("ada"), opening);
+  const std::string last = EventLine(Assignment(), whole);
   for (size_t bytes = 0; bytes < last.size(); ++bytes) {
     SetLog(whole + last.substr(0, bytes));
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
@@ -147,8 +147,8 @@ TEST_F(RoomDirectoryTest, ALastLineThatWasCutOffIsDropped) {
 // Every single byte of a line that was not the last is changed.
 TEST_F(RoomDirectoryTest, DamageBeforeTheEndIsRefusedWithItsLine) {
   const std::string opening = LogText();
-  const std::string line = EventLine(Invitation("ada"));
-  const std::string last = EventLine(Assignment());
+  const std::string line = EventLine(Invitation("ada"), opening);
+  const std::string last = EventLine(Assignment(), line);
   for (size_t i = 0; i < line.size(); ++i) {
     std::string damaged = line;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
@@ -161,8 +161,39 @@ TEST_F(RoomDirectoryTest, DamageBeforeTheEndIsRefusedWithItsLine) {
   EXPECT_THAT(ParseLog("", "l"), StatusIs(kDataLoss, HasSubstr("l:1: ")));
 }
 
+// Each line had a sum of its own alone: questions could be removed, or their order changed.
+TEST_F(RoomDirectoryTest, ARemovedOrMovedLineIsRefused) {
+  std::vector<std::string> lines = {LogText()};
+  std::string text = lines[0];
+  for (const char* name : {"ada", "bob", "eve", "joe"}) {
+    lines.push_back(EventLine(Invitation(name), text));
+    text += lines.back();
+  }
+  ASSERT_OK(ParseLog(text, "l"));
+  EXPECT_THAT(ParseLog(lines[0] + lines[2] + lines[3], "l"),
+              StatusIs(kDataLoss, HasSubstr("l:2: sum: the line is damaged, or one before it")));
+  EXPECT_THAT(ParseLog(lines[0] + lines[1] + lines[3], "l"),
+              StatusIs(kDataLoss, HasSubstr("l:3: ")));
+  EXPECT_THAT(ParseLog(lines[0] + lines[1] + lines[3] + lines[2], "l"),
+              StatusIs(kDataLoss, HasSubstr("l:3: ")));
+  EXPECT_THAT(ParseLog(lines[0] + lines[1] + lines[1], "l"),
+              StatusIs(kDataLoss, HasSubstr("l:3: ")));
+}
+
+TEST_F(RoomDirectoryTest, ALogWithoutAChainGoesOnWithoutOne) {
+  ASSERT_OK_AND_ASSIGN(LogContents contents, ParseLog(LogText(), "l"));
+  contents.events[0].log_version = 1;
+  SetLog(EventLine(contents.events[0], "") + EventLine(Invitation("ada"), ""));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
+    ASSERT_OK(live->Commit(Invitation("bob")));
+  }
+  ASSERT_OK_AND_ASSIGN(const Room room, ReadRoom(room_));
+  EXPECT_EQ(room.annotators().size(), 2u);
+}
+
 TEST_F(RoomDirectoryTest, AnEventThatCannotHaveHappenedIsRefusedWithItsLine) {
-  SetLog(LogText() + EventLine(Assignment()));
+  SetLog(LogText() + EventLine(Assignment(), LogText()));
   EXPECT_THAT(ReadRoom(room_), StatusIs(kDataLoss, HasSubstr("log.jsonl:2: annotator: ")));
 }
 

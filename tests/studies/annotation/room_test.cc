@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who gets which passage, who wins, and which questions are kept.
-#include "annotation/room.h"
+#include "studies/annotation/room.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/annotation/scene.h"
+#include "tests/studies/annotation/scene.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::annotation {

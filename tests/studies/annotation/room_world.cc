@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/annotation/room_world.h"
+#include "tests/studies/annotation/room_world.h"
 
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "annotation/log.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "qa/utf8.h"
-#include "tests/annotation/scene.h"
+#include "studies/annotation/log.h"
+#include "tests/studies/annotation/scene.h"
 
 namespace concur::annotation {
 namespace {
@@ -87,7 +87,7 @@ RoomWorld::RoomWorld(uint64_t seed, RoomBug bug)
   opening.time = wall_;
   opening.settings = settings_;
   opening.passages_digest = Sha256Of("passages").ToHex();
-  disk_ = EventLine(opening);
+  disk_ = EventLine(opening, "");
   Start(std::make_unique<Room>(Room::Create(ThreePassages(), known_, settings_).value()));
   if (with_system_) {
     Event system;
@@ -159,7 +159,7 @@ absl::Status RoomWorld::CommitChecked(const Event& event) {
   } else if (bug_ == RoomBug::kAnswerCut) {
     written.system_answer.resize(event.system_answer.size() / 2);
   }
-  std::string line = EventLine(written);
+  std::string line = EventLine(written, disk_);
   if (bug_ == RoomBug::kLoginForgotten && event.kind == EventKind::kLogin) {
     line.clear();
   }
@@ -193,7 +193,7 @@ void RoomWorld::DoUntilSaved(Event event) {
   }
 }
 
-// As RoomOf in annotation/directory.cc.
+// As RoomOf in studies/annotation/directory.cc.
 void RoomWorld::Restart() {
   ++counts_.restarts;
   power_is_cut_ = false;
@@ -414,7 +414,7 @@ void RoomWorld::AnswerByTheSystem() {
     return;
   }
   const absl::StatusOr<std::string> response =
-      api_->EndAttempt(std::move(question.attempt), std::move(answer), "", wall_);
+      api_->EndAttempt(std::move(question.attempt), std::move(answer), wall_);
   Answered(request, response);
 }
 

@@ -6,8 +6,8 @@
 //
 // A seed draws it all: the same seed gives the same world. One thread. A failed check in the real
 // code ends the process.
-#ifndef CONCUR_TESTS_ANNOTATION_ROOM_WORLD_H_
-#define CONCUR_TESTS_ANNOTATION_ROOM_WORLD_H_
+#ifndef CONCUR_TESTS_STUDIES_ANNOTATION_ROOM_WORLD_H_
+#define CONCUR_TESTS_STUDIES_ANNOTATION_ROOM_WORLD_H_
 
 #include <cstdint>
 #include <map>
@@ -22,9 +22,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "annotation/api.h"
-#include "annotation/room.h"
 #include "base/random.h"
+#include "studies/annotation/api.h"
+#include "studies/annotation/room.h"
 
 namespace concur::annotation {
 
@@ -161,4 +161,4 @@ class RoomWorld {
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_TESTS_ANNOTATION_ROOM_WORLD_H_
+#endif  // CONCUR_TESTS_STUDIES_ANNOTATION_ROOM_WORLD_H_

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "annotation/export_benchmark.h"
 #include "qa/score.h"
-#include "tests/annotation/room_world.h"
-#include "tests/annotation/scene.h"
+#include "studies/annotation/export_benchmark.h"
+#include "tests/studies/annotation/room_world.h"
+#include "tests/studies/annotation/scene.h"
 
 namespace concur::annotation {
 namespace {

@@ -2,7 +2,7 @@
 // Rooms with their people, simulated: see docs/reliability.md.
 //
 // CONCUR_ROOM_SEEDS=n runs n seeds instead of 1,000, CONCUR_ROOM_FIRST=n starts at seed n.
-#include "tests/annotation/room_world.h"
+#include "tests/studies/annotation/room_world.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A room with three passages and annotators who know each other.
-#ifndef CONCUR_TESTS_ANNOTATION_SCENE_H_
-#define CONCUR_TESTS_ANNOTATION_SCENE_H_
+#ifndef CONCUR_TESTS_STUDIES_ANNOTATION_SCENE_H_
+#define CONCUR_TESTS_STUDIES_ANNOTATION_SCENE_H_
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "annotation/event.h"
-#include "annotation/room.h"
 #include "base/check.h"
 #include "base/digest.h"
+#include "studies/annotation/event.h"
+#include "studies/annotation/room.h"
 
 namespace concur::annotation {
 
@@ -123,4 +123,4 @@ class Scene {
 
 }  // namespace concur::annotation
 
-#endif  // CONCUR_TESTS_ANNOTATION_SCENE_H_
+#endif  // CONCUR_TESTS_STUDIES_ANNOTATION_SCENE_H_

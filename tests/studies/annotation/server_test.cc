@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The annotators' API: who may ask, what is saved, and what hostile requests get.
-#include "annotation/server.h"
+#include "studies/annotation/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "tests/annotation/scene.h"
+#include "tests/studies/annotation/scene.h"
 #include "tests/testing/http_client.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

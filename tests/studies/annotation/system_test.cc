@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Systems that answer, that print garbage, nothing or too much, that hang, that die, and that take
 // more than they may.
-#include "annotation/system.h"
+#include "studies/annotation/system.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "annotation/confinement.h"
 #include "base/file.h"
+#include "studies/annotation/confinement.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

@@ -12,13 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "approaches/approach.h"
-#include "approaches/commands.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
 #include "qa/serve.h"
+#include "studies/approaches/approach.h"
+#include "studies/approaches/commands.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "approaches/text.h"
+#include "studies/approaches/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "approaches/candidates.h"
-#include "approaches/matching.h"
-#include "approaches/math.h"
-#include "approaches/neural_layers.h"
 #include "base/random.h"
+#include "studies/approaches/candidates.h"
+#include "studies/approaches/matching.h"
+#include "studies/approaches/math.h"
+#include "studies/approaches/neural_layers.h"
 
 namespace concur::approaches {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/pretrained/attention.h"
+#include "studies/readers/pretrained/attention.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <vector>
 
-#include "tests/readers/networks.h"
+#include "tests/studies/readers/networks.h"
 
 namespace concur::readers {
 namespace {

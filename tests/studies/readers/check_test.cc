@@ -1,36 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison with originals: with their fixtures where there are any, and with fixtures made
 // here, which it must find equal, and not equal once a value is changed.
-#include "readers/check/check.h"
+#include "tests/studies/readers/check/check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <torch/torch.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "base/file.h"
-#include "readers/approaches/approach.h"
-#include "readers/machine.h"
-#include "readers/tensors.h"
-#include "tests/readers/networks.h"
+#include "base/check.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/machine.h"
+#include "studies/readers/tensors.h"
+#include "tests/studies/readers/networks.h"
+#include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::readers {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using testing::StatusIs;
 using State = std::map<std::string, torch::Tensor>;
 
 std::string SourceDirectory() {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
   return source == nullptr ? "." : source;
 }
+
+Comparisons Only(const CheckResult& result) { return {{result}, {}, {}}; }
 
 TEST(OriginalsTest, EveryFixtureIsEqual) {
   const char* given = std::getenv("CONCUR_FIXTURES");  // NOLINT(concurrency-mt-unsafe)
@@ -41,11 +52,10 @@ TEST(OriginalsTest, EveryFixtureIsEqual) {
                  << " does not exist; CONCUR_FIXTURES names another folder";
   }
   SetThreads(1);
-  const auto results = CheckFixtures({directory});
-  ASSERT_TRUE(results.ok()) << results.status();
-  for (const CheckResult& result : *results) {
-    EXPECT_TRUE(result.ok()) << CheckText({result});
-  }
+  const auto all = CheckDirectories({directory});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(all->ok()) << CheckText(*all);
+  EXPECT_FALSE(all->networks.empty());
 }
 
 // The values of a state, as a safetensors file.
@@ -107,11 +117,24 @@ class OwnFixtureTest : public ::testing::Test {
     }
   }
 
+  void WriteFixture(const std::string& folder) const {
+    std::filesystem::create_directories(folder);
+    Write(folder + "/config.json", config_.dump());
+    Write(folder + "/weights.safetensors", FileOf(weights_));
+    Write(folder + "/io.safetensors", FileOf(io_));
+    Write(folder + "/grads.safetensors", FileOf(gradients_));
+  }
+  // A folder with a text, its vocabulary and its pieces, of which the program makes `id`.
+  std::string WriteTexts(int id) const {
+    const std::string folder = directory_.File("texts");
+    std::filesystem::create_directories(folder);
+    Write(folder + "/bert-cased-vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncats\n");
+    Write(folder + "/bert-cased.jsonl",
+          nlohmann::json({{"text", "cats"}, {"ids", {id}}}).dump() + "\n");
+    return folder;
+  }
   absl::StatusOr<CheckResult> Check() {
-    Write(directory_.File("config.json"), config_.dump());
-    Write(directory_.File("weights.safetensors"), FileOf(weights_));
-    Write(directory_.File("io.safetensors"), FileOf(io_));
-    Write(directory_.File("grads.safetensors"), FileOf(gradients_));
+    WriteFixture(directory_.path());
     return CheckFixture(directory_.path());
   }
   std::string Error() { return std::string(Check().status().message()); }
@@ -125,8 +148,8 @@ TEST_F(OwnFixtureTest, TheSameNetworkIsEqual) {
   const auto result = Check();
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->approach, "drqa");
-  EXPECT_TRUE(result->ok() && result->training_compared) << CheckText({*result});
-  const nlohmann::json json = nlohmann::json::parse(CheckJson({*result}));
+  EXPECT_TRUE(result->ok() && result->training_compared) << CheckText(Only(*result));
+  const nlohmann::json json = nlohmann::json::parse(CheckJson(Only(*result)));
   EXPECT_EQ(json["fixtures"][0]["ok"], true);
   EXPECT_EQ(json["fixtures"][0]["spans_equal"], true);
   EXPECT_TRUE(json["fixtures"][0]["forward"].is_number());
@@ -161,8 +184,8 @@ TEST_F(OwnFixtureTest, ATrainingPassWithDropoutIsNotComparedAndSaidSo) {
   io_["train.start_logprob"] = io_["train.start_logprob"] - 0.2;
   const auto result = Check();
   EXPECT_FALSE(result->training_compared);
-  EXPECT_THAT(CheckText({*result}), HasSubstr("loss and gradients are not compared"));
-  EXPECT_TRUE(nlohmann::json::parse(CheckJson({*result}))["fixtures"][0]["loss"].is_null());
+  EXPECT_THAT(CheckText(Only(*result)), HasSubstr("loss and gradients are not compared"));
+  EXPECT_TRUE(nlohmann::json::parse(CheckJson(Only(*result)))["fixtures"][0]["loss"].is_null());
 }
 
 TEST_F(OwnFixtureTest, DamagedFixturesAreRefusedWithThePlace) {
@@ -188,10 +211,75 @@ TEST_F(OwnFixtureTest, DamagedFixturesAreRefusedWithThePlace) {
   EXPECT_TRUE(absl::IsNotFound(Check().status()));
 }
 
-TEST(CheckFixturesTest, AFolderWithoutFixturesIsNotFound) {
-  const testing::TempDir empty;
-  EXPECT_TRUE(absl::IsNotFound(CheckFixtures({empty.path()}).status()));
-  EXPECT_TRUE(absl::IsNotFound(CheckFixtures({empty.File("none")}).status()));
+// Networks were dropped without a word when a folder of texts was named beside them.
+TEST_F(OwnFixtureTest, NetworksAreComparedAlsoBesideAFolderOfTexts) {
+  const std::string network = directory_.File("network");
+  WriteFixture(network);
+  const std::string texts = WriteTexts(5);
+  for (const std::vector<std::string>& directories :
+       {std::vector{network, texts}, std::vector{texts, network}, std::vector{directory_.path()}}) {
+    const auto all = CheckDirectories(directories);
+    ASSERT_TRUE(all.ok()) << all.status();
+    ASSERT_EQ(all->networks.size(), 1u);
+    ASSERT_EQ(all->texts.size(), 1u);
+    EXPECT_TRUE(all->ok()) << CheckText(*all);
+    EXPECT_THAT(CheckText(*all), AllOf(HasSubstr("network "), HasSubstr("texts/bert-cased.jsonl")));
+  }
+  WriteTexts(1);
+  EXPECT_FALSE(CheckDirectories({network, texts})->ok());
+  EXPECT_THAT(CheckDirectories({texts, directory_.File("none")}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none: No such file")));
+}
+
+TEST_F(OwnFixtureTest, AFixtureOfNoApproachIsLeftOutAndNamed) {
+  WriteFixture(directory_.File("a"));
+  std::filesystem::remove(directory_.File("a/grads.safetensors"));
+  EXPECT_THAT(CheckDirectories({directory_.path()}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no fixture of an approach here")));
+  WriteFixture(directory_.File("c"));
+  weights_ = {{"unknown", torch::zeros({1})}};
+  WriteFixture(directory_.File("b"));
+  const auto all = CheckDirectories({directory_.path()});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->networks.size(), 1u);
+  EXPECT_THAT(all->left_out, ElementsAre(HasSubstr("a/grads.safetensors"),
+                                         HasSubstr("b: these are the weights of no approach")));
+}
+
+// The exit status and the standard output of a program.
+std::pair<int, std::string> RunProgram(const std::string& command_line) {
+  const char* bin = std::getenv("CONCUR_BIN_DIR");  // NOLINT(concurrency-mt-unsafe)
+  const std::string command = std::string(bin == nullptr ? "." : bin) + "/" + command_line;
+  FILE* pipe = popen(command.c_str(), "r");
+  CONCUR_CHECK(pipe != nullptr);
+  std::string out;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
+    out.push_back(static_cast<char>(c));
+  }
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+}
+
+TEST_F(OwnFixtureTest, TheProgramPrintsJsonAndItsExitCodeSaysWhetherAllIsEqual) {
+  WriteFixture(directory_.File("network"));
+  const std::string command =
+      "concur-reader-check -o json " + directory_.File("network") + " " + WriteTexts(5);
+  const auto [equal, out] = RunProgram(command);
+  EXPECT_EQ(equal, 0);
+  const nlohmann::json json = nlohmann::json::parse(out);
+  EXPECT_EQ(json["fixtures"][0]["name"], "network");
+  EXPECT_EQ(json["texts"][0]["compared"], 1);
+  WriteTexts(1);
+  EXPECT_EQ(RunProgram(command).first, 1);
+  EXPECT_EQ(RunProgram("concur-reader-check " + directory_.File("none")).first, 78);
+  EXPECT_EQ(RunProgram("concur-reader-check").first, 78);
+}
+
+TEST(RemovedCommandsTest, TheErrorNamesWhatTookTheirPlace) {
+  EXPECT_THAT(RunProgram("concur-reader check DIR 2>&1"),
+              Pair(78, HasSubstr("check was removed; concur-reader-check")));
+  EXPECT_THAT(RunProgram("concur-reader pretrain --family bert 2>&1"),
+              Pair(78, HasSubstr("pretrain was removed; `train --checkpoint`")));
 }
 
 TEST(StateTest, AStateIsTheSameAfterItWasSavedAndLoaded) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pretrained encoder: against loops over single numbers and finite differences, and as a
-// checkpoint and a fixture of its own. tests/readers/check_test.cc compares with the originals.
-#include "readers/pretrained/encoder.h"
+// checkpoint and a fixture of its own. tests/studies/readers/check_test.cc compares with the
+// originals.
+#include "studies/readers/pretrained/encoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +17,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "readers/check/check.h"
-#include "readers/tensors.h"
-#include "tests/readers/networks.h"
+#include "studies/readers/tensors.h"
+#include "tests/studies/readers/check/check.h"
+#include "tests/studies/readers/networks.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::readers {
@@ -290,19 +291,33 @@ TEST(EncoderLossTest, PositionsOutsideCountAsTheOriginalCountsThem) {
   EXPECT_NEAR(Encoder::Loss(scores, starts, ends).item<double>(), expected.item<double>(), 1e-12);
 }
 
-TEST(EncoderInitialiseTest, WeightsAreDrawnWithTheirDeviation) {
-  nlohmann::json json = TinyConfig("roberta");
-  json["vocab_size"] = 5000;
-  const auto config = ParseEncoderConfig(json.dump(), "config.json");
-  Encoder encoder(*config);
-  torch::manual_seed(1);
-  encoder.Initialise();
-  const EncoderState state = StateOf(encoder);
-  const torch::Tensor words = state.at("roberta.embeddings.word_embeddings.weight");
-  EXPECT_NEAR(words.std().item<double>(), 0.02, 1e-3);
-  EXPECT_EQ(words[1].abs().sum().item<double>(), 0);
-  EXPECT_TRUE(state.at("roberta.embeddings.LayerNorm.weight").eq(1).all().item<bool>());
-  EXPECT_TRUE(state.at("qa_outputs.bias").eq(0).all().item<bool>());
+TEST(LoadForTrainingTest, AHeadThatACheckpointLacksIsDrawnBySeedAndDeviation) {
+  nlohmann::json json = TinyConfig("bert");
+  json["hidden_size"] = 600;
+  json["initializer_range"] = 0.1;
+  const testing::TempDir directory;
+  std::ofstream(directory.File("config.json")) << json.dump();
+  const std::shared_ptr<Encoder> encoder = RandomEncoder(json);
+  encoder->to(torch::kFloat32);
+  const auto whole = SafeTensors::Parse(SaveState(*encoder, {}), "state");
+  CONCUR_CHECK_OK(whole.status());
+  SafeTensors::Tensors kept = whole->tensors();
+  kept.erase("qa_outputs.weight");
+  kept.erase("qa_outputs.bias");
+  std::ofstream(directory.File("model.safetensors"), std::ios::binary)
+      << WriteSafeTensors(kept, {});
+  const auto head = [&](uint64_t seed) {
+    bool drew_head = false;
+    const auto loaded = LoadForTraining(directory.path(), seed, drew_head);
+    CONCUR_CHECK_OK(loaded.status());
+    EXPECT_TRUE(drew_head);
+    const EncoderState state = StateOf(**loaded);
+    EXPECT_TRUE(state.at("qa_outputs.bias").eq(0).all().item<bool>());
+    return state.at("qa_outputs.weight").detach().clone();
+  };
+  EXPECT_NEAR(head(1).std().item<double>(), 0.1, 0.01);
+  EXPECT_TRUE(torch::equal(head(1), head(1)));
+  EXPECT_FALSE(torch::equal(head(1), head(2)));
 }
 
 // A fixture whose original is the encoder here.
@@ -364,9 +379,10 @@ class OwnEncoderFixtureTest : public ::testing::Test {
 TEST_F(OwnEncoderFixtureTest, TheSameEncoderIsEqualAndChangesAreFound) {
   const auto result = Check();
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_TRUE(result->ok()) << CheckText({*result});
+  EXPECT_TRUE(result->ok()) << CheckText({{*result}, {}, {}});
   EXPECT_EQ(result->approach, "electra");
-  EXPECT_TRUE(nlohmann::json::parse(CheckJson({*result}))["fixtures"][0]["spans_equal"].is_null());
+  EXPECT_TRUE(nlohmann::json::parse(CheckJson({{*result}, {}, {}}))["fixtures"][0]["spans_equal"]
+                  .is_null());
   for (const char* name : {"start_logits", "nomask.end_logits", "hidden_states.1"}) {
     const torch::Tensor kept = io_[name];
     io_[name] = kept + 1e-3;

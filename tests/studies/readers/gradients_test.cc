@@ -7,18 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "readers/layers/attention.h"
-#include "readers/layers/contextual.h"
-#include "readers/layers/convolution_encoder.h"
-#include "readers/layers/coupled_lstm.h"
-#include "readers/layers/full_attention.h"
-#include "readers/layers/highway.h"
-#include "readers/layers/rnn.h"
-#include "readers/layers/semantic_fusion.h"
-#include "readers/layers/span_scorer.h"
-#include "readers/layers/text_embedder.h"
-#include "readers/layers/trilinear.h"
-#include "tests/readers/networks.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/contextual.h"
+#include "studies/readers/layers/convolution_encoder.h"
+#include "studies/readers/layers/coupled_lstm.h"
+#include "studies/readers/layers/full_attention.h"
+#include "studies/readers/layers/highway.h"
+#include "studies/readers/layers/rnn.h"
+#include "studies/readers/layers/semantic_fusion.h"
+#include "studies/readers/layers/span_scorer.h"
+#include "studies/readers/layers/text_embedder.h"
+#include "studies/readers/layers/trilinear.h"
+#include "tests/studies/readers/networks.h"
 
 namespace concur::readers {
 namespace {

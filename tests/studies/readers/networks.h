@@ -2,8 +2,8 @@
 // Small networks and batches for tests of readers, and derivatives by finite differences.
 //
 // Thread-compatible.
-#ifndef CONCUR_TESTS_READERS_NETWORKS_H_
-#define CONCUR_TESTS_READERS_NETWORKS_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_NETWORKS_H_
+#define CONCUR_TESTS_STUDIES_READERS_NETWORKS_H_
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "readers/approaches/approach.h"
-#include "readers/reader.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/reader.h"
 
 namespace concur::readers {
 
@@ -68,6 +68,19 @@ inline Options SmallOptions(const Approach& approach) {
     options.Set("init_scale", 0.5);  // RaSoR's own leaves all scores nearly equal
   }
   return options;
+}
+
+// Matrices from a normal distribution, by torch's default generator; biases 0, and 1 for what else
+// has one dimension, the scales of layer norms.
+inline void DrawWeights(const torch::nn::Module& network, double deviation) {
+  const torch::NoGradGuard no_gradients;
+  for (auto& parameter : network.named_parameters()) {
+    if (parameter->dim() > 1) {
+      parameter->normal_(0, deviation);
+    } else {
+      parameter->fill_(parameter.key().ends_with("bias") ? 0 : 1);
+    }
+  }
 }
 
 inline std::shared_ptr<Reader> MakeNetwork(const Approach& approach, const Options& options) {
@@ -159,4 +172,4 @@ inline void ExpectDerivatives(const std::function<torch::Tensor()>& loss,
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_TESTS_READERS_NETWORKS_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_NETWORKS_H_

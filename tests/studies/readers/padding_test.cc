@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "readers/layers/text_embedder.h"
-#include "tests/readers/networks.h"
+#include "studies/readers/layers/text_embedder.h"
+#include "tests/studies/readers/networks.h"
 
 namespace concur::readers {
 namespace {

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "readers/approaches/approach.h"
-#include "readers/layers/attention.h"
-#include "readers/layers/convolution_encoder.h"
-#include "readers/layers/coupled_lstm.h"
-#include "readers/layers/full_attention.h"
-#include "readers/layers/span_scorer.h"
-#include "readers/layers/span_search.h"
-#include "readers/layers/trilinear.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/layers/attention.h"
+#include "studies/readers/layers/convolution_encoder.h"
+#include "studies/readers/layers/coupled_lstm.h"
+#include "studies/readers/layers/full_attention.h"
+#include "studies/readers/layers/span_scorer.h"
+#include "studies/readers/layers/span_search.h"
+#include "studies/readers/layers/trilinear.h"
 
 namespace concur::readers {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An agent between a fake coordinator and a fake executor, on a clock of its own.
-#ifndef CONCUR_TESTS_WORKER_AGENT_FIXTURE_H_
-#define CONCUR_TESTS_WORKER_AGENT_FIXTURE_H_
+#ifndef CONCUR_TESTS_WORKER_AGENT_AGENT_FIXTURE_H_
+#define CONCUR_TESTS_WORKER_AGENT_AGENT_FIXTURE_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "tests/testing/fake_executor.h"
 #include "tests/testing/fake_gateway.h"
 #include "tests/testing/simulated_clock.h"
-#include "worker/agent.h"
+#include "worker/agent/agent.h"
 
 namespace concur::worker {
 
@@ -121,4 +121,4 @@ class AgentTest : public ::testing::Test {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_TESTS_WORKER_AGENT_FIXTURE_H_
+#endif  // CONCUR_TESTS_WORKER_AGENT_AGENT_FIXTURE_H_

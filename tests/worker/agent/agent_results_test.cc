@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/worker/agent_fixture.h"
+#include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {

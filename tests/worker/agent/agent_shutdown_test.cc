@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/worker/agent_fixture.h"
+#include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {

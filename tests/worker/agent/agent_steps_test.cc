@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/worker/agent_fixture.h"
+#include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {

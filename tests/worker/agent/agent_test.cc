@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/agent.h"
+#include "worker/agent/agent.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "tests/worker/agent_fixture.h"
+#include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {

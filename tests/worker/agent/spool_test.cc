@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/spool.h"
+#include "worker/agent/spool.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include "tests/testing/full_result.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/identity.h"
+#include "worker/agent/identity.h"
 
 namespace concur::worker {
 namespace {

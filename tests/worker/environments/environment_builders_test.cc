@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "tests/worker/environment_fixture.h"
+#include "tests/worker/environments/environment_fixture.h"
 
 namespace concur::worker {
 namespace {
@@ -68,7 +68,7 @@ class EnvironmentBuildersTest : public EnvironmentFixture {
     ASSERT_EQ(chmod(path.c_str(), 0755), 0);
   }
   void StartWithStandIns(const std::vector<std::string>& kinds) {
-    std::map<std::string, std::string> base = BaseEnvironment();
+    std::map<std::string, std::string> base = process::BaseEnvironment();
     base["PATH"] = absl::StrCat(temp_.File("bin"), ":", base["PATH"]);
     Start(kinds, base);
   }
@@ -145,11 +145,11 @@ TEST_F(EnvironmentBuildersTest, AnImageOfARegistryIsFetchedOnce) {
                        R"(, "layers": [)", add(root_tar_), "]}"));
   ASSERT_OK(WriteFileAtomically(layout + "/index.json",
                                 absl::StrCat(R"({"manifests": [)", manifest, "]}")));
-  Command tar;
+  process::Command tar;
   tar.program = "/bin/tar";
   tar.argv = {"tar", "-C", layout, "-cf", temp_.File("bin/image.tar"), "."};
   tar.directory = layout;
-  ASSERT_OK(RunProgram(tar, {}).status());
+  ASSERT_OK(process::RunProgram(tar, {}).status());
   const std::string image = "registry.example/a@sha256:" + std::string(64, 'a');
   Install("skopeo", absl::StrReplaceAll(kSkopeo, {{"IMAGE", image}}));
   StartWithStandIns({"bubblewrap", "podman"});

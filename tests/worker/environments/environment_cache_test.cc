@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/environment_cache.h"
+#include "worker/environments/environment_cache.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An executor whose jobs run in environments, and a root of busybox alone.
-#ifndef CONCUR_TESTS_WORKER_ENVIRONMENT_FIXTURE_H_
-#define CONCUR_TESTS_WORKER_ENVIRONMENT_FIXTURE_H_
+#ifndef CONCUR_TESTS_WORKER_ENVIRONMENTS_ENVIRONMENT_FIXTURE_H_
+#define CONCUR_TESTS_WORKER_ENVIRONMENTS_ENVIRONMENT_FIXTURE_H_
 
 #include <filesystem>
 #include <map>
@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
-#include "worker/environments.h"
-#include "worker/run_program.h"
+#include "base/process/run_program.h"
+#include "tests/worker/execution/executor_fixture.h"
+#include "worker/environments/environments.h"
 
 namespace concur::worker {
 
@@ -25,7 +25,7 @@ class EnvironmentFixture : public ExecutorFixture {
   void TearDown() override { executor_.reset(); }
 
   void Start(const std::vector<std::string>& kinds,
-             std::map<std::string, std::string> base = BaseEnvironment()) {
+             std::map<std::string, std::string> base = process::BaseEnvironment()) {
     executor_.reset();
     environments_ = Environments::Open({.kinds = kinds,
                                         .directory = temp_.File("environments"),
@@ -44,11 +44,11 @@ class EnvironmentFixture : public ExecutorFixture {
                              "tr", "setsid", "env", "chown", "mkdir", "chmod", "mount"}) {
       std::filesystem::create_symlink("busybox", absl::StrCat(root, "/bin/", name));
     }
-    Command tar;
+    process::Command tar;
     tar.program = "/bin/tar";
     tar.argv = {"tar", "-C", root, "-cf", temp_.File("root.tar"), "."};
     tar.directory = root;
-    ASSERT_OK_AND_ASSIGN(const ProgramEnd end, RunProgram(tar, {}));
+    ASSERT_OK_AND_ASSIGN(const process::ProgramEnd end, process::RunProgram(tar, {}));
     ASSERT_EQ(end.exit_code, 0) << end.output;
     ASSERT_OK_AND_ASSIGN(root_tar_, ReadFile(temp_.File("root.tar")));
   }
@@ -69,4 +69,4 @@ class EnvironmentFixture : public ExecutorFixture {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_TESTS_WORKER_ENVIRONMENT_FIXTURE_H_
+#endif  // CONCUR_TESTS_WORKER_ENVIRONMENTS_ENVIRONMENT_FIXTURE_H_

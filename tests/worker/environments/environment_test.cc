@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "tests/testing/status_matchers.h"
-#include "worker/inputs.h"
-#include "worker/subprocess_executor.h"
+#include "worker/execution/subprocess_executor.h"
+#include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 namespace {
@@ -31,7 +31,8 @@ TEST(EnvironmentTest, EveryVariableAndFileIsDocumentedInOnePlace) {
   order.env = {};
   RunPaths paths;
   paths.directory = "/runs/s12-345-a2";
-  for (const std::string& variable : BuildEnvironment(order, paths, BaseEnvironment(), {})) {
+  for (const std::string& variable :
+       BuildEnvironment(order, paths, process::BaseEnvironment(), {})) {
     const std::string name = std::vector<std::string>(absl::StrSplit(variable, '='))[0];
     EXPECT_THAT(page, HasSubstr(absl::StrCat("`", name, "`")));
   }
@@ -46,8 +47,8 @@ TEST(EnvironmentTest, VariablesThatTheWorkerPassesReachJobsAndNoOthers) {
   setenv("CUDA_HOME", "/opt/cuda=12", 1);
   setenv("PYTHONPATH", "/opt/lib", 1);
   setenv("CONCUR_TOKEN", "secret", 1);
-  const auto passed = BaseEnvironment({"CUDA_*", "C*"});
-  const auto plain = BaseEnvironment();
+  const auto passed = process::BaseEnvironment({"CUDA_*", "C*"});
+  const auto plain = process::BaseEnvironment();
   for (const char* name : {"CUDA_HOME", "PYTHONPATH", "CONCUR_TOKEN"}) {
     unsetenv(name);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs in environments, by every sandbox that works on this machine: what they see, how they end,
 // and what they cannot do.
-#include "worker/environments.h"
+#include "worker/environments/environments.h"
 
 #include <sys/stat.h>
 
@@ -15,9 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
-#include "core/pool.h"
-#include "tests/worker/environment_fixture.h"
-#include "worker/cgroup.h"
+#include "base/process/cgroup.h"
+#include "core/pools/pool.h"
+#include "tests/worker/environments/environment_fixture.h"
 
 namespace concur::worker {
 namespace {
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 bool AnyProcessWith(const std::string& argument) {
-  for (const ProcessInfo& process : ListProcesses()) {
+  for (const process::ProcessInfo& process : process::ListProcesses()) {
     const auto line = ReadFile(absl::StrCat("/proc/", process.pid, "/cmdline"));
     if (process.state != 'Z' && line.ok() &&
         absl::StrContains(absl::StrReplaceAll(*line, {{absl::string_view("\0", 1), " "}}),
@@ -64,7 +64,7 @@ TEST_F(ImageTest, AWorkerInAContainerRunsTheJobsOfItsImageAsTheyAre) {
       {.kinds = {"bubblewrap", "venv"},
        .directory = temp_.File("environments"),
        .work_directory = temp_.File("work"),
-       .base = BaseEnvironment(),
+       .base = process::BaseEnvironment(),
        .image = image.reference,
        .image_variables = {{"PATH", "/opt/none:/bin"}, {"OF_IMAGE", "yes"}, {"LANG", "C"}}});
   EXPECT_EQ(environments_->labels(), (Labels{{kImageLabel, image.reference}}));
@@ -157,6 +157,38 @@ TEST_P(EnvironmentsTest, ACommandCannotChangeItsRootOrInputsNorSeeTheMachine) {
   EXPECT_FALSE(std::filesystem::exists(temp_.File("root/bin/new")));
 }
 
+// A library of the approach's `env` was loaded into the launcher, which runs outside.
+TEST_P(EnvironmentsTest, VariablesOfTheApproachReachItsCommandAndNotTheLauncher) {
+  JobOrder order =
+      In(Train("echo saw $LD_PRELOAD $LD_AUDIT $OTHER \"$LINES\" \"$ODD\" ${#LONG}; echo m > $2"));
+  const std::string library = temp_.File("absent.so");  // of which the linker complains
+  order.env = {{"LD_PRELOAD", library},  {"LD_AUDIT", library},
+               {"OTHER", "a b"},         {"LINES", "1\n2"},
+               {"ODD", " #*'\"$x\\ \r"}, {"LONG", std::string(100'000, 'x')}};
+  const JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message << LogOf(result);
+  EXPECT_EQ(LogOf(result),
+            absl::StrCat("saw ", library, " ", library, " a b 1\n2  #*'\"$x\\ \r 100000\n"));
+}
+
+// `ps` showed them to all users.
+TEST_P(EnvironmentsTest, NoCommandLineShowsTheVariablesOfTheApproach) {
+  JobOrder order = In(Train("echo on $TOKEN; while :; do sleep 0.05; done"));
+  order.env = {{"TOKEN", "for-no-other-user"}};
+  executor_->Start(order);
+  WaitForLog(order.id, "on for-no-other-user");
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string path = entry.path().string() + "/cmdline";
+    const std::string arguments = ReadFile(path).value_or("");
+    EXPECT_THAT(arguments, Not(HasSubstr("for-no-other-user"))) << path;
+    seen += absl::StrContains(arguments, "echo on $TOKEN") ? 1 : 0;
+  }
+  EXPECT_GE(seen, 1);
+  executor_->Stop(order.id, StopCause::kCanceled, /*at_once=*/true);
+  Next();
+}
+
 TEST_P(EnvironmentsTest, ExitCodesMeanWhatTheyMeanOutside) {
   const auto end = [&](int code) {
     const JobResult result = Run(In(Train(absl::StrCat("echo because; exit ", code))));
@@ -214,8 +246,8 @@ TEST_P(EnvironmentsTest, NothingOutlivesItsJob) {
 }
 
 TEST_P(EnvironmentsTest, MemoryIsLimitedInside) {
-  absl::StatusOr<std::unique_ptr<Cgroups>> cgroups =
-      Cgroups::Open({.work_directory = temp_.File("work")});
+  absl::StatusOr<std::unique_ptr<process::Cgroups>> cgroups =
+      process::Cgroups::Open({.work_directory = temp_.File("work")});
   options_.cgroups = cgroups.ok() ? cgroups->get() : nullptr;
   Reopen();
   JobOrder order = In(Train("x=$(head -c 400000000 /dev/zero | tr '\\0' x); sleep 60"));

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
-#include "worker/inputs.h"
+#include "tests/testing/read_artifact.h"
+#include "tests/worker/execution/executor_fixture.h"
+#include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 namespace {
@@ -71,7 +72,8 @@ TEST_F(CheckpointTest, AnAttemptThatChangesNothingLeavesTheSameBytes) {
   ASSERT_TRUE(first.checkpoint.has_value());
   transfer_.Add("");
   ASSERT_OK_AND_ASSIGN(auto store, DirectoryStore::Open(temp_.File("work/cache")));
-  ASSERT_OK_AND_ASSIGN(const std::string bytes, store->Read(first.checkpoint->digest, 1 << 20));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                       testing::ReadArtifact(*store, first.checkpoint->digest));
   transfer_.Add(bytes);
   JobOrder second = Train("exit 75");
   second.checkpoint = first.checkpoint;
@@ -91,16 +93,31 @@ TEST_F(CheckpointTest, AnEmptyDirectoryIsNoCheckpoint) {
   EXPECT_EQ(RunToEnd(Train("rmdir $CONCUR_CHECKPOINT; exit 1")).checkpoint, std::nullopt);
 }
 
-TEST_F(CheckpointTest, AnEvalJobHasNone) {
-  JobOrder order = Eval("test -z \"$CONCUR_CHECKPOINT\" && echo '{\"bleu\": 1}' > $3");
+// An evaluation asked everything again after one refused call.
+TEST_F(CheckpointTest, AnEvaluationGoesOnFromTheAnswersItHas) {
+  constexpr char kAsks[] =
+      "answers=$CONCUR_CHECKPOINT/answers; "
+      "for i in 1 2 3 4 5 6; do grep -qx $i $answers 2>/dev/null && continue; "
+      "echo asked $i; echo $i >> $answers; [ $((i % 2)) = 1 ] || exit 1; done; "
+      "echo '{\"bleu\": 1}' > $3";
+  JobOrder order = Eval(kAsks);
   order.format = DataFormat::kFile;
-  FinishedAttempt finished = RunToEnd(order);
-  EXPECT_TRUE(finished.result.succeeded);
-  EXPECT_EQ(finished.result.message, "");
-  EXPECT_EQ(finished.checkpoint, std::nullopt);
-  finished = RunToEnd(Eval("exit 1"));
-  EXPECT_EQ(finished.result.message, "exit code 1");
-  EXPECT_EQ(finished.checkpoint, std::nullopt);
+  const FinishedAttempt first = RunToEnd(order);
+  ASSERT_TRUE(first.checkpoint.has_value()) << first.result.message;
+  ++order.id.attempt.number;
+  order.checkpoint = first.checkpoint;
+  const FinishedAttempt second = RunToEnd(order);
+  EXPECT_EQ(second.result.resumed_from, 1u);
+  EXPECT_EQ(executor_->ReadLog(order.id, 0, 4096), "asked 3\nasked 4\n");
+  ++order.id.attempt.number;
+  order.checkpoint = second.checkpoint;
+  const FinishedAttempt third = RunToEnd(order);
+  ++order.id.attempt.number;
+  order.checkpoint = third.checkpoint;
+  const FinishedAttempt last = RunToEnd(order);
+  EXPECT_TRUE(last.result.succeeded) << last.result.message;
+  EXPECT_EQ(executor_->ReadLog(order.id, 0, 4096), "");
+  EXPECT_EQ(last.checkpoint, std::nullopt);
 }
 
 TEST_F(CheckpointTest, ACanceledAttemptLeavesNone) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that try to take more than they asked for, or to outlive their end, under each kind of
 // containment that this machine has.
-#include "worker/containment.h"
+#include "base/process/containment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
-#include "worker/cgroup.h"
-#include "worker/process.h"
-#include "worker/subprocess_executor.h"
+#include "base/process/cgroup.h"
+#include "base/process/process.h"
+#include "tests/worker/execution/executor_fixture.h"
+#include "worker/execution/subprocess_executor.h"
 
 namespace concur::worker {
 namespace {
@@ -44,7 +44,7 @@ class ContainmentTest : public ExecutorFixture, public ::testing::WithParamInter
     if (GetParam() != Kind::kProcesses) {
       ASSERT_OK(MakeDirectories(temp_.File("work"), 0700));
       const bool v2 = GetParam() == Kind::kVersion2;
-      auto opened = Cgroups::Open({.work_directory = temp_.File("work"), .prefer_v2 = v2});
+      auto opened = process::Cgroups::Open({.work_directory = temp_.File("work"), .prefer_v2 = v2});
       if (!opened.ok()) {
         GTEST_SKIP() << "no control groups for this user: " << opened.status().message();
       }
@@ -75,7 +75,7 @@ class ContainmentTest : public ExecutorFixture, public ::testing::WithParamInter
     return pid;
   }
 
-  std::unique_ptr<Cgroups> cgroups_;
+  std::unique_ptr<process::Cgroups> cgroups_;
   bool counts_memory_ = false;
   bool counts_processes_ = false;
 };
@@ -196,7 +196,7 @@ TEST_F(ExecutorFixture, TheWorkerMayOpenMoreFilesAndItsJobsMayNot) {
   const std::string before = ReadArtifact(Run(order), ArtifactKind::kLog);
   rlimit own{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &own), 0);
-  RaiseOpenFiles();
+  process::RaiseOpenFiles();
   rlimit raised{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &raised), 0);
   EXPECT_GE(raised.rlim_cur, std::min<rlim_t>(own.rlim_max, 65'536));
@@ -209,7 +209,7 @@ class PrivateTmpTest : public ExecutorFixture {
  protected:
   void SetUp() override {
     const std::string here = std::filesystem::current_path().string();
-    if (const absl::Status status = TryPrivateFiles(here); !status.ok()) {
+    if (const absl::Status status = process::TryPrivateFiles(here); !status.ok()) {
       GTEST_SKIP() << "no namespaces for this user: " << status.message();
     }
     options_.private_tmp = true;
@@ -247,8 +247,8 @@ TEST_F(PrivateTmpTest, SharedMemoryHasTheJobsLimit) {
 
 TEST(SetUpContainmentTest, ProcessesAloneAreAWish) {
   testing::TempDir dir;
-  ASSERT_OK_AND_ASSIGN(const Containment made,
-                       SetUpContainment({.groups = false, .work_directory = dir.path()}));
+  ASSERT_OK_AND_ASSIGN(const process::Containment made,
+                       process::SetUpContainment({.groups = false, .work_directory = dir.path()}));
   EXPECT_EQ(made.cgroups, nullptr);
   EXPECT_THAT(made.names, ElementsAre("processes"));
 }
@@ -256,7 +256,8 @@ TEST(SetUpContainmentTest, ProcessesAloneAreAWish) {
 TEST(SetUpContainmentTest, APrivateTmpThatWouldHideTheWorkDirectoryIsRefused) {
   testing::TempDir dir;
   EXPECT_THAT(
-      SetUpContainment({.groups = false, .private_tmp = true, .work_directory = "/var/tmp/w"}),
+      process::SetUpContainment(
+          {.groups = false, .private_tmp = true, .work_directory = "/var/tmp/w"}),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("choose another work_directory")));
 }
 

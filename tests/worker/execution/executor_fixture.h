@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subprocess executor in a directory of its own, with real processes and an artifact store that
 // the test holds.
-#ifndef CONCUR_TESTS_WORKER_EXECUTOR_FIXTURE_H_
-#define CONCUR_TESTS_WORKER_EXECUTOR_FIXTURE_H_
+#ifndef CONCUR_TESTS_WORKER_EXECUTION_EXECUTOR_FIXTURE_H_
+#define CONCUR_TESTS_WORKER_EXECUTION_EXECUTOR_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "store/directory_store.h"
+#include "base/process/process_tree.h"
+#include "base/process/waker.h"
+#include "store/artifacts/directory_store.h"
+#include "tests/testing/read_artifact.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/worker/fake_transfer.h"
-#include "worker/process_tree.h"
-#include "worker/subprocess_executor.h"
-#include "worker/waker.h"
+#include "tests/worker/execution/fake_transfer.h"
+#include "worker/execution/subprocess_executor.h"
 
 namespace concur::worker {
 
@@ -39,7 +40,7 @@ class ExecutorFixture : public ::testing::Test {
   void Reopen() {
     executor_.reset();
     options_.work_directory = temp_.File("work");
-    options_.environment = BaseEnvironment();
+    options_.environment = process::BaseEnvironment();
     ASSERT_OK_AND_ASSIGN(
         executor_, SubprocessExecutor::Open(options_, transfer_, {}, [this] { waker_.Wake(); }));
   }
@@ -110,7 +111,7 @@ class ExecutorFixture : public ::testing::Test {
   }
 
   static bool IsGone(pid_t pid) {
-    for (const ProcessInfo& process : ListProcesses()) {
+    for (const process::ProcessInfo& process : process::ListProcesses()) {
       if (process.pid == pid && process.state != 'Z') {
         return false;
       }
@@ -131,7 +132,7 @@ class ExecutorFixture : public ::testing::Test {
       if (artifact.kind == kind) {
         auto store = DirectoryStore::Open(temp_.File("work/cache"));
         CONCUR_CHECK_OK(store.status());
-        auto data = (*store)->Read(artifact.digest, 1 << 30);
+        auto data = testing::ReadArtifact(**store, artifact.digest);
         CONCUR_CHECK_OK(data.status());
         return *data;
       }
@@ -141,7 +142,7 @@ class ExecutorFixture : public ::testing::Test {
 
   testing::TempDir temp_;
   FakeTransfer transfer_;
-  Waker waker_;
+  process::Waker waker_;
   SubprocessOptions options_;
   std::vector<ExecutorReport> pending_;
   std::unique_ptr<SubprocessExecutor> executor_;
@@ -150,4 +151,4 @@ class ExecutorFixture : public ::testing::Test {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_TESTS_WORKER_EXECUTOR_FIXTURE_H_
+#endif  // CONCUR_TESTS_WORKER_EXECUTION_EXECUTOR_FIXTURE_H_

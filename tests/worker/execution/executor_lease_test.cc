@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "tests/worker/executor_fixture.h"
+#include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A coordinator's artifacts in memory.
-#ifndef CONCUR_TESTS_WORKER_FAKE_TRANSFER_H_
-#define CONCUR_TESTS_WORKER_FAKE_TRANSFER_H_
+#ifndef CONCUR_TESTS_WORKER_EXECUTION_FAKE_TRANSFER_H_
+#define CONCUR_TESTS_WORKER_EXECUTION_FAKE_TRANSFER_H_
 
 #include <algorithm>
 #include <functional>
@@ -125,4 +125,4 @@ class FakeTransfer : public ArtifactTransfer {
 
 }  // namespace concur::worker
 
-#endif  // CONCUR_TESTS_WORKER_FAKE_TRANSFER_H_
+#endif  // CONCUR_TESTS_WORKER_EXECUTION_FAKE_TRANSFER_H_

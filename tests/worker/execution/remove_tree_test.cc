@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removing what jobs left, and what cannot be removed.
-#include "worker/remove_tree.h"
+#include "base/process/remove_tree.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/testing/mount.h"
-#include "tests/worker/executor_fixture.h"
+#include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
@@ -41,10 +41,10 @@ TEST(RemoveTreeTest, GoesIntoWhatWasClosedAndDoesNotFollowLinks) {
   std::filesystem::create_directory_symlink(temp.path(), tree + "/up");
   ASSERT_EQ(chmod((tree + "/closed/within").c_str(), 0), 0);
   ASSERT_EQ(chmod((tree + "/closed").c_str(), 0500), 0);
-  EXPECT_OK(RemoveTree(tree));
+  EXPECT_OK(process::RemoveTree(tree));
   EXPECT_FALSE(Exists(tree));
   EXPECT_TRUE(Exists(temp.File("precious")));
-  EXPECT_OK(RemoveTree(tree));  // there is none
+  EXPECT_OK(process::RemoveTree(tree));  // there is none
 }
 
 // A job that nested 20,000 directories left a tree that could not be removed: each level took a
@@ -60,7 +60,7 @@ TEST(RemoveTreeTest, RemovesATreeOfAnyDepth) {
     ASSERT_TRUE(at.valid());
   }
   at.Reset();
-  EXPECT_OK(RemoveTree(tree));
+  EXPECT_OK(process::RemoveTree(tree));
   EXPECT_FALSE(Exists(tree));
 }
 
@@ -73,21 +73,21 @@ TEST(RemoveTreeTest, WhatCannotBeRemovedIsNamedAndTheRestGoes) {
   }
   std::filesystem::create_directories(tree + "/b/c");
   ASSERT_OK(WriteFileAtomically(tree + "/a/file", "x"));
-  EXPECT_THAT(std::string(RemoveTree(tree).message()),
+  EXPECT_THAT(std::string(process::RemoveTree(tree).message()),
               AllOf(HasSubstr(tree + "/a/mount: "), HasSubstr("busy")));
   EXPECT_FALSE(Exists(tree + "/b"));
   EXPECT_FALSE(Exists(tree + "/a/file"));
   std::vector<std::string> notices;
-  ASSERT_OK(RemoveOrSetAside(tree, tree, notices));
+  ASSERT_OK(process::RemoveOrSetAside(tree, tree, notices));
   mount.MovedTo(tree + ".kept-1/a/mount");
   EXPECT_FALSE(Exists(tree));
   EXPECT_THAT(notices, ElementsAre(AllOf(HasSubstr(tree + ".kept-1"), HasSubstr("/a/mount"))));
   notices.clear();
-  RemoveKept(tree, notices);
+  process::RemoveKept(tree, notices);
   EXPECT_THAT(notices, ElementsAre(HasSubstr("since an earlier start")));
   mount.Unmount();
   notices.clear();
-  RemoveKept(tree, notices);
+  process::RemoveKept(tree, notices);
   EXPECT_THAT(notices, IsEmpty());
   EXPECT_FALSE(Exists(tree + ".kept-1"));
 }

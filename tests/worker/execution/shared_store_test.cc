@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "store/directory_store.h"
+#include "store/artifacts/directory_store.h"
 #include "tests/testing/break_files.h"
-#include "tests/worker/executor_fixture.h"
+#include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/worker/executor_fixture.h"
+#include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/subprocess_executor.h"
+#include "worker/execution/subprocess_executor.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,9 +23,9 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
-#include "worker/process_tree.h"
-#include "worker/waker.h"
+#include "base/process/process_tree.h"
+#include "base/process/waker.h"
+#include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
@@ -126,7 +126,57 @@ TEST_F(SubprocessExecutorTest, ATrainJobThatLeavesNoSystemIsInvalid) {
   EXPECT_EQ(Run(Train("mkfifo $2")).failure, FailureClass::kInvalidOutput);
   const JobResult link_inside = Run(Train("mkdir $2; ln -s /etc/passwd $2/x"));
   EXPECT_EQ(link_inside.failure, FailureClass::kInvalidOutput);
-  EXPECT_THAT(link_inside.message, HasSubstr("symbolic link"));
+  EXPECT_THAT(link_inside.message, HasSubstr("x, a symbolic link to /etc/passwd"));
+  EXPECT_THAT(Run(Train("ln -s /etc/passwd $2")).message, HasSubstr(", to /etc/passwd"));
+}
+
+// A finished training was thrown away for a link to its own last checkpoint.
+TEST_F(SubprocessExecutorTest, ASystemMayHaveLinksToItself) {
+  const JobResult trained =
+      Run(Train("mkdir $2; echo 3 > $2/step9; ln -s step9 $2/last; ln -s $2/step9 $2/best"));
+  ASSERT_TRUE(trained.succeeded) << trained.message;
+  transfer_.Add(ReadArtifact(trained, ArtifactKind::kSystem));
+  JobOrder eval =
+      Eval("test -h $4/last && printf '{\"acc\": %d}' $(cat $4/last $4/best | tr -d '\n') > $3");
+  eval.system = trained.artifacts[0].digest;
+  const JobResult result = Run(eval);
+  EXPECT_TRUE(result.succeeded) << result.message;
+  EXPECT_EQ(result.metrics, (std::vector<Metric>{{"acc", 33, 0}}));
+}
+
+TEST_F(SubprocessExecutorTest, ASystemMayBeALinkToWhatTheJobMade) {
+  const JobResult folder = Run(Train("mkdir -p $3/v1; echo 1 > $3/v1/w; ln -s $3/v1 $2"));
+  ASSERT_TRUE(folder.succeeded) << folder.message;
+  const JobResult file = Run(Train("echo 1 > best.ckpt; ln -s best.ckpt $2"));
+  ASSERT_TRUE(file.succeeded) << file.message;
+  EXPECT_EQ(ReadArtifact(file, ArtifactKind::kSystem), "1\n");
+}
+
+TEST_F(SubprocessExecutorTest, OfASystemWithALinkThatLeadsOutTheRestIsKept) {
+  const JobResult failed = Run(Train("mkdir $2; echo 1 > $2/w; ln -s /scratch/w9 $2/last"));
+  EXPECT_EQ(failed.failure, FailureClass::kInvalidOutput);
+  EXPECT_THAT(failed.message, HasSubstr("last, a symbolic link to /scratch/w9"));
+  const std::string tar = ReadArtifact(failed, ArtifactKind::kSystem);
+  EXPECT_THAT(tar, HasSubstr("concur-directory/w"));
+}
+
+TEST_F(SubprocessExecutorTest, AFailureBehindAProgressBarIsItsLastLine) {
+  EXPECT_THAT(Run(Train("printf 'a\n\r1/9 files\rerror: quota exceeded\r\n'; exit 1")).message,
+              HasSubstr("error: quota exceeded (exit code 1)"));
+  // Equal failures were many: each had another bar before it, on the same line.
+  for (const char* printed :
+       {"\r1/9 fileserror: quota exceeded\n", "\r1/9 files\r12/19 fileserror: quota exceeded\n",
+        "a\n\r 50%%|##  | 5/10\r 60%%|### | 6/10error: quota exceeded\n",
+        "\repoch 9error: quota exceeded"}) {
+    EXPECT_EQ(Run(Train(absl::StrCat("printf '", printed, "'; exit 1"))).message,
+              "error: quota exceeded (exit code 1)")
+        << printed;
+  }
+  EXPECT_EQ(Run(Train("printf '\r1/9 filesValueError: 3'; exit 1")).message,
+            "ValueError: 3 (exit code 1)");
+  EXPECT_EQ(Run(Train("printf '1/9 fileserror: 3'; exit 1")).message,
+            "1/9 fileserror: 3 (exit code 1)")
+      << "no bar";
 }
 
 TEST_F(SubprocessExecutorTest, ASystemThatIsADirectoryComesBackAsOne) {
@@ -180,7 +230,7 @@ TEST_F(SubprocessExecutorTest, AProgramWithItsOwnMetricsMayWriteExamples) {
   eval.format = DataFormat::kFile;
   const JobResult result = Run(eval);
   ASSERT_TRUE(result.succeeded) << result.message;
-  EXPECT_THAT(result.metrics, ElementsAre(IsMetric("bleu", 25, 0)));
+  EXPECT_THAT(result.metrics, ElementsAre(IsMetric("bleu", 25, 1)));
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kExamples), line + "\n");
 }
 
@@ -195,9 +245,42 @@ TEST_F(SubprocessExecutorTest, ExamplesThatTheWorkerScoredWinOverTheProgramsOwn)
   EXPECT_TRUE(broken.succeeded) << broken.message;
 }
 
+// Accuracy of the answers is not the log loss of the metric: a comparison by it names the worse
+// one.
+TEST_F(SubprocessExecutorTest, ExamplesWhoseMeanIsNotTheMetricAreSaidAtOnce) {
+  const auto run = [&](const std::string& metrics, const std::string& first,
+                       const std::string& second) {
+    JobOrder eval = Eval(absl::StrCat("echo '{", metrics, "}' > $3; echo '{\"id\": \"a\", ", first,
+                                      "}' > $5; echo '{\"id\": \"b\", ", second, "}' >> $5"));
+    eval.format = DataFormat::kFile;
+    const JobResult result = Run(eval);
+    EXPECT_TRUE(result.succeeded) << result.message;
+    return result;
+  };
+  const JobResult loss = run("\"log_loss\": 1.25", "\"log_loss\": 2.1", "\"log_loss\": 0.4");
+  EXPECT_EQ(loss.message, "");
+  EXPECT_THAT(loss.metrics, ElementsAre(IsMetric("log_loss", 1.25, 2)));
+  EXPECT_EQ(run("\"accuracy\": 50", "\"score\": true", "\"score\": false").message, "");
+  EXPECT_EQ(run("\"accuracy\": 0.5, \"n\": 7", "\"accuracy\": 1", "\"accuracy\": 0").message, "");
+  const JobResult other =
+      run("\"log_loss\": 0.29", "\"exact_match\": 1, \"f1\": 1", "\"exact_match\": 1, \"f1\": 0.8");
+  EXPECT_EQ(
+      other.message,
+      "the mean of its per-example scores, 0.9, is not its log_loss, 0.29: they are compared by "
+      "nothing");
+  EXPECT_THAT(other.metrics, ElementsAre(IsMetric("log_loss", 0.29, 0)));
+  EXPECT_EQ(run("\"log_loss\": 1", "\"words\": 3", "\"words\": 4").message,
+            "per-example scores have words, not log_loss: they are compared by nothing");
+}
+
 TEST_F(SubprocessExecutorTest, BrokenExamplesAreInvalidOutput) {
   for (const auto& [script, message] : std::vector<std::pair<std::string, std::string>>{
-           {"echo '{\"id\": \"a\"}' > $5", "{examples}:1: exact_match of \"a\": expected 0 or 1"},
+           {"echo '{\"id\": \"a\"}' > $5", "{examples}:1: expected a number named by the metric"},
+           {"echo '{\"id\": \"a\", \"exact_match\": 2}' > $5",
+            "exact_match of \"a\": expected 0 or 1"},
+           {"echo '{\"id\": \"a\", \"bleu\": \"x\"}' > $5", "expected a number"},
+           {"printf '{\"id\": \"a\", \"bleu\": 1}\\n{\"id\": \"b\", \"f1\": 1}\\n' > $5",
+            "{examples}:2: bleu of \"b\": expected a number"},
            {"echo '{\"id\": \"a\", \"exact_match\": 1, \"f1\": 2}' > $5", "f1 of \"a\": expected"},
            {": > $5", "{examples}: expected one example a line, got none"},
            {"ln -s /etc/passwd $5", "{examples} is a link"},

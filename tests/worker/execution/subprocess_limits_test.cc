@@ -20,10 +20,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
-#include "worker/process_tree.h"
-#include "worker/subprocess_executor.h"
-#include "worker/waker.h"
+#include "base/process/process_tree.h"
+#include "base/process/waker.h"
+#include "tests/worker/execution/executor_fixture.h"
+#include "worker/execution/subprocess_executor.h"
 
 namespace concur::worker {
 namespace {
@@ -70,7 +70,7 @@ TEST_F(SubprocessLimitsTest, ChildrenThatIgnoreTermDieWithTheirJob) {
                                             seconds, "' & echo ready; touch $2; exit 0"));
   const JobResult result = Run(order);
   ASSERT_TRUE(result.succeeded) << result.message;
-  for (const ProcessInfo& process : ListProcesses()) {
+  for (const process::ProcessInfo& process : process::ListProcesses()) {
     std::ifstream cmdline(absl::StrCat("/proc/", process.pid, "/cmdline"));
     std::string text((std::istreambuf_iterator<char>(cmdline)), {});
     if (text ==
@@ -238,18 +238,50 @@ TEST_F(SubprocessLimitsTest, WhatAJobReportsIsThereBeforeItsEndIsSeen) {
   EXPECT_EQ(steps[1].step, (ReportedStep{2, "f1", 3}));
 }
 
+// A program whose output goes elsewhere could report nothing.
+TEST_F(SubprocessLimitsTest, AFileTakesReportsLiveAndAtTheEnd) {
+  const JobOrder order = Train(
+      "exec >/dev/null 2>&1; echo '{\"step\": 1, \"value\": 2}' >> $CONCUR_METRICS_LINES; "
+      "while [ ! -e go ]; do sleep 0.01; done; "
+      "printf '{\"step\": 2, \"value\": 3}' >> $CONCUR_METRICS_LINES; echo m > $2");
+  executor_->Start(order);
+  std::vector<AttemptStep> steps;
+  const absl::Time give_up = absl::Now() + kDeadline;
+  while (steps.empty() && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+    steps = executor_->PollSteps();
+  }
+  ASSERT_EQ(steps.size(), 1u) << "while it runs";
+  EXPECT_EQ(steps[0].step, (ReportedStep{1, "value", 2}));
+  ASSERT_OK(WriteFileAtomically(temp_.File("work/runs/" + RunName(order.id) + "/go"), ""));
+  EXPECT_TRUE(Next().finished.result.succeeded);
+  steps = executor_->PollSteps();
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].step, (ReportedStep{2, "value", 3}));
+}
+
+TEST_F(SubprocessLimitsTest, WhatIsNoFileOfReportsIsNotRead) {
+  for (const char* script : {"mkfifo $CONCUR_METRICS_LINES", "mkdir $CONCUR_METRICS_LINES",
+                             "echo '{\"step\": 1, \"value\": 2}' > $3/x; "
+                             "ln -s $3/x $CONCUR_METRICS_LINES"}) {
+    executor_->Start(Train(absl::StrCat(script, "; echo m > $2")));
+    EXPECT_TRUE(Next().finished.result.succeeded) << script;
+    EXPECT_TRUE(executor_->PollSteps().empty()) << script;
+  }
+}
+
 TEST_F(SubprocessLimitsTest, ANewWorkerKillsWhatACrashedOneLeftRunning) {
   const std::string runs = temp_.File("work/runs/s9-1-a1");
   executor_.reset();
   ASSERT_OK(MakeDirectories(runs));
   // As after a crash: a process of an attempt whose worker is gone; this one is not killed by the
   // death of its parent thread, as a child of a job would not be.
-  Command command;
+  process::Command command;
   command.program = "/bin/sh";
   command.argv = {"sh", "-c", "env -i sleep 1003 & echo $!; exec sleep 1004"};
-  command.env = {absl::StrCat(kRunDirectoryVariable, "=", runs)};
+  command.env = {absl::StrCat(process::kRunDirectoryVariable, "=", runs)};
   command.directory = runs;
-  ASSERT_OK_AND_ASSIGN(const Process process, StartProcess(command));
+  ASSERT_OK_AND_ASSIGN(const process::Process process, process::StartProcess(command));
   std::string text;
   const absl::Time deadline = absl::Now() + kDeadline;
   while (!absl::EndsWith(text, "\n")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/cache_index.h"
+#include "worker/inputs/cache_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

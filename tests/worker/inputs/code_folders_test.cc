@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of approaches on a worker: unpacked once, read-only, and never other than its key says.
-#include "worker/code_folders.h"
+#include "worker/inputs/code_folders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "archive/directory_tar.h"
+#include "base/archive/directory_tar.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/process/remove_tree.h"
 #include "tests/testing/mount.h"
-#include "tests/worker/executor_fixture.h"
-#include "worker/inputs.h"
-#include "worker/remove_tree.h"
+#include "tests/worker/execution/executor_fixture.h"
+#include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 namespace {
@@ -40,7 +40,7 @@ class CodeFoldersTest : public ExecutorFixture {
  protected:
   void TearDown() override {
     executor_.reset();
-    ASSERT_OK(RemoveTree(temp_.File("work")));  // with its read-only folders
+    ASSERT_OK(process::RemoveTree(temp_.File("work")));  // with its read-only folders
   }
 
   // Code of these files, which the coordinator has.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/input_links.h"
+#include "worker/inputs/input_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

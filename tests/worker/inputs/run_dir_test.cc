@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run directories: what the next attempt finds, and where they are when not in the work directory.
-#include "worker/run_dir.h"
+#include "worker/inputs/run_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
+#include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
@@ -29,21 +29,27 @@ using ::testing::StartsWith;
 TEST(RunDirectoriesTest, ANameThatComesAgainIsGivenToNobodyElse) {
   testing::TempDir temp;
   ASSERT_OK_AND_ASSIGN(const auto directories, RunDirectories::Open(temp.File("work")));
-  const RunPaths served = directories->PathsOf(JobOrder(), "serve-0");
-  const RunPaths job = directories->PathsOf(JobOrder(), "s1-0-a1");
-  ASSERT_OK(directories->Make(served));
-  ASSERT_OK(directories->Make(job));
-  ASSERT_OK(directories->Remove(served));
-  ASSERT_OK(directories->Remove(job));
+  const auto paths_of = [&](uint32_t job) {
+    JobOrder order;
+    order.id = AttemptId{{{1}, job}, {1}};
+    order.is_train = true;
+    return directories->PathsOf(order);
+  };
+  const RunPaths again = paths_of(0);
+  const RunPaths other = paths_of(1);
+  ASSERT_OK(directories->Make(again));
+  ASSERT_OK(directories->Make(other));
+  ASSERT_OK(directories->Remove(again));
+  ASSERT_OK(directories->Remove(other));
 
-  ASSERT_OK(directories->Make(served));
-  ASSERT_OK(WriteFileAtomically(served.model, "weights"));
-  for (const char* name : {"s1-1-a1", "s1-2-a1", "s1-3-a1"}) {
-    const RunPaths next = directories->PathsOf(JobOrder(), name);
+  ASSERT_OK(directories->Make(again));
+  ASSERT_OK(WriteFileAtomically(again.model, "weights"));
+  for (const uint32_t job : {2, 3, 4}) {
+    const RunPaths next = paths_of(job);
     ASSERT_OK(directories->Make(next));
     EXPECT_FALSE(std::filesystem::exists(next.model));
   }
-  EXPECT_TRUE(std::filesystem::exists(served.model));
+  EXPECT_TRUE(std::filesystem::exists(again.model));
 }
 
 // The run directory of the next attempt, after one whose command was `script`: what a listing of it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log, for admins: who changed what, and what was refused; newest first.
+// The audit log, for admins: who changed what, or who was refused; newest first.
 import { useEffect, useState } from "preact/hooks";
 import { time } from "./format.js";
 import { useGet } from "./hooks.js";
@@ -23,8 +23,8 @@ function Filters({ query }) {
           value={query.calls ?? ""}
           onChange={(event) => change("calls", event.target.value)}
         >
-          <option value="">all of users and workers</option>
-          <option value="failed">that did not succeed</option>
+          <option value="">carried out for users and workers</option>
+          <option value="failed">refused or failed</option>
           <option value="strangers">without a valid token</option>
         </select>
       </label>
@@ -116,7 +116,7 @@ export function Audit({ route, session }) {
         </Table>
       )}
       {data?.entries.length === 0 && (
-        <p>{data.next_page_token ? "None in this part of the log." : "No call is like that."}</p>
+        <p>{data.next_page_token ? "None in this part of the log." : "No call matches."}</p>
       )}
       <p class="pager">
         {tokens.length > 1 && (

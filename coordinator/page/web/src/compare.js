@@ -37,3 +37,10 @@ function differenceOf(first, second) {
     overlap: haveIntervals ? first.low <= second.high && second.low <= first.high : null,
   };
 }
+
+// What to compare before anybody chose: the newest of the `sweeps`, which come newest first, with
+// the one before it. Undefined where there are fewer than two.
+export const newestTwo = (sweeps) =>
+  sweeps.length < 2 ? undefined : { first: sweeps[1].id, second: sweeps[0].id };
+
+export const isSweepOf = (sweeps, text) => sweeps.some(({ id, name }) => text === id || text === name);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two sweeps' matrices beside each other, and by how much their pairs differ.
 import { useState } from "preact/hooks";
-import { comparePairs, hasInterval, onlyIn, pairKey } from "./compare.js";
+import { comparePairs, hasInterval, isSweepOf, newestTwo, onlyIn, pairKey } from "./compare.js";
 import { decimal } from "./format.js";
 import { useGet } from "./hooks.js";
 import { CoefficientFilter, COEFFICIENTS, Grid } from "./matrix.jsx";
-import { Choices, Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
+import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
 import { againOf, isOver, percentOf, versionOf } from "./progress.js";
 import { compareLink, sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
@@ -16,8 +16,15 @@ const OVERLAP = { true: "overlap", false: "apart", null: "—" };
 
 function Filters({ query }) {
   const sweeps = useGet("ListSweeps", { page_size: SWEEPS_OFFERED });
+  const offered = sweeps.data?.sweeps ?? [];
   const change = (name) => (event) => {
-    location.hash = compareLink({ ...query, [name]: event.target.value.trim() });
+    const value = event.target.value.trim();
+    const isComplete = sweeps.data && offered.length < SWEEPS_OFFERED;
+    const isUnknown = name !== "coefficient" && value && isComplete && !isSweepOf(offered, value);
+    event.target.setCustomValidity(isUnknown ? `there is no sweep ${value}` : "");
+    if (event.target.reportValidity()) {
+      location.hash = compareLink({ ...query, [name]: value });
+    }
   };
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -33,7 +40,7 @@ function Filters({ query }) {
         />
       ))}
       <datalist id="sweeps">
-        {sweeps.data?.sweeps.map((sweep) => (
+        {offered.map((sweep) => (
           <option key={sweep.id} value={sweep.id}>
             {sweep.name}
           </option>
@@ -81,7 +88,6 @@ function Side({ side, chosen, onChoose }) {
           onChoose={onChoose}
         />
       )}
-      <Choices answer={matrix} />
     </section>
   );
 }
@@ -192,6 +198,17 @@ function Comparison({ query }) {
   );
 }
 
+function Newest() {
+  const newest = newestTwo(useGet("ListSweeps", { page_size: 2 }).data?.sweeps ?? []);
+  return (
+    newest && (
+      <a href={compareLink(newest)}>
+        Compare {newest.first} with {newest.second}, the newest two
+      </a>
+    )
+  );
+}
+
 export function Compare({ route }) {
   const { query } = route;
   return (
@@ -203,7 +220,9 @@ export function Compare({ route }) {
       {query.first && query.second ? (
         <Comparison key={`${query.first} ${query.second}`} query={query} />
       ) : (
-        <p>Choose two sweeps. Approaches and benchmarks are matched by their names.</p>
+        <p>
+          Choose two sweeps. Approaches and benchmarks are matched by their names. <Newest />
+        </p>
       )}
     </>
   );

@@ -120,7 +120,7 @@ export function Events({ sweep, events, route }) {
         {isOver(sweep) && " All jobs have ended: the jobs' own views have their attempts."}
       </p>
       {rows.length === 0 ? (
-        <p>{events.length === 0 ? "Nothing has changed yet." : "No event is like that."}</p>
+        <p>{events.length === 0 ? "Nothing has changed yet." : "No event matches."}</p>
       ) : (
         <Table label="Events" columns={COLUMNS} numbers={["attempt"]}>
           {rows.slice(first, first + PAGE).map((event, index) => (

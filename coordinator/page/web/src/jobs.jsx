@@ -126,7 +126,7 @@ export function Jobs({ sweep, route }) {
           ))}
         </Table>
       )}
-      {data?.jobs.length === 0 && <p>No job is like that.</p>}
+      {data?.jobs.length === 0 && <p>No job matches.</p>}
       <p class="pager">
         {tokens.length > 1 && (
           <button type="button" onClick={() => setTokens(tokens.slice(0, -1))}>

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { coefficientColours } from "./colour.js";
 import { clock, decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
-import { Choices, Loading, Problem, SaveAnswer } from "./parts.jsx";
+import { Loading, Problem, SaveAnswer } from "./parts.jsx";
 import { againOf, isOver, percentOf } from "./progress.js";
 import { Ranks } from "./ranks.jsx";
 import { compareLink, sweepLink } from "./route.js";
@@ -37,7 +37,8 @@ export function CoefficientFilter({ value, onChange }) {
 
 function Pair({ pair, isChosen, onChoose }) {
   const hasValue = pair.value !== null && pair.value !== undefined;
-  const colours = hasValue ? coefficientColours(pair.value) : null;
+  // Two approaches always agree wholly, or not at all.
+  const colours = hasValue && pair.n > 2 ? coefficientColours(pair.value) : null;
   const hasInterval = pair.low !== null && pair.low !== undefined;
   return (
     <td class={`pair${isChosen ? " chosen" : ""}`}>
@@ -150,7 +151,6 @@ function Chosen({ pair, sweep, round }) {
         <b>{decimal(pair.value)}</b>
         {pair.low !== null && pair.low !== undefined && ` [${decimal(pair.low)}, ${decimal(pair.high)}]`} on{" "}
         {plural(pair.n, "approach")}
-        {pair.p_value !== null && pair.p_value !== undefined && `, p ${pair.p_value < 0.001 ? "< 0.001" : decimal(pair.p_value, 3)}`}
         {pair.undefined && `: ${pair.undefined}`}
       </p>
       {pair.warning && <p class="faint">{pair.warning}</p>}
@@ -219,7 +219,6 @@ export function Matrix({ sweep, version, route }) {
         </div>
       )}
       {data?.interval_method && <p class="faint">Intervals: {data.interval_method}.</p>}
-      <Choices answer={data} />
       <Ranks sweep={sweep} round={round} />
     </section>
   );

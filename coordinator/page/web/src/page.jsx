@@ -10,9 +10,11 @@ import { reportError, useConnection, useNow } from "./hooks.js";
 import { Job } from "./job.jsx";
 import { Login } from "./login.jsx";
 import { Overview } from "./overview.jsx";
+import { save } from "./parts.jsx";
 import { auditLink, compareLink, overviewLink, parseRoute, workersLink } from "./route.js";
+import { snapshot } from "./snapshot.js";
 import { Sweep } from "./sweep.jsx";
-import { Workers } from "./workers.jsx";
+import { Workers } from "./fleet/workers.jsx";
 
 const LOGIN_PREFIX = "#login=";
 const BACK_MS = 4000; // how long the page says that the coordinator is back
@@ -68,6 +70,12 @@ function Connection() {
   );
 }
 
+// Saves the view that is shown as one file.
+function saveView(route) {
+  const name = titleOf(route).replace(/[^A-Za-z0-9.]+/g, "-");
+  save(new Blob([snapshot(new Date())], { type: "text/html" }), `concur-${name}.html`);
+}
+
 function Navigation({ route, session, onLogout }) {
   const link = (view, href, text) => (
     <a href={href} aria-current={route.view === view ? "page" : undefined}>
@@ -92,6 +100,9 @@ function Navigation({ route, session, onLogout }) {
         {session.role === "admin" && link("audit", auditLink(), "Audit")}
       </nav>
       <span class="who">
+        <button type="button" class="quiet" onClick={() => saveView(route)}>
+          Save view
+        </button>
         {session.user} <span class="faint">({session.role})</span>
         {session.csrf !== undefined && (
           <button type="button" class="quiet" onClick={onLogout}>

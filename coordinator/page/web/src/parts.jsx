@@ -65,11 +65,17 @@ export function Counts({ counts, reused }) {
 
 // How the settings behind a table were chosen: the answers' sentences, where anything was chosen.
 export function Choices({ answer }) {
-  return (answer?.choices ?? []).map((sentence) => (
-    <p key={sentence} class="faint">
-      {sentence}
-    </p>
-  ));
+  const sentences = answer?.choices ?? [];
+  return (
+    sentences.length > 0 && (
+      <details class="faint">
+        <summary>How settings were chosen</summary>
+        {sentences.map((sentence) => (
+          <p key={sentence}>{sentence}</p>
+        ))}
+      </details>
+    )
+  );
 }
 
 export function Problem({ error }) {
@@ -139,7 +145,7 @@ export function Table({ label, columns, numbers = [], compact, children }) {
   );
 }
 
-function save(blob, name) {
+export function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -9,7 +9,7 @@ const OF_RANKS = new Set([
   "all_ranks_low",
   "all_ranks_high",
   "group",
-  "next_p_holm",
+  "next_p",
 ]);
 
 // The names of the groups of benchmarks that are averaged.

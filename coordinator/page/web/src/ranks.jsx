@@ -61,7 +61,7 @@ export function Ranks({ sweep, round }) {
                   </td>
                   <td class="number">{rankText(row.all_ranks_low, row.all_ranks_high)}</td>
                   <td class="number">{integer(row.group)}</td>
-                  <td class="number">{row.next_p_holm === null ? "" : decimal(row.next_p_holm, 4)}</td>
+                  <td class="number">{row.next_p === null ? "" : decimal(row.next_p, 4)}</td>
                 </>
               ) : (
                 <td colSpan={RESOLVED.length}>—</td>

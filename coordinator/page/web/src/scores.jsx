@@ -26,6 +26,7 @@ export function Scores({ sweep, version }) {
   if (!data) {
     return error ? <Problem error={error} /> : <Loading />;
   }
+  const minimized = data.benchmarks.filter(({ goal }) => goal === "minimize").map(({ name }) => name);
   const cells = new Map(data.cells.map((cell) => [`${cell.approach}\n${cell.benchmark}`, cell]));
   return (
     <section>
@@ -63,6 +64,7 @@ export function Scores({ sweep, version }) {
         </table>
       </div>
       <p class="faint">± is the standard deviation over seeds; * marks a score some of whose parts are not there.</p>
+      {minimized.length > 0 && <p class="faint">Less is better on {minimized.join(", ")}.</p>}
       <Choices answer={data} />
     </section>
   );

@@ -11,8 +11,9 @@ const CATEGORIES_MAX = 20; // ticks of an axis of words
 
 // A parameter's value from protobuf's JSON, whose 64-bit integers are texts.
 function valueOf(value) {
-  const [kind, raw] = Object.entries(value)[0] ?? [];
-  return kind === "int_value" || kind === "double_value" ? Number(raw) : String(raw);
+  const [kind, raw] = Object.entries(value).find(([field]) => field.endsWith("_value")) ?? [];
+  const isNumber = kind === "int_value" || kind === "double_value" || value.is_number;
+  return isNumber ? Number(raw) : String(raw);
 }
 
 const nameOf = (parameter) =>
@@ -20,16 +21,17 @@ const nameOf = (parameter) =>
 
 // The data sets on which settings are compared: the validation sets of the benchmarks that have one,
 // since choosing a setting by its test score would flatter it, and the other benchmarks themselves.
-// Each with its benchmark: {name, metric, of}.
+// Each with its benchmark: {name, metric, minimize, of}.
 export function dataSetsOf(benchmarks) {
   const validated = new Set(
     benchmarks.map(({ validation_of: of }) => of).filter((of) => of !== undefined),
   );
   return benchmarks
     .filter((_, index) => !validated.has(index))
-    .map(({ name, metric, validation_of: of }) => ({
+    .map(({ name, metric, goal, validation_of: of }) => ({
       name,
       metric,
+      minimize: goal === "GOAL_MINIMIZE",
       of: of === undefined ? name : benchmarks[of].name,
     }));
 }
@@ -46,7 +48,7 @@ export function choicesOf(jobs, benchmark) {
 
 // One row for each setting that has a score: {setting, values, score, deviation, seeds}, the best
 // score first. `values` are by parameter; the deviation is that of the seeds.
-export function rowsOf(jobs, { benchmark, trainSet, metric }) {
+export function rowsOf(jobs, { benchmark, trainSet, metric, minimize = false }) {
   const rows = new Map();
   for (const job of jobs) {
     const score = job.result?.metrics?.find(({ name }) => name === metric)?.value;
@@ -71,7 +73,7 @@ export function rowsOf(jobs, { benchmark, trainSet, metric }) {
       const squares = scores.reduce((sum, value) => sum + (value - score) ** 2, 0);
       return { ...row, score, seeds, deviation: seeds > 1 ? Math.sqrt(squares / (seeds - 1)) : null };
     })
-    .sort((a, b) => b.score - a.score || a.setting - b.setting);
+    .sort((a, b) => (minimize ? a.score - b.score : b.score - a.score) || a.setting - b.setting);
 }
 
 export const valueAt = (row, axis) => (axis === SCORE ? row.score : row.values[axis]);

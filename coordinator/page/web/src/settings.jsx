@@ -6,6 +6,7 @@ import { useState } from "preact/hooks";
 import { jobsOf } from "./api.js";
 import { decimal, integer } from "./format.js";
 import { useAnswer, useGet } from "./hooks.js";
+import { importanceOf } from "./importance.js";
 import { Loading, Problem, SaveRows, Table, TextFilter } from "./parts.jsx";
 import { sweepLink } from "./route.js";
 import {
@@ -219,7 +220,35 @@ function Ranges({ axes, ranges, onRange }) {
   );
 }
 
-function Shown({ sweep, approach, benchmark, metric, rows, axes, ranges, onRange }) {
+// A bar for each parameter: the share of the settings' order that it explains alone.
+function Importance({ rows, axes, searched }) {
+  const shares = importanceOf(rows, axes);
+  return (
+    shares.length > 0 && (
+      <details>
+        <summary>Which parameters matter</summary>
+        <Table label="Importance of parameters" columns={["parameter", "explains", ""]} numbers={["explains"]} compact>
+          {shares.map(({ name, share, isChance }) => (
+            <tr key={name}>
+              <td>{name}</td>
+              <td class="number">{decimal(100 * share, 0)} %</td>
+              <td>
+                <span class="share" style={{ width: `${(12 * share).toFixed(2)}rem` }} aria-hidden="true" />
+                {isChance && !searched && <span class="faint">may be chance</span>}
+              </td>
+            </tr>
+          ))}
+        </Table>
+        <p class="faint">
+          The share of the order of {integer(rows.length)} settings that a parameter explains alone, without its
+          interactions.{searched && " A search visits settings near the best ones, so these shares are rough."}
+        </p>
+      </details>
+    )
+  );
+}
+
+function Shown({ sweep, approach, benchmark, metric, rows, axes, ranges, searched, onRange }) {
   const [marked, setMarked] = useState(null);
   const within = rows.filter((row) => isWithin(row, ranges));
   const parameters = axes.map(({ name }) => name).filter((name) => name !== SCORE);
@@ -228,9 +257,10 @@ function Shown({ sweep, approach, benchmark, metric, rows, axes, ranges, onRange
     <>
       <Lines rows={rows} axes={axes} ranges={ranges} marked={marked} onRange={onRange} />
       <Ranges axes={axes} ranges={ranges} onRange={onRange} />
+      <Importance rows={within} axes={axes} searched={searched} />
       <div class="heading">
         <p role="status">
-          {integer(within.length)} of {integer(rows.length)} settings, by {metric}, the largest first.
+          {integer(within.length)} of {integer(rows.length)} settings, by {metric}, the best first.
         </p>
         <SaveRows
           name={`${sweep.id}-settings`}
@@ -301,7 +331,8 @@ export function Settings({ sweep, version, route }) {
   const among = (wanted, all) => (all.includes(wanted) ? wanted : (all[0] ?? ""));
   const metric = among(query.metric ?? own?.metric, metrics);
   const trainSet = among(query.train ?? own?.of, trainSets);
-  const rows = data ? rowsOf(data.jobs, { benchmark, trainSet, metric }) : [];
+  const minimize = own?.minimize && metric === own.metric;
+  const rows = data ? rowsOf(data.jobs, { benchmark, trainSet, metric, minimize }) : [];
   const axes = axesOf(rows);
   // Ranges of the approach before would hide everything of the next one.
   const known = Object.entries(rangesOf(query)).filter(([name]) => axes.some((axis) => axis.name === name));
@@ -323,6 +354,7 @@ export function Settings({ sweep, version, route }) {
       <Problem error={error} />
       {!data && !error && <Loading />}
       {data && rows.length === 0 && <p>No setting of {approach} has a score on {benchmark} yet.</p>}
+      {minimize && rows.length > 1 && <p class="faint">Less {metric} is better.</p>}
       {own?.of === own?.name && rows.length > 1 && (
         <p class="faint">
           {benchmark} has no validation set, so these are test scores: the best of them is too high as an estimate.
@@ -338,6 +370,7 @@ export function Settings({ sweep, version, route }) {
           rows={rows}
           axes={axes}
           ranges={Object.fromEntries(known)}
+          searched={spec.data.spec.approaches.find(({ name }) => name === approach)?.search !== undefined}
           onRange={(axis, range) => change({ [RANGE_PREFIX + axis]: range })}
         />
       )}

@@ -13,7 +13,7 @@ import { Lanes, Failures } from "./sweep_progress.jsx";
 import { TABS, sweepLink } from "./route.js";
 import { Scores } from "./scores.jsx";
 import { Settings } from "./settings.jsx";
-import { WorkerUse } from "./worker_use.jsx";
+import { WorkerUse } from "./fleet/worker_use.jsx";
 
 const ENDED_INTERVAL_MS = 5000;
 

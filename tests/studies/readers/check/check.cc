@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/check/check.h"
+#include "tests/studies/readers/check/check.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,12 +19,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "readers/check/differences.h"
-#include "readers/check/encoder_check.h"
-#include "readers/check/fixture.h"
-#include "readers/files/encoder_config.h"
-#include "readers/originals/data_check.h"
-#include "readers/tensors.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/tensors.h"
+#include "tests/studies/readers/check/differences.h"
+#include "tests/studies/readers/check/encoder_check.h"
+#include "tests/studies/readers/check/fixture.h"
+#include "tests/studies/readers/check/originals/data_check.h"
 
 namespace concur::readers {
 namespace {
@@ -260,42 +261,52 @@ absl::StatusOr<CheckResult> CheckFixture(const std::string& directory, torch::De
   }
 }
 
-absl::StatusOr<std::vector<CheckResult>> CheckFixtures(const std::vector<std::string>& directories,
-                                                       torch::Device device) {
-  std::vector<CheckResult> results;
+bool Comparisons::ok() const {
+  const auto equal = [](const auto& result) { return result.ok(); };
+  return std::all_of(networks.begin(), networks.end(), equal) &&
+         std::all_of(texts.begin(), texts.end(), equal);
+}
+
+absl::StatusOr<Comparisons> CheckDirectories(const std::vector<std::string>& directories,
+                                             const std::string& vocabularies,
+                                             torch::Device device) {
+  Comparisons all;
   for (const std::string& directory : directories) {
+    const size_t before = all.networks.size() + all.texts.size();
+    CONCUR_ASSIGN_OR_RETURN(std::vector<DataCheckResult> texts,
+                            CheckDataIn(directory, vocabularies));
+    std::move(texts.begin(), texts.end(), std::back_inserter(all.texts));
     if (IsFixture(directory)) {
-      CONCUR_ASSIGN_OR_RETURN(CheckResult result, CheckFixture(directory, device));
-      results.push_back(std::move(result));
+      CONCUR_ASSIGN_OR_RETURN(all.networks.emplace_back(), CheckFixture(directory, device));
       continue;
     }
     CONCUR_ASSIGN_OR_RETURN(const std::set<std::string> inside, FixturesIn(directory));
-    const size_t before = results.size();
     for (const std::string& fixture : inside) {
       absl::StatusOr<CheckResult> result = CheckFixture(fixture, device);
       if (result.ok()) {
-        results.push_back(*std::move(result));
-      } else if (!absl::IsNotFound(result.status())) {
+        all.networks.push_back(*std::move(result));
+      } else if (absl::IsNotFound(result.status())) {
+        all.left_out.emplace_back(result.status().message());
+      } else {
         return std::move(result).status();
       }
     }
-    if (results.size() == before) {
+    if (all.networks.size() + all.texts.size() == before) {
       return absl::NotFoundError(absl::StrCat(
           directory,
           ": no fixture of an approach here: expected config.json, weights.safetensors, "
           "io.safetensors and grads.safetensors, or folders with them"));
     }
   }
-  return results;
+  return all;
 }
 
-std::string CheckJson(const std::vector<CheckResult>& results,
-                      const std::vector<DataCheckResult>& texts) {
+std::string CheckJson(const Comparisons& comparisons) {
   nlohmann::ordered_json fixtures = nlohmann::ordered_json::array();
   const auto number = [](double difference) {
     return std::isinf(difference) ? nlohmann::ordered_json() : nlohmann::ordered_json(difference);
   };
-  for (const CheckResult& result : results) {
+  for (const CheckResult& result : comparisons.networks) {
     fixtures.push_back(
         {{"name", result.name},
          {"approach", result.approach},
@@ -308,7 +319,7 @@ std::string CheckJson(const std::vector<CheckResult>& results,
          {"ok", result.ok()}});
   }
   nlohmann::ordered_json compared = nlohmann::ordered_json::array();
-  for (const DataCheckResult& result : texts) {
+  for (const DataCheckResult& result : comparisons.texts) {
     compared.push_back({{"name", result.name},
                         {"compared", result.compared},
                         {"different", result.different},
@@ -320,8 +331,8 @@ std::string CheckJson(const std::vector<CheckResult>& results,
          "\n";
 }
 
-std::string CheckText(const std::vector<CheckResult>& results,
-                      const std::vector<DataCheckResult>& texts) {
+std::string CheckText(const Comparisons& comparisons) {
+  const auto& [results, texts, left_out] = comparisons;
   if (results.empty()) {
     return TextsTable(texts);
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/check/differences.h"
+#include "tests/studies/readers/check/differences.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "readers/tensors.h"
+#include "studies/readers/tensors.h"
 
 namespace concur::readers {
 namespace {

@@ -2,16 +2,16 @@
 // How far values are from those of an original.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_CHECK_DIFFERENCES_H_
-#define CONCUR_READERS_CHECK_DIFFERENCES_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_DIFFERENCES_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_DIFFERENCES_H_
 
 #include <torch/torch.h>
 
 #include <limits>
 #include <string>
 
-#include "readers/check/result.h"
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/safetensors.h"
+#include "tests/studies/readers/check/result.h"
 
 namespace concur::readers {
 
@@ -29,4 +29,4 @@ void CompareGradients(const torch::nn::Module& network, const SafeTensors& gradi
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_CHECK_DIFFERENCES_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_DIFFERENCES_H_

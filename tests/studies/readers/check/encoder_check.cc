@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/check/encoder_check.h"
+#include "tests/studies/readers/check/encoder_check.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,11 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "readers/check/differences.h"
-#include "readers/files/safetensors.h"
-#include "readers/originals/data_check.h"
-#include "readers/pretrained/encoder.h"
-#include "readers/tensors.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/pretrained/encoder.h"
+#include "studies/readers/tensors.h"
+#include "tests/studies/readers/check/differences.h"
+#include "tests/studies/readers/check/originals/data_check.h"
 
 namespace concur::readers {
 namespace {

@@ -3,15 +3,15 @@
 // attentions with and without a mask, losses, and gradients.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_CHECK_ENCODER_CHECK_H_
-#define CONCUR_READERS_CHECK_ENCODER_CHECK_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_ENCODER_CHECK_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_ENCODER_CHECK_H_
 
 #include <torch/types.h>
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "readers/check/result.h"
+#include "tests/studies/readers/check/result.h"
 
 namespace concur::readers {
 
@@ -21,4 +21,4 @@ absl::StatusOr<CheckResult> CompareEncoder(const std::string& directory, torch::
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_CHECK_ENCODER_CHECK_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_ENCODER_CHECK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/check/fixture.h"
+#include "tests/studies/readers/check/fixture.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,7 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "readers/tensors.h"
+#include "studies/readers/approaches/recognise.h"
+#include "studies/readers/tensors.h"
 
 namespace concur::readers {
 namespace {
@@ -25,33 +26,6 @@ absl::StatusOr<Json> ReadConfig(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": expected a JSON object"));
   }
   return config;
-}
-
-// Whether `sign` is a key of the configuration or begins a parameter's name.
-bool HasSign(const std::string& sign, const Json& config, const SafeTensors& weights) {
-  const auto next = weights.tensors().lower_bound(sign);
-  return config.contains(sign) ||
-         (next != weights.tensors().end() && absl::StartsWith(next->first, sign));
-}
-
-// The approach all of whose signs are there, the one with most of them.
-absl::StatusOr<const Approach*> Recognise(const Json& config, const SafeTensors& weights,
-                                          const std::string& directory) {
-  const Approach* best = nullptr;
-  for (const Approach& approach : AllApproaches()) {
-    bool all = !approach.signs.empty();
-    for (const std::string& sign : approach.signs) {
-      all = all && HasSign(sign, config, weights);
-    }
-    if (all && (best == nullptr || approach.signs.size() > best->signs.size())) {
-      best = &approach;
-    }
-  }
-  if (best == nullptr) {
-    return absl::NotFoundError(
-        absl::StrCat(directory, ": these are the weights of no approach here"));
-  }
-  return best;
 }
 
 // A value of a configuration as an option of the type of `declared`; nullopt for other types.
@@ -160,13 +134,6 @@ std::optional<torch::Tensor> Fixture::Find(absl::string_view name) const {
   return found == io.tensors().end() ? std::nullopt : std::optional(ToTensor(found->second));
 }
 
-absl::StatusOr<const Approach*> RecogniseApproach(const std::string& directory) {
-  CONCUR_ASSIGN_OR_RETURN(const Json config, ReadConfig(absl::StrCat(directory, "/config.json")));
-  CONCUR_ASSIGN_OR_RETURN(const SafeTensors weights,
-                          ReadSafeTensors(absl::StrCat(directory, "/weights.safetensors")));
-  return Recognise(config, weights, directory);
-}
-
 absl::StatusOr<Fixture> ReadFixture(const std::string& directory) {
   Fixture fixture;
   fixture.directory = directory;
@@ -174,7 +141,11 @@ absl::StatusOr<Fixture> ReadFixture(const std::string& directory) {
   const std::string weights_path = absl::StrCat(directory, "/weights.safetensors");
   CONCUR_ASSIGN_OR_RETURN(const Json config, ReadConfig(config_path));
   CONCUR_ASSIGN_OR_RETURN(fixture.weights, ReadSafeTensors(weights_path));
-  CONCUR_ASSIGN_OR_RETURN(fixture.approach, Recognise(config, fixture.weights, directory));
+  fixture.approach = RecogniseApproach(config, fixture.weights);
+  if (fixture.approach == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat(directory, ": these are the weights of no approach here"));
+  }
   CONCUR_ASSIGN_OR_RETURN(fixture.io, ReadSafeTensors(absl::StrCat(directory, "/io.safetensors")));
   CONCUR_ASSIGN_OR_RETURN(fixture.gradients,
                           ReadSafeTensors(absl::StrCat(directory, "/grads.safetensors")));

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixture (see readers/check/check.h) as the approach that it belongs to, with its options, its
-// inputs as a batch, and its network with the weights loaded.
+// A fixture (see tests/studies/readers/check/check.h) as the approach that it belongs to, with its
+// options, its inputs as a batch, and its network with the weights loaded.
 //
 // Immutable once read, except for the network.
-#ifndef CONCUR_READERS_CHECK_FIXTURE_H_
-#define CONCUR_READERS_CHECK_FIXTURE_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_FIXTURE_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_FIXTURE_H_
 
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "readers/approaches/approach.h"
-#include "readers/files/safetensors.h"
-#include "readers/reader.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/reader.h"
 
 namespace concur::readers {
 
@@ -30,13 +30,10 @@ struct Fixture {
   std::optional<torch::Tensor> Find(absl::string_view name) const;  // in io
 };
 
-// The approach that a folder with config.json and weights.safetensors belongs to; NotFound when no
-// approach has these weights and options.
-absl::StatusOr<const Approach*> RecogniseApproach(const std::string& directory);
-
-// Errors name file and field; RecogniseApproach's are among them.
+// Errors name file and field. NotFound when no approach here has these weights and options, and for
+// an absent file.
 absl::StatusOr<Fixture> ReadFixture(const std::string& directory);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_CHECK_FIXTURE_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_FIXTURE_H_

@@ -2,8 +2,8 @@
 // What came of comparing a network with its original.
 //
 // Thread-compatible.
-#ifndef CONCUR_READERS_CHECK_RESULT_H_
-#define CONCUR_READERS_CHECK_RESULT_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_RESULT_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_RESULT_H_
 
 #include <string>
 
@@ -39,4 +39,4 @@ struct CheckResult {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_CHECK_RESULT_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_RESULT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of original programs; data/make.py made the small ones.
-#include "readers/files/convert.h"
+#include "studies/readers/files/convert.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/file.h"
-#include "readers/files/pickle.h"
-#include "readers/files/safetensors.h"
-#include "readers/files/torch_file.h"
+#include "studies/readers/files/pickle.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/files/torch_file.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::readers {
@@ -30,7 +30,7 @@ std::string DirectoryOfSources() {
 }
 
 std::string DataFile(const std::string& name) {
-  return DirectoryOfSources() + "/tests/readers_files/data/" + name;
+  return DirectoryOfSources() + "/tests/studies/readers/files/data/" + name;
 }
 
 std::vector<float> FloatsOf(const StoredTensor& tensor) {

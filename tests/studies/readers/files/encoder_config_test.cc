@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/files/encoder_config.h"
+#include "studies/readers/files/encoder_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "readers/files/checkpoint_files.h"
+#include "studies/readers/files/checkpoint_files.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::readers {

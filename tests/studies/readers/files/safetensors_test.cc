@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/files/safetensors.h"
+#include "studies/readers/files/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

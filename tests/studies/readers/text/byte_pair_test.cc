@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/byte_pair.h"
+#include "studies/readers/text/byte_pair.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "readers/originals/data_check.h"
+#include "tests/studies/readers/check/originals/data_check.h"
 
 namespace concur::readers {
 namespace {

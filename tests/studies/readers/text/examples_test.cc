@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/examples.h"
+#include "studies/readers/text/examples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "readers/text/annotator.h"
-#include "readers/text/tagger.h"
-#include "readers/text/vocabulary.h"
-#include "readers/text/word_vectors.h"
+#include "qa/builders/sources.h"
+#include "studies/readers/text/annotator.h"
+#include "studies/readers/text/tagger.h"
+#include "studies/readers/text/vocabulary.h"
+#include "studies/readers/text/word_vectors.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -85,6 +88,32 @@ TEST(ExamplesTest, AreReadHeldOutByPassageAndScored) {
   EXPECT_NEAR(scores.f1, 100 * (1 + 1 + 2.0 / 3) / 4, 1e-9);
 }
 
+// bAbI has a record for each question of a story: questions that were held out repeated those that
+// were learned.
+TEST(ExamplesTest, AStoryIsHeldOutWhole) {
+  const testing::TempDir directory;
+  std::string lines = "{\"header\": {\"dataset\": \"x\"}}\n";
+  for (int story = 0; story < 40; ++story) {
+    std::string text = absl::StrCat("Person", story, "x went home.");
+    for (int k = 0; k < 4; ++k) {
+      absl::StrAppend(&text, k % 2 == 0 ? "" : " Then home it was.");
+      absl::StrAppend(&lines, R"({"context": ")", text, R"(", "qas": [{"qid": "q)", story, "-", k,
+                      R"(", "question": "where", "answers": ["home"]}]})", "\n");
+    }
+  }
+  Write(directory.File("data.jsonl"), lines);
+  Annotator annotator = PlainAnnotator();
+  const auto examples = ReadExamples(directory.File("data.jsonl"), annotator);
+  ASSERT_OK(examples.status());
+  const Split split = HoldOut(*examples, 10, 5);
+  EXPECT_EQ(split.held_out.questions.size(), 16u);
+  std::set<uint32_t> stories;
+  for (const ExampleQuestion& question : split.held_out.questions) {
+    stories.insert(examples->groups[question.passage]);
+  }
+  EXPECT_EQ(stories.size(), 4u);
+}
+
 TEST(VocabularyTest, FrequentEntriesComeFirstAndUnknownIsOne) {
   Counts counts;
   for (const char* word : {"b", "a", "c", "c"}) {
@@ -106,18 +135,43 @@ TEST(VocabularyTest, FrequentEntriesComeFirstAndUnknownIsOne) {
 TEST(WordVectorRowsTest, HoldTheWantedWords) {
   const testing::TempDir directory;
   const std::string path = directory.File("vectors.txt");
-  Write(path, "the 1 2\n. 3 4\ncat 5 6\nthe 7 8\n");
-  const auto wanted = [](absl::string_view word) { return word != "cat"; };
-  const auto rows = WordVectorRows::Read(path, 2, wanted);
+  Write(path, "the 1 2\n. 3 4\ncat 5 6\nthe 7 8\nThe 9 9\n");
+  const auto rows =
+      WordVectorRows::Read(path, 2, {"the", ".", "Cat", "The", "dog"}, VectorsCase::kLower);
   ASSERT_OK(rows.status());
   EXPECT_EQ(rows->width(), 2);
   EXPECT_THAT(rows->Find("the"), ElementsAre(1, 2));
   EXPECT_THAT(rows->Find("."), ElementsAre(3, 4));
-  EXPECT_THAT(rows->Find("cat"), IsEmpty());
-  EXPECT_THAT(rows->Words(), ElementsAre(".", "the"));
-  EXPECT_THAT(WordVectorRows::Read(path, 3, wanted),
+  EXPECT_THAT(rows->Find("The"), ElementsAre(9, 9)) << "its own comes first";
+  EXPECT_THAT(rows->Find("Cat"), ElementsAre(5, 6)) << "that of the word in lower case";
+  EXPECT_THAT(rows->Find("dog"), IsEmpty());
+  const auto exact = WordVectorRows::Read(path, 2, {"Cat", "the"}, VectorsCase::kExact);
+  ASSERT_OK(exact.status());
+  EXPECT_THAT(exact->Find("Cat"), IsEmpty());
+  EXPECT_THAT(exact->Find("the"), ElementsAre(1, 2));
+  EXPECT_THAT(WordVectorRows::Read(path, 3, {"the"}, VectorsCase::kExact),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr(path), HasSubstr("of 2 numbers, expected 3"))));
+}
+
+TEST(WordVectorRowsTest, MayTakeTheRowOfAWordsLemma) {
+  if (!std::filesystem::exists(qa::SourcePaths().wordnet + "/noun.exc")) {
+    GTEST_SKIP() << "needs the Debian package wordnet-base";
+  }
+  const testing::TempDir directory;
+  const std::string path = directory.File("vectors.txt");
+  Write(path, "mouse 1 2\nhouse 3 4\nwent 5 6\ngo 7 8\n");
+  const absl::flat_hash_set<std::string> forms = {"Mice", "houses", "Went", "xyzzies"};
+  const auto rows = WordVectorRows::Read(path, 2, forms, VectorsCase::kLemma);
+  ASSERT_OK(rows.status());
+  EXPECT_THAT(rows->Find("Mice"), ElementsAre(1, 2));
+  EXPECT_THAT(rows->Find("houses"), ElementsAre(3, 4));
+  EXPECT_THAT(rows->Find("Went"), ElementsAre(5, 6))
+      << "that of the word in lower case comes first";
+  EXPECT_THAT(rows->Find("xyzzies"), IsEmpty());
+  const auto lower = WordVectorRows::Read(path, 2, forms, VectorsCase::kLower);
+  ASSERT_OK(lower.status());
+  EXPECT_THAT(lower->Find("houses"), IsEmpty());
 }
 
 constexpr absl::string_view kWords =

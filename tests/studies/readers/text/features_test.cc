@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/features.h"
+#include "studies/readers/text/features.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

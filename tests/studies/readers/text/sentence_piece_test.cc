@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/sentence_piece.h"
+#include "studies/readers/text/sentence_piece.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "readers/text/albert_tokenizer.h"
+#include "studies/readers/text/albert_tokenizer.h"
 
 namespace concur::readers {
 namespace {

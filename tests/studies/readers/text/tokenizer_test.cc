@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/tokenizer.h"
+#include "studies/readers/text/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

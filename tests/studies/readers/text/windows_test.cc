@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows, labels and answers by hand; the comparison with the originals is in
 // checkpoint_tokenizer_test.cc.
-#include "readers/text/windows.h"
+#include "studies/readers/text/windows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "readers/text/best_answers.h"
+#include "studies/readers/text/best_answers.h"
 
 namespace concur::readers {
 namespace {

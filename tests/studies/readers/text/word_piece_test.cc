@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/text/word_piece.h"
+#include "studies/readers/text/word_piece.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

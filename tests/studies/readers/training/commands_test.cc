@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/commands.h"
+#include "studies/readers/training/commands.h"
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 #include "base/argv.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "tests/readers_training/small_data.h"
+#include "tests/studies/readers/training/small_data.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -89,6 +89,19 @@ TEST_F(ReaderCommandsTest, AJobReportsEachEpoch) {
   const std::string out = ::testing::internal::GetCapturedStdout();
   EXPECT_THAT(out, HasSubstr("concur-metric {\"name\":\"loss\",\"step\":1,\"value\":"));
   EXPECT_THAT(out, HasSubstr("concur-metric {\"name\":\"validation_f1\",\"step\":2,\"value\":"));
+}
+
+// A reader of lower-case vectors gave most answers' words one id, and nobody was told.
+TEST_F(ReaderCommandsTest, VectorsWithoutTheAnswersWordsAreRefused) {
+  options_.vectors = directory_.File("vectors.txt");
+  WriteText(options_.vectors, "went 1 2 3 4 5 6\n. 6 5 4 3 2 1\n");
+  EXPECT_THAT(TrainReader(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("0.0 % of the answers' words have a vector, expected at "
+                                       "least 60"),
+                             HasSubstr("answer_vectors_min=0"))));
+  options_.assignments.emplace_back("answer_vectors_min=0");
+  EXPECT_OK(TrainReader(options_));
 }
 
 TEST_F(ReaderCommandsTest, EveryQuestionGetsAPieceOfItsPassage) {

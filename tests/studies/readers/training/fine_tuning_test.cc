@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -17,13 +18,14 @@
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "readers/files/encoder_config.h"
-#include "readers/files/safetensors.h"
-#include "readers/fine_tuning/commands.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/pretrained/encoder.h"
-#include "readers/tensors.h"
-#include "tests/readers_training/small_data.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/fine_tuning/commands.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/pretrained/encoder.h"
+#include "studies/readers/tensors.h"
+#include "tests/studies/readers/networks.h"
+#include "tests/studies/readers/training/small_data.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -31,6 +33,7 @@ namespace concur::readers {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::StatusIs;
 
 constexpr char kTinyConfig[] = R"({"model_type": "electra", "vocab_size": 24, "embedding_size": 12,
@@ -46,14 +49,8 @@ class FineTuningTest : public ::testing::Test {
   FineTuningTest() {
     options_.checkpoint = directory_.File("checkpoint");
     CONCUR_CHECK_OK(MakeDirectories(options_.checkpoint));
-    WriteText(options_.checkpoint + "/config.json", kTinyConfig);
     WriteText(options_.checkpoint + "/vocab.txt", kTinyVocabulary);
-    const auto config = ParseEncoderConfig(kTinyConfig, "config.json");
-    CONCUR_CHECK_OK(config.status());
-    Encoder encoder(*config);
-    torch::manual_seed(5);
-    encoder.Initialise();
-    WriteWeights(encoder);
+    WriteCheckpoint(kTinyConfig, 0.02);
     WriteText(options_.train = directory_.File("train.jsonl"), SmallData(12));
     options_.approach = "electra";
     options_.model = directory_.File("model");
@@ -61,6 +58,16 @@ class FineTuningTest : public ::testing::Test {
     options_.assignments = {"length=32",          "stride=8", "batch=4",
                             "learning_rate=0.01", "epochs=2", "layer_decay=0.9"};
     options_.machine.device = "cpu";
+  }
+
+  void WriteCheckpoint(const std::string& config_json, double deviation) const {
+    WriteText(options_.checkpoint + "/config.json", config_json);
+    const auto config = ParseEncoderConfig(config_json, "config.json");
+    CONCUR_CHECK_OK(config.status());
+    Encoder encoder(*config);
+    torch::manual_seed(5);
+    DrawWeights(encoder, deviation);
+    WriteWeights(encoder);
   }
 
   // Without the head, as a checkpoint of pretraining, in two shards.
@@ -207,6 +214,30 @@ TEST_F(FineTuningTest, ATrainedModelIsACheckpointAgainAndAnswersFromThePassage) 
   ASSERT_OK(FineTuneReader(options_));
 }
 
+TEST_F(FineTuningTest, EveryFamilyIsFineTunedAndAnswers) {
+  for (const std::string family : {"albert", "bert", "roberta", "spanbert"}) {
+    SCOPED_TRACE(family);
+    const std::string type = family == "spanbert" ? "bert" : family;
+    WriteCheckpoint(
+        absl::StrReplaceAll(kTinyConfig, {{"electra", type}, {"{", R"({"pad_token_id": 0, )"}}),
+        0.02);
+    options_.approach = family;
+    options_.assignments.back() = "layer_decay=1";  // ALBERT's layers are shared
+    ASSERT_OK(FineTuneReader(options_));
+    ASSERT_OK(PredictWithPretrained(Prediction()));
+    EXPECT_EQ(nlohmann::json::parse(*ReadFile(Prediction().predictions)).size(), 12u);
+    std::filesystem::remove_all(options_.model);
+  }
+}
+
+TEST_F(FineTuningTest, ALossThatIsNotANumberEndsTraining) {
+  WriteCheckpoint(kTinyConfig, std::numeric_limits<double>::infinity());
+  const absl::Status diverged = FineTuneReader(options_);
+  EXPECT_THAT(diverged,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("smaller learning_rate")));
+  EXPECT_EQ(ExitCodeOf(diverged), 78);
+}
+
 TEST_F(FineTuningTest, BothGenerationsLearnWhatIsToBeLearned) {
   for (const char* windows : {"windows=run_qa", "windows=run_squad"}) {
     options_.assignments = {"length=40", "stride=8", "batch=4",       "learning_rate=0.01",
@@ -218,6 +249,23 @@ TEST_F(FineTuningTest, BothGenerationsLearnWhatIsToBeLearned) {
     const auto last = nlohmann::json::parse(lines.substr(last_at));
     EXPECT_LT(last["loss"].get<double>(), 0.6 * first["loss"].get<double>()) << windows;
   }
+}
+
+TEST_F(FineTuningTest, WindowsWithoutTheAnswerTrainUnlessTheSettingSaysOtherwise) {
+  std::string passage = "Bob went to the park .";
+  for (int i = 0; i < 6; ++i) {
+    passage += " Ann went to the hall .";
+  }
+  WriteText(options_.train, QuestionLine("q", passage, "Where is Bob ?", "park", 16));
+  const auto said = [&](const std::string& assignment) {
+    options_.assignments = {"length=20", "stride=4", "epochs=1", "layer_decay=1", assignment};
+    ::testing::internal::CaptureStderr();
+    const absl::Status status = FineTuneReader(options_);
+    EXPECT_OK(status);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said("answerless_windows=false"), HasSubstr("1 questions, 1 windows"));
+  EXPECT_THAT(said("answerless_windows=true"), Not(HasSubstr("1 questions, 1 windows")));
 }
 
 TEST_F(FineTuningTest, WhatCannotWorkIsRefusedWithTheField) {

@@ -11,19 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/status_macros.h"
-#include "readers/files/encoder_config.h"
-#include "readers/fine_tuning/fine_tuner.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/machine.h"
-#include "readers/pretrained/encoder.h"
-#include "readers/pretraining/network.h"
-#include "readers/pretraining/pretrainer.h"
-#include "readers/tensors.h"
-#include "readers/training/loss_scale.h"
-#include "readers/training/training_state.h"
+#include "studies/readers/files/encoder_config.h"
+#include "studies/readers/fine_tuning/fine_tuner.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/machine.h"
+#include "studies/readers/pretrained/encoder.h"
+#include "studies/readers/tensors.h"
+#include "studies/readers/training/loss_scale.h"
+#include "studies/readers/training/training_state.h"
+#include "tests/studies/readers/networks.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -165,7 +162,7 @@ std::shared_ptr<Encoder> DrawnEncoder() {
   CONCUR_CHECK_OK(config.status());
   auto encoder = std::make_shared<Encoder>(*config);
   torch::manual_seed(5);
-  encoder->Initialise();
+  DrawWeights(*encoder, config->initial_deviation);
   return encoder;
 }
 
@@ -197,11 +194,6 @@ class HalfPrecisionTest : public ::testing::Test {
     fine_tuning_.progress = [](absl::string_view) {};
     fine_tuning_.product_type = torch::kBFloat16;
     fine_tuning_.fingerprint = "print";
-    pretraining_.progress = [](absl::string_view) {};
-    pretraining_.reported = [this](const PretrainingReport& report) {
-      reports_.emplace_back(report.values);
-    };
-    pretraining_.product_type = torch::kBFloat16;
   }
 
   absl::Status Tune(Encoder& encoder) {
@@ -212,35 +204,7 @@ class HalfPrecisionTest : public ::testing::Test {
     return FineTune(encoder, SomeWindows(), *settings, 3, fine_tuning_).status();
   }
 
-  // Pretrains ELECTRA, whose generator draws samples; returns its weights.
-  absl::StatusOr<std::string> Pretrained(int spoiled_at = -1) {
-    CONCUR_ASSIGN_OR_RETURN(const PretrainedFamily* family, FindFamily("electra"));
-    CONCUR_ASSIGN_OR_RETURN(
-        const PretrainSettings settings,
-        MakePretrainSettings(
-            *family, {"length=12", "vocabulary=40", "layers=1", "width=16", "intermediate=24",
-                      "embedding=8", "generator_width=8", "batch=4", "updates=4"}));
-    torch::manual_seed(2);
-    PretrainingNetwork network(settings);
-    if (spoiled_at >= 0) {
-      SpoilGradients(network, "replaced.weight", spoiled_at);
-    }
-    std::vector<int32_t> pieces(60);
-    std::vector<std::string> entries;
-    for (int32_t i = 0; i < 60; ++i) {
-      pieces[static_cast<size_t>(i)] = 5 + i * i % 35;
-    }
-    for (int i = 0; i < 40; ++i) {
-      entries.push_back(absl::StrCat("w", i));
-    }
-    CONCUR_RETURN_IF_ERROR(
-        Pretrain(network, pieces, EntriesOf(entries), settings, 1, pretraining_));
-    return SaveState(network, {});
-  }
-
   FineTuneRun fine_tuning_;
-  PretrainRun pretraining_;
-  std::vector<std::vector<std::pair<std::string, double>>> reports_;
 };
 
 TEST_F(HalfPrecisionTest, ProductsAreInItsTypeAndWeightsAndStatesIn32Bits) {
@@ -297,20 +261,11 @@ TEST_F(HalfPrecisionTest, FineTuningGoesOnToTheSameBytes) {
   EXPECT_EQ(SaveState(*continued, {}), SaveState(*whole, {}));
 }
 
-TEST_F(HalfPrecisionTest, AnOverflowInPretrainingIsComputedAgainWithTheSameResultAndReport) {
-  ASSERT_OK_AND_ASSIGN(const std::string smooth, Pretrained());
-  ASSERT_OK_AND_ASSIGN(const std::string disturbed, Pretrained(2));
-  EXPECT_EQ(disturbed, smooth);
-  ASSERT_EQ(reports_.size(), 2u);
-  EXPECT_EQ(reports_[0], reports_[1]) << "what was computed twice counts once";
-}
-
 TEST_F(HalfPrecisionTest, GradientsThatAreNeverFiniteEndTraining) {
   const auto encoder = DrawnEncoder();
   SpoilGradients(*encoder, "qa_outputs.weight", 0);
-  const auto ended = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("precision=full"));
-  EXPECT_THAT(Tune(*encoder), ended);
-  EXPECT_THAT(Pretrained(0), ended);
+  EXPECT_THAT(Tune(*encoder),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("precision=full")));
 }
 
 }  // namespace

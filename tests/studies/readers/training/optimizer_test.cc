@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/optimizer.h"
+#include "studies/readers/training/optimizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "readers/files/safetensors.h"
-#include "readers/tensors.h"
-#include "readers/training/settings.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/tensors.h"
+#include "studies/readers/training/settings.h"
 #include "tests/testing/shared_data.h"
 
 namespace concur::readers {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "readers/approaches/approach.h"
-#include "readers/fine_tuning/settings.h"
-#include "readers/options.h"
-#include "readers/training/settings.h"
+#include "studies/readers/approaches/approach.h"
+#include "studies/readers/fine_tuning/settings.h"
+#include "studies/readers/options.h"
+#include "studies/readers/training/settings.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::readers {

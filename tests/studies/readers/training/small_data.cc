@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/readers_training/small_data.h"
+#include "tests/studies/readers/training/small_data.h"
 
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -2,8 +2,8 @@
 // A small data set that a reader can learn, and settings that train in moments.
 //
 // Functions are stateless.
-#ifndef CONCUR_TESTS_READERS_TRAINING_SMALL_DATA_H_
-#define CONCUR_TESTS_READERS_TRAINING_SMALL_DATA_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_TRAINING_SMALL_DATA_H_
+#define CONCUR_TESTS_STUDIES_READERS_TRAINING_SMALL_DATA_H_
 
 #include <array>
 #include <fstream>
@@ -68,4 +68,4 @@ inline std::vector<std::string> SmallSettings(int epochs) {
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_TESTS_READERS_TRAINING_SMALL_DATA_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_TRAINING_SMALL_DATA_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/trainer.h"
+#include "studies/readers/training/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "readers/tensors.h"
-#include "readers/training/commands.h"
-#include "tests/readers_training/small_data.h"
+#include "studies/readers/tensors.h"
+#include "studies/readers/training/commands.h"
+#include "tests/studies/readers/training/small_data.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -260,14 +260,14 @@ TEST_F(TrainerTest, WordsAreAddedWithTheirVectors) {
   Model& model = setting.model;
   const int64_t before = model.batches.words().size();
   const torch::Tensor park = model.network->WordVectors()[model.batches.words().Id("park")].clone();
-  const auto wanted = [](absl::string_view word) { return word != "roof"; };
-  ASSERT_OK(model.AddWords(vectors, wanted));
+  const absl::flat_hash_set<std::string> forms = {"Attic", "park", "cellar"};
+  ASSERT_OK(model.AddWords(vectors, forms));
   EXPECT_EQ(model.batches.words().size(), before + 1);
-  EXPECT_EQ(model.batches.words().Id("attic"), before);
+  EXPECT_EQ(model.batches.words().Id("Attic"), before);
   EXPECT_TRUE(model.network->WordVectors()[before].equal(torch::tensor({1.F, 2.F, 3.F, 4.F, 5.F})));
   EXPECT_TRUE(model.network->WordVectors()[model.batches.words().Id("park")].equal(park));
   WriteText(vectors, "attic 1 2 3\n");
-  EXPECT_THAT(model.AddWords(vectors, wanted),
+  EXPECT_THAT(model.AddWords(vectors, forms),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 numbers, expected 5")));
 }
 
@@ -281,7 +281,8 @@ TEST_F(TrainerTest, UnknownWordsGetVectorsAsTheApproachWants) {
                     2 * i, " 0 0\n");
   }
   WriteText(path, lines);
-  const auto rows = WordVectorRows::Read(path, 5, [](absl::string_view) { return true; });
+  const auto rows =
+      WordVectorRows::Read(path, 5, {"Ann", "park", "went", "."}, VectorsCase::kExact);
   ASSERT_OK(rows.status());
   model.SetWordVectors(&*rows, 0);
   const torch::Tensor hall = model.network->WordVectors()[model.batches.words().Id("hall")];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/training/training_state.h"
+#include "studies/readers/training/training_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

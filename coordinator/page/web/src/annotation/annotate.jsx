@@ -2,7 +2,7 @@
 // The annotators' page: write questions that the system fails to answer, answer those of others.
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { get, logIn, logOut, post } from "./api.js";
+import { get, logIn, logOut, post } from "../api.js";
 import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "./annotation.js";
 
 const LOGIN_PREFIX = "#login=";
@@ -169,7 +169,6 @@ function Writing({ task, session, state, busy, setBusy, onSkip, onDone }) {
         </button>
       </p>
       <Verdict result={result} hasSystem={state.has_system} />
-      {state.system_standing && <p class="faint">Note: {state.system_standing}.</p>}
       <Complaint error={error} />
     </form>
   );

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and pools since the coordinator started, and which workers were in quarantine and why.
-import { Chart, peakOf, short, Steps } from "./chart.jsx";
-import { integer, time } from "./format.js";
-import { useGet } from "./hooks.js";
-import { Loading, Problem, SaveRows, Table } from "./parts.jsx";
-import { partsOf } from "./steps.js";
+import { Chart, peakOf, short, Steps } from "../chart.jsx";
+import { integer, time } from "../format.js";
+import { useGet } from "../hooks.js";
+import { Loading, Problem, SaveRows, Table } from "../parts.jsx";
+import { partsOf } from "../steps.js";
 
 const INTERVAL_MS = 10_000;
 const PARTS = 60;

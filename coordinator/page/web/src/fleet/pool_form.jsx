@@ -2,7 +2,7 @@
 // The form that adds a pool. The coordinator checks it: its errors stand at their fields. "Check"
 // asks the provider, too, whether it would start such workers, and adds nothing.
 import { useState } from "preact/hooks";
-import { post } from "./api.js";
+import { post } from "../api.js";
 import { LINE_KINDS, MAIN_FIELDS, MORE_FIELDS, NO_NUMBER, NUMBER_KINDS, placeOf, PROVIDER_FIELDS, PROVIDERS, specOf } from "./pool_form.js";
 
 function Field({ field, typed, problem, onType }) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools as they are; admins add, pause and remove them.
 import { useState } from "preact/hooks";
-import { integer } from "./format.js";
-import { useGet } from "./hooks.js";
-import { Action, Problem, Table } from "./parts.jsx";
+import { integer } from "../format.js";
+import { useGet } from "../hooks.js";
+import { Action, Problem, Table } from "../parts.jsx";
 import { PoolForm } from "./pool_form.jsx";
 
 const INTERVAL_MS = 3000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many jobs workers ran at a time, from when jobs started and how long they took. Pure
 // functions.
-import { secondsOf } from "./format.js";
+import { secondsOf } from "../format.js";
 
 export const PARTS = 60; // of the time from the first start to the last end
 

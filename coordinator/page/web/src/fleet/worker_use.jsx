@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers of a sweep over time: how many ran jobs, how many jobs ran, and each one's part.
-import { jobsOf } from "./api.js";
-import { Chart, peakOf, short, Steps } from "./chart.jsx";
-import { integer, span } from "./format.js";
-import { useAnswer } from "./hooks.js";
-import { Loading, Problem, SaveRows, Table } from "./parts.jsx";
-import { sweepLink } from "./route.js";
-import { useThrottled } from "./throttle.js";
+import { jobsOf } from "../api.js";
+import { Chart, peakOf, short, Steps } from "../chart.jsx";
+import { integer, span } from "../format.js";
+import { useAnswer } from "../hooks.js";
+import { Loading, Problem, SaveRows, Table } from "../parts.jsx";
+import { sweepLink } from "../route.js";
+import { useThrottled } from "../throttle.js";
 import { useOf } from "./worker_use.js";
 
 const WORKERS_SHOWN = 500;

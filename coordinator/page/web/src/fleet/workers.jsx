@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and the pools that start them.
 import { Fleet } from "./fleet.jsx";
-import { bytes, integer, time } from "./format.js";
-import { useGet } from "./hooks.js";
-import { Action, Loading, Problem, SaveRows, State, Table } from "./parts.jsx";
+import { bytes, integer, time } from "../format.js";
+import { useGet } from "../hooks.js";
+import { Action, Loading, Problem, SaveRows, State, Table } from "../parts.jsx";
 import { Pools } from "./pools.jsx";
 
 const INTERVAL_MS = 3000;

@@ -3,6 +3,7 @@
 // axe-core's opinion.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
 import { Stand } from "./stand.js";
 
@@ -177,7 +178,7 @@ async function main() {
     assert.equal(await page.locator("tbody .state-running").count(), 0);
     await page.getByLabel("Text").fill("no job says this");
     await page.keyboard.press("Enter");
-    await see("No event is like that.");
+    await see("No event matches.");
     stand.concur("sweep", "wait", id, "--timeout", "100");
   });
 
@@ -215,9 +216,30 @@ async function main() {
       assert.match(await row.innerText(), shown);
     }
     assert.ok(printed.rows.some(({ rank_low: low }) => low > 1), "some ranks are resolved");
-    await see("Resolved by benchmarks");
+    await page.getByText(/Resolved by (benchmarks|\d+ groups? of benchmarks)/).first().waitFor();
     await see(`concur rank ${id} --group NAME=BENCHMARK --resolve examples`);
     await checkAccess("ranks");
+  });
+
+  await step("a saved view is one file that shows the same without scripts", async () => {
+    const shown = await page.locator("main table").first().innerText();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save view" }).click(),
+    ]);
+    assert.match(download.suggestedFilename(), /^concur-.*\.html$/);
+    const path = `${await download.path()}.html`; // a browser goes by the suffix
+    await download.saveAs(path);
+    const text = readFileSync(path, "utf8");
+    assert.doesNotMatch(text, /<script|<link|<button type="button" class="quiet"/);
+    const reader = await stand.browser.newPage({ javaScriptEnabled: false });
+    const asked = [];
+    reader.on("request", (request) => asked.push(request.url()));
+    await reader.goto(pathToFileURL(path).href);
+    assert.equal(await reader.locator("main table").first().innerText(), shown);
+    assert.match(await reader.locator("main").innerText(), /Saved from http.*#\/sweeps\//);
+    assert.equal(asked.length, 1, asked.join(" "));
+    await reader.close();
   });
 
   await step("settings are lines and a table, and a range filters both", async () => {
@@ -228,7 +250,11 @@ async function main() {
     const rows = page.getByRole("region", { name: "Settings", exact: true }).locator("tbody tr");
     await see("12 of 12 settings");
     assert.equal(await rows.count(), 12);
+    await page.getByText("Which parameters matter").click();
+    const shares = page.getByRole("region", { name: "Importance of parameters" }).locator("tbody tr");
+    assert.match(await shares.first().innerText(), /^rate\s+[0-9]+ %/, "the score grows with the rate");
     await checkAccess("settings");
+    await page.mouse.move(0, 0); // off the rows, which mark their lines
     // By keyboard.
     await page.getByLabel("score from").focus();
     await page.keyboard.type("0.01");

@@ -196,8 +196,8 @@ const stand = await Stand.start();
 try {
   const idOf = (answer) => answer.id ?? answer.sweep.id;
   const bundle = join(stand.directory, "bundle");
-  stand.concur("import", "leaderboard", leaderboard(stand.directory), "--out", bundle);
-  const ended = idOf(JSON.parse(stand.concur("sweep", "import", bundle, "-o", "json")));
+  stand.concur("bundle", "convert", "leaderboard", leaderboard(stand.directory), "--out", bundle);
+  const ended = idOf(JSON.parse(stand.concur("bundle", "load", bundle, "-o", "json")));
   const running = idOf(JSON.parse(stand.concur("sweep", "submit", study(stand.directory), "-o", "json")));
   const page = await stand.browser.newPage();
   page.setDefaultTimeout(60_000);

@@ -20,10 +20,10 @@ const FLAGS = [
 export { BIN };
 export const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
-// Scores that differ between approaches and benchmarks. $0: metrics, $1: test file, $2: seed. Braces
-// stand for placeholders in a command, so that printf writes them.
+// Scores that differ between approaches and benchmarks, the first approach's far behind. $0: metrics,
+// $1: test file, $2: seed. Braces stand for placeholders in a command, so that printf writes them.
 const PREDICT = (approach) =>
-  `sleep 0.25; b=$(cat "$1"); v=$((35 + ${approach} * (b > 2 ? 8 - ${approach} : 5) + (${approach} * b * 7 + $2) % 11)); ` +
+  `sleep 0.25; b=$(cat "$1"); v=$((${approach === 1 ? 1 : 35} + ${approach} * (b > 2 ? 3 : 5) + (${approach} * b * 7 + $2) % 11)); ` +
   `printf '\\173"accuracy": 0.%02d\\175' $v > "$0"; echo "scored by approach ${approach}"`;
 
 // An approach with settings, on a benchmark: the score grows with the rate.

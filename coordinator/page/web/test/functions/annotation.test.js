@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "../../src/annotation.js";
+import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "../../src/annotation/annotation.js";
 
 class Storage {
   kept = new Map();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { comparePairs, onlyIn, pairKey } from "../../src/compare.js";
+import { comparePairs, isSweepOf, newestTwo, onlyIn, pairKey } from "../../src/compare.js";
 
 const pair = (a, b, value, low = null, high = null) => ({ a, b, value, low, high, n: 8 });
 
@@ -35,4 +35,11 @@ test("without a value on both sides there is no difference, without both interva
   assert.equal(rows.get("z").overlap, null);
   assert.equal(rows.get("only").second, undefined);
   assert.ok(Number.isNaN(rows.get("only").difference));
+});
+
+test("the newest two sweeps are offered before any is chosen, and unknown names are told apart", () => {
+  const sweeps = [{ id: "s3", name: "study" }, { id: "s2", name: "demo" }, { id: "s1", name: "demo" }];
+  assert.deepEqual(newestTwo(sweeps), { first: "s2", second: "s3" });
+  assert.equal(newestTwo(sweeps.slice(2)), undefined);
+  assert.ok(isSweepOf(sweeps, "demo") && isSweepOf(sweeps, "s1") && !isSweepOf(sweeps, "nothing"));
 });

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { fieldsOf, NO_NUMBER, placeOf, PROVIDERS, specOf } from "../../src/pool_form.js";
+import { fieldsOf, NO_NUMBER, placeOf, PROVIDERS, specOf } from "../../src/fleet/pool_form.js";
 
-const { schemas } = JSON.parse(readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8")).components;
+const { schemas } = JSON.parse(readFileSync(new URL("../../../../../docs/openapi.json", import.meta.url), "utf8")).components;
 
 test("every field of a pool is in the form", () => {
   const typed = new Set(PROVIDERS.flatMap(([name]) => fieldsOf(name).map(({ to }) => to)));

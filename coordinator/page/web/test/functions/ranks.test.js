@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { averagesOf, isResolved, rankBar, rankText } from "../../src/ranks.js";
 
 test("averages are what a row has besides its ranks, in their order", () => {
-  const row = { rank: 1, approach: "a", "more is better": 3, all: 2, rank_low: 1, rank_high: 2, group: 1, next_p_holm: null };
+  const row = { rank: 1, approach: "a", "more is better": 3, all: 2, rank_low: 1, rank_high: 2, group: 1, next_p: null };
   assert.deepEqual(averagesOf([row]), ["more is better", "all"]);
   assert.deepEqual(averagesOf([]), []);
 });

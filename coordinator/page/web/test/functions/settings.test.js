@@ -22,12 +22,14 @@ const job = (index, setting, seed, f1, more = {}) => ({
   result: { metrics: [{ name: "f1", value: f1 }] },
   ...more,
 });
-const lr = (value) => ({ double_value: value });
+// As the coordinator prints them: every plain field, false or not.
+const lr = (value) => ({ is_number: false, double_value: value });
+const text = (value) => ({ is_number: false, string_value: value });
 const JOBS = [
-  job(0, { lr: lr(0.001), size: { int_value: "64" }, cell: { string_value: "gru" } }, 1, 50),
-  job(0, { lr: lr(0.001), size: { int_value: "64" }, cell: { string_value: "gru" } }, 2, 52),
-  job(1, { lr: lr(0.5), size: { int_value: "128" }, cell: { string_value: "lstm" } }, 1, 60),
-  job(2, { lr: lr(0.01), size: { int_value: "96" } }, 1, 40),
+  job(0, { lr: lr(0.001), size: { int_value: "64" }, cell: text("gru") }, 1, 50),
+  job(0, { lr: lr(0.001), size: { int_value: "64" }, cell: text("gru") }, 2, 52),
+  job(1, { lr: lr(0.5), size: { int_value: "128" }, cell: text("lstm") }, 1, 60),
+  job(2, { lr: lr(0.01), size: { is_number: true, string_value: "96.0" } }, 1, 40),
   job(3, { lr: lr(0.01) }, 1, NaN),
   job(0, {}, 1, 99, { train_set: "news" }),
   job(0, {}, 1, 99, { test_benchmark: "news" }),
@@ -45,6 +47,8 @@ test("a setting's row has its values and the mean over seeds, the best first", (
     deviation: Math.SQRT2,
   });
   assert.equal(rows[0].deviation, null, "one seed has none");
+  const least = rowsOf(JOBS, { ...ASKED, minimize: true });
+  assert.deepEqual(least.map(({ setting }) => setting), [2, 0, 1], "the worst was first");
   assert.deepEqual(rowsOf(JOBS, { ...ASKED, metric: "none" }), []);
 });
 
@@ -56,12 +60,12 @@ test("what can be chosen is what the jobs have", () => {
 test("settings are compared on validation sets where there are any", () => {
   const benchmarks = [
     { name: "squad", metric: "f1" },
-    { name: "news", metric: "f1" },
+    { name: "news", metric: "loss", goal: "GOAL_MINIMIZE" },
     { name: "squad.validation", metric: "f1", validation_of: 0 },
   ];
   assert.deepEqual(dataSetsOf(benchmarks), [
-    { name: "news", metric: "f1", of: "news" },
-    { name: "squad.validation", metric: "f1", of: "squad" },
+    { name: "news", metric: "loss", minimize: true, of: "news" },
+    { name: "squad.validation", metric: "f1", minimize: false, of: "squad" },
   ]);
 });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PARTS, useOf } from "../../src/worker_use.js";
+import { PARTS, useOf } from "../../src/fleet/worker_use.js";
 
 const START = Date.parse("2026-01-05T09:00:00Z");
 const job = (worker, begin, seconds, more = {}) => ({

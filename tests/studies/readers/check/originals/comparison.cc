@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/originals/comparison.h"
+#include "tests/studies/readers/check/originals/comparison.h"
 
 #include <filesystem>
 #include <fstream>
@@ -77,15 +77,6 @@ absl::Status ForEachLine(
     }
   }
   return absl::OkStatus();
-}
-
-std::vector<uint32_t> CodePointsBefore(absl::string_view text) {
-  std::vector<uint32_t> before(1, 0);
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool ends = i + 1 == text.size() || (text[i + 1] & '\xC0') != '\x80';
-    before.push_back(before.back() + (ends ? 1 : 0));
-  }
-  return before;
 }
 
 void CompareValues(const std::string& place, const OriginalJson& computed,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the comparisons of tokenizers and of windows share: whose tokenizer a file's name means, its
-// lines, places in code points, and the count of what differs.
+// lines, and the count of what differs.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_ORIGINALS_COMPARISON_H_
-#define CONCUR_READERS_ORIGINALS_COMPARISON_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_COMPARISON_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_COMPARISON_H_
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/text/checkpoint_tokenizer.h"
+#include "studies/readers/text/checkpoint_tokenizer.h"
 
 namespace concur::readers {
 
@@ -41,13 +41,10 @@ absl::Status ForEachLine(
     const std::string& path,
     const std::function<absl::Status(const OriginalJson& line, int64_t number)>& on_line);
 
-// How many code points begin before each byte of the text, and in all of it.
-std::vector<uint32_t> CodePointsBefore(absl::string_view text);
-
 // Counts a comparison; the first unequal one is kept with `place` and values.
 void CompareValues(const std::string& place, const OriginalJson& computed,
                    const OriginalJson& expected, DataCheckResult& result);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_ORIGINALS_COMPARISON_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_COMPARISON_H_

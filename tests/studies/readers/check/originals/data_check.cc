@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/originals/data_check.h"
+#include "tests/studies/readers/check/originals/data_check.h"
 
 #include <filesystem>
 #include <iterator>
@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "readers/originals/tokenizer_check.h"
-#include "readers/originals/windows_check.h"
+#include "tests/studies/readers/check/originals/tokenizer_check.h"
+#include "tests/studies/readers/check/originals/windows_check.h"
 
 namespace concur::readers {
 namespace {
@@ -62,23 +62,21 @@ absl::StatusOr<std::vector<DataCheckResult>> CheckData(const std::string& direct
   return results;
 }
 
-absl::StatusOr<std::vector<DataCheckResult>> CheckDataFolders(
-    const std::vector<std::string>& directories, const std::string& vocabularies) {
+absl::StatusOr<std::vector<DataCheckResult>> CheckDataIn(const std::string& directory,
+                                                         const std::string& vocabularies) {
+  std::set<std::string> folders = {directory};
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_directory(error)) {
+      folders.insert(at->path().string());
+    }
+  }
   std::vector<DataCheckResult> results;
-  for (const std::string& directory : directories) {
-    std::set<std::string> folders = {directory};
-    std::error_code error;
-    for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
-         at.increment(error)) {
-      if (at->is_directory(error)) {
-        folders.insert(at->path().string());
-      }
-    }
-    for (const std::string& folder : folders) {
-      CONCUR_ASSIGN_OR_RETURN(std::vector<DataCheckResult> found, CheckData(folder, vocabularies));
-      results.insert(results.end(), std::make_move_iterator(found.begin()),
-                     std::make_move_iterator(found.end()));
-    }
+  for (const std::string& folder : folders) {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<DataCheckResult> found, CheckData(folder, vocabularies));
+    results.insert(results.end(), std::make_move_iterator(found.begin()),
+                   std::make_move_iterator(found.end()));
   }
   return results;
 }

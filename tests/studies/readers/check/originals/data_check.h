@@ -4,14 +4,14 @@
 // legacy.bert-uncased.L384.s128.q64.jsonl (windows of questions).
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
-#define CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_DATA_CHECK_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_DATA_CHECK_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "readers/originals/comparison.h"
+#include "tests/studies/readers/check/originals/comparison.h"
 
 namespace concur::readers {
 
@@ -24,10 +24,10 @@ std::string FixtureName(const std::string& directory);
 absl::StatusOr<std::vector<DataCheckResult>> CheckData(const std::string& directory,
                                                        const std::string& vocabularies);
 
-// The same of several folders, and of the folders in them.
-absl::StatusOr<std::vector<DataCheckResult>> CheckDataFolders(
-    const std::vector<std::string>& directories, const std::string& vocabularies);
+// The same of a folder and of the folders in it.
+absl::StatusOr<std::vector<DataCheckResult>> CheckDataIn(const std::string& directory,
+                                                         const std::string& vocabularies);
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_DATA_CHECK_H_

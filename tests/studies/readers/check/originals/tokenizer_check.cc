@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/originals/tokenizer_check.h"
+#include "tests/studies/readers/check/originals/tokenizer_check.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "readers/text/bert_words.h"
+#include "studies/readers/text/bert_words.h"
 
 namespace concur::readers {
 namespace {

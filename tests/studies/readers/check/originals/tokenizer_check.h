@@ -2,14 +2,14 @@
 // Compares the pieces of strings with those of the original library.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_ORIGINALS_TOKENIZER_CHECK_H_
-#define CONCUR_READERS_ORIGINALS_TOKENIZER_CHECK_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_TOKENIZER_CHECK_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_TOKENIZER_CHECK_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "readers/originals/comparison.h"
+#include "tests/studies/readers/check/originals/comparison.h"
 
 namespace concur::readers {
 
@@ -19,4 +19,4 @@ absl::StatusOr<DataCheckResult> CheckTokenizerFile(const std::string& path,
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_ORIGINALS_TOKENIZER_CHECK_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_TOKENIZER_CHECK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/originals/windows_check.h"
+#include "tests/studies/readers/check/originals/windows_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,9 +19,9 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "qa/dataset_io.h"
-#include "readers/files/safetensors.h"
-#include "readers/text/best_answers.h"
-#include "readers/text/windows.h"
+#include "studies/readers/files/safetensors.h"
+#include "studies/readers/text/best_answers.h"
+#include "studies/readers/text/windows.h"
 
 namespace concur::readers {
 namespace {

@@ -2,14 +2,14 @@
 // Compares windows, labels and answers with those of the original library's two programs.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_ORIGINALS_WINDOWS_CHECK_H_
-#define CONCUR_READERS_ORIGINALS_WINDOWS_CHECK_H_
+#ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_WINDOWS_CHECK_H_
+#define CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_WINDOWS_CHECK_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "readers/originals/comparison.h"
+#include "tests/studies/readers/check/originals/comparison.h"
 
 namespace concur::readers {
 
@@ -20,4 +20,4 @@ absl::StatusOr<std::vector<DataCheckResult>> CheckWindowsFile(
 
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_ORIGINALS_WINDOWS_CHECK_H_
+#endif  // CONCUR_TESTS_STUDIES_READERS_CHECK_ORIGINALS_WINDOWS_CHECK_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closes the connections of a libmicrohttpd daemon whose request takes too long to arrive. The
+// daemon's own time-out starts again with each byte, so that one byte now and then would hold a
+// connection for ever.
+//
+// The head's time counts from the connection's start or the end of its last request; a body may
+// take four times as long. When three quarters of the connections are taken, each new one closes
+// the one that has waited longest for its request.
+//
+// Thread-safe. It must outlive the daemon.
+#ifndef CONCUR_BASE_HTTP_REQUEST_TIMER_H_
+#define CONCUR_BASE_HTTP_REQUEST_TIMER_H_
+
+#include <microhttpd.h>
+
+#include <cstddef>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/thread_pool.h"
+
+namespace concur::http {
+
+class RequestTimer {
+ public:
+  // At most this many of `wanted` connections: a sixteenth of the process's descriptors, so that
+  // pages leave most of them to others.
+  static size_t ConnectionsMax(size_t wanted);
+
+  RequestTimer(size_t connections_max, absl::Duration head_max)
+      : connections_max_(connections_max), head_max_(head_max) {}
+
+  // For MHD_OPTION_NOTIFY_CONNECTION, with the timer as its closure.
+  static void OnConnection(void* self, MHD_Connection* connection, void** context,
+                           MHD_ConnectionNotificationCode code);
+  void HeadCame(MHD_Connection* connection);
+  void RequestCame(MHD_Connection* connection);
+  void RequestEnded(MHD_Connection* connection);
+
+ private:
+  struct Waiting {
+    int descriptor = -1;
+    absl::Time since;
+    absl::Time deadline;
+  };
+
+  void Opened(MHD_Connection* connection);
+  void Closed(MHD_Connection* connection);
+  void Wait(MHD_Connection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseLate();
+
+  const size_t connections_max_;
+  const absl::Duration head_max_;
+  SystemClock clock_;  // monotonic
+
+  Mutex mu_;
+  size_t open_ ABSL_GUARDED_BY(mu_) = 0;
+  bool is_scheduled_ ABSL_GUARDED_BY(mu_) = false;
+  absl::flat_hash_map<MHD_Connection*, Waiting> waiting_ ABSL_GUARDED_BY(mu_);  // for a request
+  ThreadPool thread_{1};
+};
+
+}  // namespace concur::http
+
+#endif  // CONCUR_BASE_HTTP_REQUEST_TIMER_H_

@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/table_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "base/csv.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+
+namespace concur {
+namespace {
+
+constexpr size_t kHeadBytes = size_t{64} << 10;  // of a table, which tell the separator
+constexpr size_t kNumberBytesMax = 100;          // of a cell with its margin and marks
+
+bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+
+// A line break: "\n", "\r\n" or "\r".
+absl::string_view NextLine(absl::string_view& text) {
+  const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+  const absl::string_view line = text.substr(0, end);
+  text.remove_prefix(end);
+  if (!absl::ConsumePrefix(&text, "\r\n") && !text.empty()) {
+    text.remove_prefix(1);
+  }
+  return line;
+}
+
+// Counts the fields of the records at the start of `text` between `separator`, by quotes only.
+std::vector<size_t> Widths(absl::string_view text, char separator) {
+  const bool has_quotes = separator != '|';
+  std::vector<size_t> widths;
+  size_t width = 1;
+  bool begins = true;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"' && has_quotes && (quoted || begins)) {
+      quoted = !quoted;
+    } else if (!quoted && (c == '\n' || c == '\r')) {
+      widths.push_back(width);
+      width = 1;
+      begins = true;
+      continue;
+    } else if (!quoted && c == separator) {
+      ++width;
+      begins = true;
+      continue;
+    }
+    begins = begins && c == ' ';
+  }
+  widths.push_back(width);
+  return widths;
+}
+
+// The width that most have, and how many; one field alone is no row.
+std::pair<size_t, size_t> MostCommonWidth(const std::vector<size_t>& widths) {
+  std::map<size_t, size_t> counts;
+  for (const size_t width : widths) {
+    counts[width] += width > 1 ? 1 : 0;
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? std::pair<size_t, size_t>() : std::pair<size_t, size_t>(*most);
+}
+
+char FindSeparator(absl::string_view text, absl::string_view file) {
+  const absl::string_view head = text.substr(0, kHeadBytes);
+  char separator = ',';
+  size_t most = 0;
+  size_t first = 0;
+  for (const char candidate : {',', ';', '\t', '|'}) {
+    const size_t rows = MostCommonWidth(Widths(head, candidate)).second;
+    const size_t at = head.find(candidate);
+    if (rows > most || (rows == most && rows > 0 && at < first)) {
+      separator = candidate;
+      most = rows;
+      first = at;
+    }
+    if (candidate == '\t' && rows > 0 && absl::EndsWithIgnoreCase(file, ".tsv")) {
+      return candidate;
+    }
+  }
+  return separator;
+}
+
+// The line between the header and the rows of a Markdown table, or of a frame around one.
+bool IsRule(absl::string_view line) {
+  return absl::StrContains(line, '-') && line.find_first_not_of("|+-:= \t") == line.npos;
+}
+
+void LeaveOut(TableText& table, absl::string_view reason, int64_t line) {
+  const auto found = std::find_if(table.left_out.begin(), table.left_out.end(),
+                                  [&](const auto& lines) { return lines.reason == reason; });
+  if (found != table.left_out.end()) {
+    ++found->count;
+  } else {
+    table.left_out.push_back({std::string(reason), line, 1});
+  }
+}
+
+absl::StatusOr<TableText> SplitPipes(absl::string_view text, absl::string_view file) {
+  TableText table;
+  table.separator = '|';
+  int64_t line = 0;
+  bool has_rule = false;
+  while (!text.empty()) {
+    absl::string_view row = absl::StripAsciiWhitespace(NextLine(text));
+    ++line;
+    if (IsRule(row)) {
+      if (has_rule && table.records.size() > 1 && !absl::StartsWith(row, "+")) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            file, ":", line, ": expected one table, got a second header; write each into a file"));
+      }
+      has_rule = true;
+      continue;
+    }
+    if (!absl::StrContains(row, '|')) {
+      if (!row.empty()) {
+        LeaveOut(table, "a line outside the table", line);
+      }
+      continue;
+    }
+    if (absl::ConsumePrefix(&row, "|") && !absl::EndsWith(row, "\\|")) {
+      absl::ConsumeSuffix(&row, "|");
+    }
+    CsvRecord record;
+    record.line = line;
+    record.fields.emplace_back();
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i] == '|') {
+        record.fields.emplace_back();
+      } else {
+        i += absl::StartsWith(row.substr(i), "\\|") ? 1 : 0;
+        record.fields.back().push_back(row[i]);
+      }
+    }
+    table.records.push_back(std::move(record));
+  }
+  return table;
+}
+
+bool IsEmptyFrom(const CsvRecord& record, size_t first) {
+  return std::all_of(record.fields.begin() + static_cast<std::ptrdiff_t>(first),
+                     record.fields.end(), [](const std::string& field) { return field.empty(); });
+}
+
+bool HasNumber(const CsvRecord& record) {
+  return std::any_of(record.fields.begin(), record.fields.end(), [](const std::string& field) {
+    return ParseCell(field).kind == CellKind::kNumber;
+  });
+}
+
+// True when the record at `at` stands above the header: a title is alone in its line, or has fewer
+// fields than the header below it, which has no numbers.
+bool IsTitle(const std::vector<CsvRecord>& records, size_t at, size_t width) {
+  const CsvRecord& record = records[at];
+  if (at + 2 >= records.size() || width < 2) {
+    return false;
+  }
+  const size_t fields = record.fields.size();
+  if (fields == 1) {
+    return true;
+  }
+  const bool is_padded = fields > 2 && !record.fields[0].empty() && IsEmptyFrom(record, 1);
+  return is_padded ||
+         (fields < width && records[at + 1].fields.size() == width && !HasNumber(records[at + 1]));
+}
+
+// Takes comments, titles and blank rows out of the records.
+void TakeHeader(TableText& table) {
+  std::vector<CsvRecord> records = std::move(table.records);
+  table.records.clear();
+  std::vector<size_t> widths;
+  for (const CsvRecord& record : records) {
+    widths.push_back(record.fields.size());
+  }
+  const size_t width = MostCommonWidth(widths).first;
+  for (size_t r = 0; r < records.size(); ++r) {
+    CsvRecord& record = records[r];
+    const bool is_first = table.records.empty();
+    const size_t columns = is_first ? width : table.records[0].fields.size();
+    const bool is_alone = is_first && record.fields[0].size() > 1 && IsEmptyFrom(record, 1);
+    if (IsEmptyFrom(record, 0)) {
+      continue;
+    }
+    if (absl::StartsWith(record.fields[0], "#") && width > 1 &&
+        ((record.fields.size() != columns && record.fields.size() != width) || is_alone)) {
+      LeaveOut(table, "a comment", record.line);
+    } else if (is_first && IsTitle(records, r, width)) {
+      LeaveOut(table, "a line above the header", record.line);
+    } else {
+      if (is_first && absl::StartsWith(record.fields[0], "# ")) {
+        record.fields[0].erase(0, 2);
+      }
+      table.records.push_back(std::move(record));
+    }
+  }
+}
+
+// --- Text.
+
+// A blank for what only separates, nothing for what has no width, else the character itself.
+absl::string_view PlainCharacter(char32_t c, absl::string_view itself) {
+  if (c <= 0x20 || (c >= 0x7f && c <= 0xa0) || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
+      c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000 || c == 0x1680) {
+    return " ";
+  }
+  return c == 0x200b || c == 0x2060 || c == 0xfeff ? absl::string_view() : itself;
+}
+
+bool IsPlain(absl::string_view text) {
+  char before = ' ';
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f || c == '<' ||
+        (c == ' ' && before == ' ')) {
+      return false;
+    }
+    before = c;
+  }
+  return text.empty() || (before != ' ' && !absl::StrContains("'*_`[", text[0]));
+}
+
+// Takes one layer off `text`; false when it has none.
+bool Unwrap(absl::string_view& text) {
+  text = absl::StripAsciiWhitespace(text);
+  if (const absl::string_view plain = WithoutApostrophe(text); plain.size() < text.size()) {
+    text = plain;
+    return true;
+  }
+  using Wrap = std::pair<absl::string_view, absl::string_view>;
+  for (const auto& [open, close] :
+       {Wrap("**", "**"), Wrap("__", "__"), Wrap("`", "`"), Wrap("<b>", "</b>"),
+        Wrap("<u>", "</u>"), Wrap("<i>", "</i>")}) {
+    if (text.size() > open.size() + close.size() && absl::StartsWith(text, open) &&
+        absl::EndsWith(text, close)) {
+      text = text.substr(open.size(), text.size() - open.size() - close.size());
+      return true;
+    }
+  }
+  if (!absl::StartsWith(text, "[") || text.find(')') != text.size() - 1) {
+    return false;
+  }
+  const size_t link = text.find("](");  // "[name](address)"
+  text = link > 1 && link != text.npos ? text.substr(1, link - 1) : text;
+  return link > 1 && link != text.npos;
+}
+
+// --- Cells.
+
+// `value` is infinite for what is beyond a double.
+bool IsDecimal(absl::string_view text, double& value) {
+  return text.find_first_not_of("0123456789.eE+-") == text.npos && absl::SimpleAtod(text, &value);
+}
+
+// `text` with a point for `mark` and without what stands between thousands; nothing unless these
+// are groups of three digits.
+std::optional<std::string> Ungrouped(absl::string_view text, char mark) {
+  const size_t end = std::min(text.find(mark), text.size());
+  absl::string_view whole = text.substr(0, end);
+  const absl::string_view decimals = text.substr(std::min(end + 1, text.size()));
+  std::string sign;
+  if (absl::StartsWith(whole, "-") || absl::StartsWith(whole, "+")) {
+    sign = std::string(whole.substr(0, 1));
+    whole.remove_prefix(1);
+  }
+  const size_t first = whole.find_first_of(" ',.");
+  if (first != whole.npos) {
+    if (first == 0 || first > 3 || whole[0] == '0') {
+      return std::nullopt;
+    }
+    for (size_t at = first; at < whole.size(); at += 4) {
+      const absl::string_view group = whole.substr(at + 1, 3);
+      if (whole[at] != whole[first] || group.size() != 3 ||
+          !std::all_of(group.begin(), group.end(), IsDigit)) {
+        return std::nullopt;
+      }
+    }
+  }
+  const std::string digits =
+      absl::StrReplaceAll(whole, {{" ", ""}, {"'", ""}, {",", ""}, {".", ""}});
+  return absl::StrCat(sign, digits, end < text.size() ? "." : "", decimals);
+}
+
+// Infinite beyond a double.
+std::optional<double> Number(absl::string_view text, DecimalMark mark) {
+  const std::optional<std::string> plain =
+      text.find_first_of(" ',") == text.npos && mark == DecimalMark::kPoint
+          ? std::string(text)
+          : Ungrouped(text, mark == DecimalMark::kPoint ? '.' : ',');
+  double value = 0;
+  return plain.has_value() && IsDecimal(*plain, value) ? std::optional(value) : std::nullopt;
+}
+
+DecimalMark Other(DecimalMark mark) {
+  return mark == DecimalMark::kPoint ? DecimalMark::kComma : DecimalMark::kPoint;
+}
+
+// True when `words`, each between "|", has `word`.
+bool HasWord(absl::string_view words, absl::string_view word) {
+  return absl::StrContains(words, absl::StrCat("|", word, "|"));
+}
+
+// Nothing for a text that may be a number.
+std::optional<CellKind> KindOfWord(absl::string_view text) {
+  constexpr absl::string_view kGaps =
+      "||-|--|---|–|—|−|n/a|na|n.a.|n.a|#n/a|n.d.|n.r.|nr|none|null|nil|?|tbd|tba|missing|…|...|·|"
+      "not reported|not available|";
+  constexpr absl::string_view kFailures =
+      "|oom|out of memory|oot|timeout|time out|timed out|tle|mle|dnf|fail|failed|error|crash|"
+      "crashed|killed|diverged|skipped|pending|#div/0!|#value!|#ref!|";
+  if (!text.empty() && (IsDigit(text[0]) || text.size() > 24)) {
+    return std::nullopt;
+  }
+  const std::string plain = absl::AsciiStrToLower(text);
+  if (absl::StrContains(plain, '|')) {
+    return std::nullopt;
+  }
+  if (HasWord(kGaps, plain)) {
+    return CellKind::kGap;
+  }
+  if (HasWord(kFailures, plain)) {
+    return CellKind::kFailure;
+  }
+  absl::string_view name = plain;
+  if (!absl::ConsumePrefix(&name, "-")) {
+    absl::ConsumePrefix(&name, "+");
+  }
+  return name == "nan" || name == "inf" || name == "infinity" ? std::optional(CellKind::kNotFinite)
+                                                              : std::nullopt;
+}
+
+constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "+-", "\\pm", "↑", "↓"};
+
+// Takes a margin off the end: "± 0.4", "+/- 0.4", "(0.4)", "[70.1, 72.3]". False unless it is one.
+bool TakeMargin(absl::string_view& text) {
+  const auto is_number = [](absl::string_view part) {
+    for (const absl::string_view sign : kMarginSigns) {
+      absl::ConsumePrefix(&part, sign);
+    }
+    absl::ConsumeSuffix(&part, "%");
+    part = absl::StripAsciiWhitespace(part);
+    return Number(part, DecimalMark::kPoint) || Number(part, DecimalMark::kComma);
+  };
+  for (const absl::string_view sign : kMarginSigns) {
+    const size_t at = text.find(sign);
+    if (at != text.npos && at > 0 && is_number(text.substr(at + sign.size()))) {
+      text = absl::StripAsciiWhitespace(text.substr(0, at));
+      return true;
+    }
+  }
+  for (const auto& [open, close] : {std::pair('(', ')'), std::pair('[', ']')}) {
+    const size_t at = text.rfind(open);
+    if (text.empty() || text.back() != close || at == text.npos || at == 0) {
+      continue;
+    }
+    const absl::string_view inner = text.substr(at + 1, text.size() - at - 2);
+    const std::vector<absl::string_view> ends = absl::StrSplit(inner, absl::ByAnyChar(",;–"));
+    if (is_number(inner) || (ends.size() == 2 && is_number(absl::StripAsciiWhitespace(ends[0])) &&
+                             is_number(absl::StripAsciiWhitespace(ends[1])))) {
+      text = absl::StripAsciiWhitespace(text.substr(0, at));
+      return true;
+    }
+  }
+  return false;
+}
+
+bool TakeMarks(absl::string_view& text) {
+  constexpr absl::string_view kMarks = "* † ‡ § ¶ # ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁰ ᵃ ᵇ ᶜ ᵈ ↑ ↓";
+  const size_t before = text.size();
+  absl::ConsumePrefix(&text, "*");
+  for (const absl::string_view mark : absl::StrSplit(kMarks, ' ')) {
+    absl::ConsumeSuffix(&text, mark);
+  }
+  if (const size_t at = text.rfind('^'); at != text.npos && text.size() - at <= 4) {
+    text = text.substr(0, at);
+  }
+  text = absl::StripAsciiWhitespace(text);
+  return text.size() < before;
+}
+
+// The minus signs of typesetting before a number.
+std::string WithAsciiSigns(absl::string_view text) {
+  std::string plain = absl::StrReplaceAll(text, {{"−", "-"}, {"’", "'"}});
+  for (const absl::string_view dash : {"–", "‐", "‑"}) {
+    absl::string_view rest = plain;
+    if (absl::ConsumePrefix(&rest, dash) && !rest.empty() && IsDigit(rest[0])) {
+      return absl::StrCat("-", rest);
+    }
+  }
+  return plain;
+}
+
+// `text` by `mark` alone.
+Cell CellBy(absl::string_view text, DecimalMark mark) {
+  Cell cell;
+  if (mark == DecimalMark::kPoint && IsDecimal(text, cell.first) && std::isfinite(cell.first)) {
+    cell.kind = CellKind::kNumber;
+    return cell;
+  }
+  if (const std::optional<CellKind> kind = KindOfWord(text)) {
+    cell.kind = *kind;
+    return cell;
+  }
+  cell.kind = CellKind::kWord;
+  if (text.size() > kNumberBytesMax) {
+    return cell;
+  }
+  const std::string plain = WithAsciiSigns(text);
+  absl::string_view rest = plain;
+  while (true) {
+    const bool has_percent = absl::ConsumeSuffix(&rest, "%");
+    const bool has_margin = TakeMargin(rest);
+    cell.has_percent = cell.has_percent || has_percent;
+    cell.has_margin = cell.has_margin || has_margin;
+    rest = absl::StripAsciiWhitespace(rest);
+    if (!has_percent && !has_margin && !TakeMarks(rest)) {
+      break;
+    }
+  }
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
+  if (parts.size() > 2) {
+    return cell;  // a date
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::optional<double> value = Number(absl::StripAsciiWhitespace(parts[i]), mark);
+    if (!value.has_value()) {
+      return cell;
+    }
+    (i == 0 ? cell.first : cell.second) = *value;
+  }
+  cell.is_pair = parts.size() == 2;
+  cell.kind = std::isfinite(cell.value()) ? CellKind::kNumber : CellKind::kNotFinite;
+  return cell;
+}
+
+}  // namespace
+
+std::string CleanText(absl::string_view text) {
+  if (IsPlain(text)) {
+    return std::string(text);
+  }
+  std::string spaced;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    const char32_t c = NextCodePoint(text, at);
+    absl::StrAppend(&spaced, PlainCharacter(c, text.substr(begin, at - begin)));
+  }
+  spaced = absl::StrReplaceAll(spaced, {{"<br>", " "}, {"<br/>", " "}, {"<br />", " "}});
+  absl::RemoveExtraAsciiWhitespace(&spaced);
+  absl::string_view inner = spaced;
+  while (Unwrap(inner)) {
+  }
+  return std::string(inner);
+}
+
+absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_view file,
+                                        size_t fields_max) {
+  CONCUR_RETURN_IF_ERROR(CheckText(text, file));
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  absl::string_view rest = text;
+  std::string first = std::string(absl::StripAsciiWhitespace(NextLine(rest)));
+  first = absl::AsciiStrToLower(absl::StrReplaceAll(first, {{"\"", ""}}));
+  const bool is_stated = first == "sep=\\t" || first == "sep=" ||
+                         (first.size() == 5 && absl::StartsWith(first, "sep="));
+  // WriteScores's table without columns, below which names may have any separator, is as it is.
+  const char separator = first == "approach" ? ','
+                         : !is_stated        ? FindSeparator(text, file)
+                         : first.size() == 5 ? first[4]
+                                             : '\t';
+  const auto fields =
+      static_cast<size_t>(std::count_if(text.begin(), text.end(), [separator](char c) {
+        return c == separator || c == '\n' || c == '\r';
+      }));
+  if (fields > fields_max) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ":1: expected at most ", fields_max,
+                                                   " fields, got ", fields,
+                                                   " separators; read a part of the table"));
+  }
+  TableText table;
+  if (separator == '|') {
+    CONCUR_ASSIGN_OR_RETURN(table, SplitPipes(is_stated ? rest : text, file));
+  } else {
+    table.separator = separator;
+    CONCUR_ASSIGN_OR_RETURN(
+        table.records, ParseCsv(is_stated ? rest : text, file, separator, CsvQuotes::kLenient));
+  }
+  for (CsvRecord& record : table.records) {
+    record.line += is_stated ? 1 : 0;
+    for (std::string& field : record.fields) {
+      field = CleanText(field);
+    }
+  }
+  TakeHeader(table);
+  return table;
+}
+
+Cell ParseCell(absl::string_view text, DecimalMark mark) {
+  const Cell cell = CellBy(text, mark);
+  return cell.kind == CellKind::kWord ? CellBy(text, Other(mark)) : cell;
+}
+
+CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator) {
+  size_t by_comma = 0;  // cells that only a decimal comma explains
+  size_t by_point = 0;  // cells with a comma that only separates thousands
+  absl::string_view comma_by_either;
+  absl::string_view point_by_either;
+  for (const absl::string_view field : fields) {
+    const bool has_comma = absl::StrContains(field, ',');
+    if (!has_comma && !absl::StrContains(field, '.')) {
+      continue;
+    }
+    const Cell point = CellBy(field, DecimalMark::kPoint);
+    const Cell comma = CellBy(field, DecimalMark::kComma);
+    const bool is_either = point.kind == CellKind::kNumber && comma.kind == CellKind::kNumber;
+    if (is_either && point.value() != comma.value()) {
+      (has_comma ? comma_by_either : point_by_either) = field;
+    } else if (!is_either && has_comma) {
+      by_comma += comma.kind == CellKind::kNumber ? 1 : 0;
+      by_point += point.kind == CellKind::kNumber ? 1 : 0;
+    }
+  }
+  const bool is_comma =
+      by_comma > 0 || (separator == ';' && by_point == 0 && !comma_by_either.empty());
+  const DecimalMark mark = is_comma ? DecimalMark::kComma : DecimalMark::kPoint;
+  CellColumn column;
+  column.cells.reserve(fields.size());
+  size_t margins = 0;
+  for (const absl::string_view field : fields) {
+    column.cells.push_back(ParseCell(field, mark));
+    const Cell& cell = column.cells.back();
+    margins += cell.kind == CellKind::kNumber && cell.has_margin ? 1 : 0;
+    ++(cell.kind == CellKind::kNumber    ? column.numbers
+       : cell.kind == CellKind::kWord    ? column.words
+       : cell.kind == CellKind::kFailure ? column.failures
+                                         : column.gaps);
+  }
+  const auto guess = [&](absl::string_view field) {
+    column.remarks.push_back(
+        absl::StrCat("a guess: \"", field, "\" is ", ParseCell(field, mark).value()));
+  };
+  if (!comma_by_either.empty() && (by_comma > 0) == (by_point > 0)) {
+    guess(comma_by_either);
+  }
+  if (!point_by_either.empty() && is_comma) {
+    guess(point_by_either);
+  }
+  if (margins > 0) {
+    column.remarks.push_back(absl::StrCat(margins, " margins are not kept"));
+  }
+  return column;
+}
+
+bool SettlePercent(absl::Span<Cell* const> cells, std::vector<std::string>& remarks) {
+  size_t numbers = 0;
+  size_t percent = 0;
+  size_t small = 0;  // without "%", at most 1
+  size_t large = 0;
+  for (const Cell* cell : cells) {
+    if (cell->kind == CellKind::kNumber) {
+      ++numbers;
+      ++(cell->has_percent ? percent : std::abs(cell->value()) <= 1 ? small : large);
+    }
+  }
+  if (percent == 0 || percent == numbers) {
+    return percent > 0;
+  }
+  const bool are_fractions = large == 0;
+  size_t unsure = 0;
+  for (Cell* cell : cells) {
+    if (cell->kind != CellKind::kNumber) {
+      continue;
+    }
+    if (are_fractions && cell->has_percent) {
+      cell->first /= 100;
+      cell->second /= 100;
+    } else if (!are_fractions && !cell->has_percent && std::abs(cell->value()) <= 1 &&
+               cell->value() != 0) {
+      cell->kind = CellKind::kWord;
+      ++unsure;
+    }
+  }
+  remarks.push_back(absl::StrCat(
+      percent, " of ", numbers, " numbers have \"%\": read as ",
+      are_fractions ? "fractions, as the others are at most 1" : "percent, as others are above 1",
+      ", a guess",
+      unsure > 0 ? absl::StrCat("; ", unsure,
+                                " that may be fractions are "
+                                "left out")
+                 : ""));
+  return !are_fractions;
+}
+
+}  // namespace concur

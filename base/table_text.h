@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables as people write them: the one reader of their rows, names and cells.
+//
+// Rows are separated by commas, semicolons, tabs or the pipes of Markdown; names and cells come
+// with line breaks, no-break spaces, emphasis, margins and footnote marks. Nothing is dropped in
+// silence: lines that are left out are listed, and what is assumed of a column is said.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_BASE_TABLE_TEXT_H_
+#define CONCUR_BASE_TABLE_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/csv.h"
+
+namespace concur {
+
+struct TableText {
+  char separator = ',';
+  std::vector<CsvRecord> records;  // the header first; every field is clean
+  struct LeftOut {
+    std::string reason;
+    int64_t line = 0;  // the first one
+    int64_t count = 0;
+  };
+  std::vector<LeftOut> left_out;
+};
+
+// Reads the header and the rows below it. Skips a byte order mark, a line "sep=;", blank rows, and,
+// into `left_out`, comments that begin with "#", titles above the header and text around a Markdown
+// table. The separator is the one that most of the first rows have equally often, then the one that
+// comes first. InvalidArgument, as `FILE:LINE: …`, as ParseCsv, for a second Markdown table, and
+// beyond `fields_max` fields, which take some 100 bytes each.
+absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_view file,
+                                        size_t fields_max = 50'000'000);
+
+// A name or a cell without its surroundings: line breaks, control characters and Unicode's spaces
+// are single blanks; zero-width spaces, Markdown's emphasis and links, and CsvText's apostrophe are
+// gone. Cleaning twice changes nothing.
+std::string CleanText(absl::string_view text);
+
+enum class CellKind {
+  kGap,        // no score: "", "-", "N/A", …
+  kFailure,    // a word for a score that could not be had: "OOM", "timeout"; a gap among numbers
+  kNumber,     // finite
+  kNotFinite,  // "nan", "inf", and what is beyond a double
+  kWord,
+};
+
+struct Cell {
+  CellKind kind = CellKind::kGap;
+  bool has_percent = false;  // "71.2%"
+  bool has_margin = false;   // "71.2 ± 0.4", "71.2 (0.4)": of what is not known
+  bool is_pair = false;      // "94.2/92.3", as GLUE has it
+  double first = 0;
+  double second = 0;  // of a pair
+  double value() const { return is_pair ? (first + second) / 2 : first; }
+};
+
+enum class DecimalMark { kPoint, kComma };
+// `text`, which is clean, with `mark` before decimals and the other mark, blanks or apostrophes
+// between thousands; a number that only the other mark can explain is read by it.
+Cell ParseCell(absl::string_view text, DecimalMark mark = DecimalMark::kPoint);
+
+struct CellColumn {
+  std::vector<Cell> cells;
+  size_t gaps = 0;
+  size_t failures = 0;
+  size_t numbers = 0;
+  size_t words = 0;
+  std::vector<std::string> remarks;  // what was assumed, or not kept
+};
+// The cells of one column, whose decimal mark all of them tell. A number such as "1,234" alone
+// tells none: its comma is decimal where semicolons separate, as spreadsheets write them for that
+// reason, and else separates thousands; the remark calls that a guess.
+CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator);
+
+// Brings numbers with and without "%" to one unit. Those without are fractions when none is beyond
+// 1, and percent when all are; the others are words then, since 0.9 beside 85 and 80% may be both.
+// True when the numbers are percent. Appends a remark when they were mixed.
+bool SettlePercent(absl::Span<Cell* const> cells, std::vector<std::string>& remarks);
+
+}  // namespace concur
+
+#endif  // CONCUR_BASE_TABLE_TEXT_H_

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur concurrence`: whether a new benchmark ranks approaches as a known one does, from its data
+// to a verdict.
+//
+// A question is a series of sweeps, one for each look, of a panel of approaches on both benchmarks.
+// Their request ids follow from their contents, so that the same command goes on where it was
+// interrupted, and results are reused by content.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "analysis/bootstrap.h"
+#include "analysis/concurrence/uncertainty.h"
+#include "analysis/plan/plan.h"
+#include "analysis/plan/plan_until.h"
+#include "analysis/plan/verdict.h"
+#include "analysis/score_table.h"
+#include "base/command/command.h"
+#include "base/status_macros.h"
+#include "cli/app/companion.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/run/concurrence_check.h"
+#include "cli/commands/run/concurrence_verdict.h"
+#include "cli/commands/run/sweep_submit_until.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "cli/study/example_runs.h"
+#include "cli/study/open_study.h"
+#include "cli/study/study.h"
+#include "cli/study/telling_examples.h"
+#include "cli/sweep/column_benchmark.h"
+#include "cli/sweep/follow_sweep.h"
+#include "cli/sweep/submit.h"
+#include "cli/sweep/temporary_directory.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/fields.h"
+#include "yaml/benchmark_yaml.h"
+
+namespace concur::cli {
+namespace {
+
+struct ConcurrenceFlags {
+  std::string added;  // a benchmark file
+  std::string with;
+  std::string panel;
+  std::vector<std::string> variables;
+  analysis::VerdictOptions verdict;
+  std::optional<double> hours;
+  uint64_t seed = 1;
+  bool no_check = false;
+};
+
+// The question: what is compared, on what panel.
+struct Question {
+  TemporaryDirectory column;  // data of a reference that is a sweep's column
+  MadeFiles made;
+  spec::LoadedSweep loaded;
+  std::string added;
+  std::string reference;
+  std::string test;  // the new benchmark's test set
+};
+
+absl::StatusOr<std::string> NameOfBenchmark(const std::string& path,
+                                            const std::vector<std::string>& variables) {
+  CONCUR_ASSIGN_OR_RETURN(const auto values, ParseVariables(variables));
+  CONCUR_ASSIGN_OR_RETURN(const spec::ParsedBenchmark benchmark, spec::LoadBenchmark(path, values));
+  return benchmark.spec.name;
+}
+
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::absolute(path, error).lexically_normal().string();
+}
+
+bool IsFile(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+BenchmarkSpec* BenchmarkIn(Question& question, const std::string& name) {
+  for (BenchmarkSpec& benchmark : question.loaded.spec.benchmarks) {
+    if (benchmark.name == name) {
+      return &benchmark;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status CheckPanel(const std::string& panel, Question& question) {
+  for (const std::string& name : {question.added, question.reference}) {
+    if (BenchmarkIn(question, name) == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(panel,
+                       ": spec.benchmarks: expected [\"${new}\", \"${reference}\"], which "
+                       "the command fills in, got none of the name \"",
+                       name, "\"; see configs/panels/cheap.yaml"));
+    }
+  }
+  if (question.loaded.spec.approaches.size() < analysis::kIntervalApproachesMin) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        panel, ": spec.approaches: expected at least ", analysis::kIntervalApproachesMin,
+        " approaches, got ", question.loaded.spec.approaches.size(), "; add some"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Question>> LoadQuestion(CommandContext& context, Client& client,
+                                                       const ConcurrenceFlags& flags,
+                                                       std::optional<BenchmarkCheck>& check) {
+  auto question = std::make_unique<Question>();
+  CONCUR_ASSIGN_OR_RETURN(question->added, NameOfBenchmark(flags.added, flags.variables));
+  std::string reference = flags.with;
+  const bool is_column = !IsFile(reference);
+  if (is_column) {
+    CONCUR_ASSIGN_OR_RETURN(question->column, TemporaryDirectory::Make("column"));
+    CONCUR_ASSIGN_OR_RETURN(reference,
+                            FetchColumnBenchmark(client, flags.with, question->column.path()));
+  }
+  CONCUR_ASSIGN_OR_RETURN(question->reference, NameOfBenchmark(reference, flags.variables));
+  if (question->added == question->reference) {
+    return absl::InvalidArgumentError(absl::StrCat("--with: expected another benchmark than ",
+                                                   flags.added, ", got one of the same name, \"",
+                                                   question->added, "\"; rename one"));
+  }
+  SubmitFlags submit;
+  submit.file =
+      flags.panel.empty() ? absl::StrCat(ConfigsDirectory(), "/panels/cheap.yaml") : flags.panel;
+  submit.request_id = "concurrence";
+  submit.variables = flags.variables;
+  submit.variables.push_back(absl::StrCat("new=", AbsolutePath(flags.added)));
+  submit.variables.push_back(absl::StrCat("reference=", AbsolutePath(reference)));
+  CONCUR_ASSIGN_OR_RETURN(question->loaded, LoadForSubmission(context, submit, &question->made));
+  CONCUR_RETURN_IF_ERROR(CheckPanel(submit.file, *question));
+  SweepSpec& spec = question->loaded.spec;
+  spec.name = absl::StrCat(kConcurrencePrefix, question->added, "@", question->reference);
+  CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--with"), CheckSweepName(spec.name)));
+  const BenchmarkSpec& added = *BenchmarkIn(*question, question->added);
+  BenchmarkSpec& known = *BenchmarkIn(*question, question->reference);
+  if (!flags.no_check) {
+    CONCUR_ASSIGN_OR_RETURN(check, CheckNewBenchmark(added, known));
+    PrintWarnings(context, check->warnings);
+  }
+  question->test = added.test.has_value() ? added.test->path : "";
+  if (is_column) {
+    // An equal question is an equal request, wherever its files are.
+    for (std::optional<DataFile>* file : {&known.train, &known.test}) {
+      if (file->has_value()) {
+        (*file)->path = absl::StrCat(known.name, (*file)->suffix);
+      }
+    }
+  }
+  return question;
+}
+
+struct Run {
+  CommandContext& context;
+  Client& client;
+  const ConcurrenceFlags& flags;
+  Question& question;
+  UntilGrid grid;
+  absl::Time deadline = absl::InfiniteFuture();
+  bool out_of_time = false;
+};
+
+// Runs the released cells; at the deadline it cancels the rest.
+absl::StatusOr<v1::Sweep> RunReleased(Run& run, const std::vector<bool>& released,
+                                      const std::string& description) {
+  spec::LoadedSweep batch = run.question.loaded;
+  CONCUR_ASSIGN_OR_RETURN(batch.spec, SpecOfReleased(run.question.loaded.spec, run.grid, released));
+  batch.spec.description = description;
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep submitted,
+                          SubmitBatch(run.context, run.client, batch, "concurrence"));
+  WatchOptions watch;
+  watch.quiet = !run.context.err_is_terminal;
+  watch.timeout = std::max(absl::Seconds(1), run.deadline - absl::Now());
+  watch.detach_hint = "it goes on without this command; the same command again shows the verdict";
+  const absl::StatusOr<v1::Sweep> ended =
+      FollowSweep(run.context, run.client, submitted.id(), watch);
+  if (absl::IsDeadlineExceeded(ended.status())) {
+    run.out_of_time = true;
+    CONCUR_RETURN_IF_ERROR(run.client.CancelSweep(submitted.id()).status());
+  } else {
+    CONCUR_RETURN_IF_ERROR(ended.status());
+    CONCUR_RETURN_IF_ERROR(CheckNotCanceled(*ended));
+  }
+  return run.client.GetSweep(submitted.id(), /*include_spec=*/true);
+}
+
+// Runs the first and the last approach of the panel on the new benchmark. FailedPrecondition when
+// both are at the same end of its scale, where nobody can be ranked.
+absl::Status Probe(Run& run) {
+  const size_t columns = run.grid.benchmarks.size();
+  const size_t last = run.grid.approaches.size() - 1;
+  std::vector<bool> released(run.grid.has_job.size(), false);
+  for (size_t b = 0; b < columns; ++b) {
+    if (run.grid.table.benchmarks()[b].name == run.question.added) {
+      released[b] = released[last * columns + b] = true;
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, RunReleased(run, released, "floor and ceiling"));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, FetchScoreTable(run.client, sweep, ""));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          all.SelectBenchmarks({run.question.added}));
+  for (const analysis::BenchmarkFlag& flag : analysis::FlagBenchmarks(table)) {
+    if (flag.kind != analysis::BenchmarkFlag::Kind::kConstant && flag.approaches >= 2) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s: %s: expected scores that differ, got %g (the %s) by both %s and %s, so that it can "
+          "rank nobody; make it %s, or name a panel that can",
+          run.flags.added, run.question.added, flag.end, analysis::BenchmarkFlagName(flag.kind),
+          run.grid.table.approaches()[0].name, run.grid.table.approaches()[last].name,
+          flag.kind == analysis::BenchmarkFlag::Kind::kFloor ? "easier" : "harder"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+analysis::NoiseEstimate NoiseFreeOf(const Study& study, const std::vector<std::string>& names,
+                                    double level) {
+  analysis::NoiseEstimate noise_free;
+  if (!HasExamples(study)) {
+    return noise_free;
+  }
+  noise_free.asked = true;
+  analysis::UncertaintyOptions options;
+  options.bootstrap.level = level;
+  options.bootstrap.replicates = 1000;
+  options.bootstrap.parallel_for = ThreadedFor;
+  absl::StatusOr<analysis::ExampleRuns> runs = ExampleRunsOf(study, "", {}, names);
+  if (runs.ok()) {
+    const absl::StatusOr<analysis::Uncertainty> uncertainty =
+        analysis::ComputeUncertainty(*std::move(runs), options);
+    if (uncertainty.ok()) {
+      noise_free.tau = uncertainty->pairs[0].noise_free;
+      noise_free.interval = uncertainty->pairs[0].noise_free_interval;
+    }
+  }
+  return noise_free;
+}
+
+// 1 for the best score of a column, of the approaches with both.
+int64_t RankOf(const analysis::ScoreTable& complete, size_t approach, size_t benchmark) {
+  int64_t rank = 1;
+  for (size_t i = 0; i < complete.approaches().size(); ++i) {
+    rank += complete.cell(i, benchmark).value > complete.cell(approach, benchmark).value ? 1 : 0;
+  }
+  return rank;
+}
+
+absl::StatusOr<std::vector<Outlier>> OutliersOf(const Run& run, const Study& study,
+                                                const analysis::ScoreTable& table,
+                                                const analysis::Verdict& verdict) {
+  constexpr size_t kExamplesMax = 2;
+  const analysis::ScoreTable complete = table.Oriented().CompleteCases();
+  std::vector<Outlier> outliers;
+  for (const analysis::Influence& influence : verdict.outliers) {
+    Outlier outlier{table.approaches()[influence.approach].name, *influence.without, 0, 0, {}};
+    for (size_t i = 0; i < complete.approaches().size(); ++i) {
+      if (complete.approaches()[i].name == outlier.approach) {
+        outlier.new_rank = RankOf(complete, i, 0);
+        outlier.reference_rank = RankOf(complete, i, 1);
+      }
+    }
+    CONCUR_ASSIGN_OR_RETURN(outlier.examples,
+                            TellingExamples(study, run.question.added, outlier.approach,
+                                            outlier.new_rank < outlier.reference_rank,
+                                            run.question.test, kExamplesMax));
+    outliers.push_back(std::move(outlier));
+  }
+  return outliers;
+}
+
+// Why no more approaches run; "" when more do.
+std::string WhyStopped(const Run& run, const analysis::Verdict& verdict, bool is_last) {
+  if (verdict.claim != analysis::Claim::kOpen) {
+    return absl::StrCat("the claim is ", std::string(analysis::ClaimName(verdict.claim)));
+  }
+  if (verdict.precise) {
+    return absl::StrFormat("tau is known to ± %g", *run.flags.verdict.within);
+  }
+  if (run.out_of_time) {
+    return absl::StrFormat("%g hours are over", *run.flags.hours);
+  }
+  return is_last ? "the whole panel has run" : "";
+}
+
+// Judges what the sweep of a look has, and whether it is the last one.
+absl::Status JudgeLook(Run& run, const v1::Sweep& sweep, const analysis::VerdictOptions& options,
+                       bool panel_is_through, ConcurrenceResult& result) {
+  CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(run.client, sweep));
+  const std::vector<std::string> names = {run.question.added, run.question.reference};
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, ScoreTableOf(study, ""));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, all.SelectBenchmarks(names));
+  CONCUR_ASSIGN_OR_RETURN(
+      result.verdict,
+      analysis::JudgePair(table, NoiseFreeOf(study, names, analysis::LevelOfVerdict(options)),
+                          options));
+  result.why = WhyStopped(run, result.verdict, panel_is_through);
+  if (!result.why.empty()) {  // they read per-example scores of every job
+    CONCUR_ASSIGN_OR_RETURN(result.outliers, OutliersOf(run, study, table, result.verdict));
+  }
+  result.sweep = sweep.id();
+  result.looks.push_back(
+      {sweep.id(), result.verdict.approaches, result.verdict.tau, result.verdict.tau_interval});
+  result.missing.clear();
+  std::set<std::string> released;
+  result.jobs = 0;
+  result.computing = absl::ZeroDuration();
+  for (const v1::Job& job : study.jobs) {
+    released.insert(job.approach());
+    if (job.state() == v1::Job::STATE_SUCCEEDED) {
+      ++result.jobs;
+      result.computing += SpanOf(job.result().run_time());
+    }
+  }
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    const bool scored = table.cell(i, 0).state == analysis::CellState::kValue &&
+                        table.cell(i, 1).state == analysis::CellState::kValue;
+    if (!scored && released.count(table.approaches()[i].name) > 0) {
+      result.missing.push_back(table.approaches()[i].name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Ask(Run& run, ConcurrenceResult& result) {
+  const analysis::CellPlan plan(analysis::EqualCosts(run.grid.table), run.flags.seed);
+  const std::vector<analysis::CellBatch> batches =
+      analysis::BatchesOf(plan, run.grid.approaches.size());
+  analysis::VerdictOptions options = run.flags.verdict;
+  options.looks = batches.size();
+  options.bootstrap.parallel_for = ThreadedFor;
+  result.asked = {options.above, options.level, options.looks};
+  if (!run.flags.no_check) {
+    CONCUR_RETURN_IF_ERROR(Probe(run));
+    if (run.out_of_time) {
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "--hours %g: over before the panel could start; give more", *run.flags.hours));
+    }
+  }
+  std::vector<bool> released(run.grid.has_job.size(), false);
+  size_t next = 0;
+  v1::Sweep last;
+  for (size_t number = 0; number < batches.size() && result.why.empty(); ++number) {
+    for (; next < batches[number].cells; ++next) {
+      const analysis::PlannedCell& cell = plan.cells()[next];
+      const size_t at = cell.approach * run.grid.benchmarks.size() + cell.benchmark;
+      released[at] = run.grid.has_job[at];
+    }
+    CONCUR_ASSIGN_OR_RETURN(
+        last, RunReleased(run, released,
+                          absl::StrCat(DescriptionOf(result.asked), ", look ", number + 1)));
+    CONCUR_RETURN_IF_ERROR(JudgeLook(run, last, options, number + 1 == batches.size(), result));
+  }
+  if (!run.out_of_time) {
+    ReportEnd(run.context, last);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunConcurrence(CommandContext& context, const ConcurrenceFlags& flags) {
+  if (flags.added.empty() || flags.with.empty()) {
+    return absl::InvalidArgumentError(
+        "expected a new benchmark's file and --with REFERENCE beside it");
+  }
+  if (flags.hours.has_value() && !(*flags.hours > 0 && *flags.hours <= 100'000)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--hours: expected a number above 0, got ", *flags.hours));
+  }
+  CONCUR_RETURN_IF_ERROR(analysis::ValidateVerdictOptions(flags.verdict));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  ConcurrenceResult result;
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Question> question,
+                          LoadQuestion(context, *client, flags, result.check));
+  Run run{context, *client, flags, *question, {}};
+  CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(question->loaded.spec));
+  CONCUR_ASSIGN_OR_RETURN(run.grid, GridOf(expansion));
+  if (flags.hours.has_value()) {
+    run.deadline = absl::Now() + absl::Hours(1) * *flags.hours;
+  }
+  result.added = question->added;
+  result.reference = question->reference;
+  CONCUR_RETURN_IF_ERROR(Ask(run, result));
+  if (context.output == OutputMode::kTable) {
+    context.out << VerdictText(result);
+  } else {
+    PrintDetails(context, {}, VerdictJson(result));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddConcurrenceCommand(Command& app, CommandContext& context) {
+  Command* const command = app.AddSubcommand(
+      "concurrence",
+      "Does a new benchmark rank approaches as a known one does?\n"
+      "Checks the new benchmark, runs a panel of approaches on both until the answer is known, and "
+      "ends with a verdict on tau-b. The same command again goes on where it was interrupted.");
+  const auto flags = std::make_shared<ConcurrenceFlags>();
+  command->AddOption("new", flags->added, "A benchmark file (kind: Benchmark)")->TypeName("NEW");
+  command
+      ->AddOption("--with", flags->with,
+                  "What to compare it with: a benchmark file, or a benchmark of a sweep of this "
+                  "coordinator, by name")
+      ->TypeName("REFERENCE");
+  command
+      ->AddOption("--panel", flags->panel,
+                  "A sweep file whose benchmarks are [\"${new}\", \"${reference}\"] (default: ten "
+                  "cheap approaches)")
+      ->TypeName("FILE");
+  command->AddOption("--var", flags->variables, "Sets a variable of these files")
+      ->TypeName("NAME=VALUE")
+      ->OneValueEach();
+  command->AddOption("--above", flags->verdict.above, "The tau that counts as high concurrence")
+      ->ShowDefault();
+  command->AddOption("--within", flags->verdict.within, "Stop also when tau is known to ± this")
+      ->TypeName("W");
+  command->AddOption("--level", flags->verdict.level, "Level of the verdict, over all looks")
+      ->ShowDefault();
+  command
+      ->AddOption("--hours", flags->hours,
+                  "Stop, and cancel the rest, after so many hours of this command")
+      ->TypeName("HOURS");
+  AddFamiliesOption(command, flags->verdict.bootstrap.families);
+  command->AddOption("--order-seed", flags->seed, "Seed of the order of approaches")->ShowDefault();
+  command->AddFlag("--no-check", flags->no_check,
+                   "Leave out the checks of the new benchmark's data, floor and ceiling");
+  command->Footer(
+      "Examples:\n"
+      "  concur concurrence mine.yaml --with squad.yaml\n"
+      "  concur concurrence mine.yaml --with squad --within 0.15 --hours 2\n"
+      "  concur concurrence mine.yaml --with squad.yaml -o json");
+  OnRun(command, context, [flags, &context] { return RunConcurrence(context, *flags); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/run/concurrence_verdict.h"
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "analysis/plan/verdict.h"
+#include "analysis/statistics/intervals.h"
+#include "cli/output/print.h"
+#include "report/text.h"
+
+namespace concur::cli {
+namespace {
+
+using analysis::Claim;
+using analysis::Fixed;
+
+std::string CoefficientText(std::optional<double> value,
+                            const std::optional<analysis::Interval>& interval) {
+  return absl::StrCat(analysis::FixedOrUndef(value, 2), " ",
+                      interval.has_value() ? absl::StrCat("[", Fixed(interval->low, 2), ", ",
+                                                          Fixed(interval->high, 2), "]")
+                                           : "(no interval)");
+}
+
+std::string CountOf(int64_t count, absl::string_view one, absl::string_view many) {
+  return absl::StrCat(CountText(static_cast<uint64_t>(count)), " ", count == 1 ? one : many);
+}
+
+std::string ClaimText(const ConcurrenceResult& result) {
+  return absl::StrFormat("High concurrence (tau > %g) is %s.", result.asked.above,
+                         analysis::ClaimName(result.verdict.claim));
+}
+
+std::string MoreText(const analysis::Verdict& verdict) {
+  if (verdict.claim != Claim::kOpen) {
+    return "";
+  }
+  return verdict.more.has_value()
+             ? absl::StrCat("about ", CountOf(*verdict.more, "more approach", "more approaches"),
+                            " like these would settle it, if tau stays as it is")
+             : "no number of approaches can be given that would settle it";
+}
+
+std::string OutlierText(const Outlier& outlier) {
+  std::string text = absl::StrCat(outlier.approach, ": rank ", outlier.new_rank,
+                                  " on the new benchmark, ", outlier.reference_rank,
+                                  " on the reference; tau without it ", Fixed(outlier.without, 2));
+  for (const std::string& example : outlier.examples) {
+    absl::StrAppend(&text, "\n    ", example);
+  }
+  return text;
+}
+
+std::string CheckText(const BenchmarkCheck& check) {
+  return absl::StrCat(CountOf(check.train.questions, "train question", "train questions"), ", ",
+                      CountOf(check.test.questions, "test question", "test questions"), " (",
+                      check.test.answerable, " with an answer in the passage, ",
+                      check.test.repeated, " repeated)");
+}
+
+Json IntervalJson(const std::optional<analysis::Interval>& interval) {
+  return interval.has_value() ? Json({interval->low, interval->high}) : Json(nullptr);
+}
+Json NumberJson(std::optional<double> value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+Json QuestionCountsJson(const qa::QuestionCounts& counts) {
+  return {{"passages", counts.passages},
+          {"questions", counts.questions},
+          {"repeated", counts.repeated},
+          {"answerable", counts.answerable}};
+}
+
+Json CheckJson(const BenchmarkCheck& check) {
+  Json json = {{"train", QuestionCountsJson(check.train)},
+               {"test", QuestionCountsJson(check.test)}};
+  json["shared"] = Json::array();
+  for (const SharedText& shared : check.shared) {
+    json["shared"].push_back({{"set", shared.set},
+                              {"with", shared.with},
+                              {"passages", shared.counts.passages},
+                              {"shared", shared.counts.shared}});
+  }
+  json["warnings"] = check.warnings;
+  return json;
+}
+
+}  // namespace
+
+std::string DescriptionOf(const AskedConcurrence& asked) {
+  return absl::StrFormat("tau > %g, level %g, %d looks", asked.above, asked.level, asked.looks);
+}
+
+std::string VerdictSentence(const ConcurrenceResult& result) {
+  const analysis::Verdict& verdict = result.verdict;
+  std::string families;
+  if (verdict.families < static_cast<double>(verdict.approaches)) {
+    families = absl::StrCat(" that count as ", Fixed(verdict.families, 1), " families");
+  }
+  return absl::StrCat(
+      result.added, " × ", result.reference, ": tau-b ",
+      CoefficientText(verdict.tau, verdict.tau_interval), ", r ",
+      CoefficientText(verdict.r, verdict.r_interval), " over ",
+      CountOf(verdict.approaches, "approach", "approaches"), families,
+      absl::StrFormat(" (level %g over %d looks). ", result.asked.level, result.asked.looks),
+      ClaimText(result));
+}
+
+std::string VerdictText(const ConcurrenceResult& result) {
+  const analysis::Verdict& verdict = result.verdict;
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (result.check.has_value() && result.check->test.questions > 0) {
+    lines.emplace_back("data", CheckText(*result.check));
+  }
+  if (verdict.noise_free.tau.has_value()) {
+    lines.emplace_back("without noise",
+                       CoefficientText(verdict.noise_free.tau, verdict.noise_free.interval));
+  }
+  for (const Outlier& outlier : result.outliers) {
+    lines.emplace_back("outlier", OutlierText(outlier));
+  }
+  if (!result.missing.empty()) {
+    lines.emplace_back("no scores", absl::StrJoin(result.missing, ", "));
+  }
+  lines.emplace_back("stopped", result.why);
+  lines.emplace_back("to settle it", MoreText(verdict));
+  lines.emplace_back("warning", verdict.warning);
+  lines.emplace_back("cost", absl::StrCat(CountOf(result.jobs, "job", "jobs"), ", ",
+                                          SpanText(result.computing), " of computing"));
+  lines.emplace_back("sweep", result.sweep);
+  std::string text = absl::StrCat(VerdictSentence(result), "\n\n");
+  for (const auto& [name, value] : lines) {
+    if (!value.empty()) {
+      absl::StrAppend(&text, absl::StrFormat("%-14s %s\n", name, value));
+    }
+  }
+  return text;
+}
+
+Json VerdictJson(const ConcurrenceResult& result) {
+  const analysis::Verdict& verdict = result.verdict;
+  Json json;
+  json["new"] = result.added;
+  json["reference"] = result.reference;
+  json["verdict"] = analysis::ClaimName(verdict.claim);
+  json["above"] = result.asked.above;
+  json["level"] = result.asked.level;
+  json["level_of_looks"] = verdict.level;
+  json["approaches"] = verdict.approaches;
+  json["families"] = verdict.families;
+  json["tau"] = NumberJson(verdict.tau);
+  json["tau_interval"] = IntervalJson(verdict.tau_interval);
+  json["r"] = NumberJson(verdict.r);
+  json["r_interval"] = IntervalJson(verdict.r_interval);
+  json["tau_noise_free"] = NumberJson(verdict.noise_free.tau);
+  json["tau_noise_free_interval"] = IntervalJson(verdict.noise_free.interval);
+  json["precise"] = verdict.precise;
+  json["more_approaches"] = verdict.more.has_value() ? Json(*verdict.more) : Json(nullptr);
+  json["warning"] = verdict.warning;
+  json["sentence"] = VerdictSentence(result);
+  json["stopped"] = result.why;
+  json["outliers"] = Json::array();
+  for (const Outlier& outlier : result.outliers) {
+    json["outliers"].push_back({{"approach", outlier.approach},
+                                {"tau_without", outlier.without},
+                                {"new_rank", outlier.new_rank},
+                                {"reference_rank", outlier.reference_rank},
+                                {"examples", outlier.examples}});
+  }
+  json["no_scores"] = result.missing;
+  json["looks"] = Json::array();
+  for (const LookTaken& look : result.looks) {
+    json["looks"].push_back({{"sweep", look.sweep},
+                             {"approaches", look.approaches},
+                             {"tau", NumberJson(look.tau)},
+                             {"tau_interval", IntervalJson(look.interval)}});
+  }
+  json["data"] = result.check.has_value() ? CheckJson(*result.check) : Json(nullptr);
+  json["jobs"] = result.jobs;
+  json["computing_seconds"] = absl::ToDoubleSeconds(result.computing);
+  json["sweep"] = result.sweep;
+  return json;
+}
+
+}  // namespace concur::cli

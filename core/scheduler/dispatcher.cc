@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scheduler/dispatcher.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "core/state/sweep_record.h"
+
+namespace concur {
+namespace {
+
+constexpr int kLocalProbesMax = 8;  // of the jobs whose systems a worker made, for one choice
+
+// In microseconds of one CPU.
+int64_t CpuMicros(absl::Duration time, int64_t cpu_millis) {
+  return absl::ToInt64Microseconds(time) * std::max<int64_t>(cpu_millis, 1) / 1000;
+}
+
+}  // namespace
+
+void Dispatcher::Dispatch() {
+  do {
+    judge_.JudgeSettings();
+    while (search_.HasDue()) {  // a setting may be done at once: its results are known
+      search_.ChooseSettings();
+    }
+    GiveOut();
+  } while (groups_.HasUnjudged() || search_.HasDue());  // a job took an equal one's result
+}
+
+void Dispatcher::GiveOut() {
+  absl::flat_hash_set<const Worker*> taken;
+  if (places_.suspects.size() > 0) {
+    taken = DispatchSuspects();
+  }
+  if (places_.ready.size() == 0) {
+    return;
+  }
+  std::vector<Worker*> open;
+  for (auto& [name, worker] : workers_.roster()) {
+    if (worker->parked && worker->TakesJobs(turn_.now()) && !taken.contains(worker.get())) {
+      open.push_back(worker.get());
+    }
+  }
+  // Turns are taken, beginning after the worker that was served last, so that work spreads.
+  const auto after = std::find_if(open.begin(), open.end(), [&](const Worker* worker) {
+    return worker->info.name > last_served_;
+  });
+  std::rotate(open.begin(), after, open.end());
+  std::vector<Worker*> busy = open;
+  while (!open.empty() && places_.ready.size() > 0) {
+    std::erase_if(open, [&](Worker* worker) { return !DispatchOne(*worker, Repeats::kNo); });
+  }
+  // Then what a worker has failed itself, if nobody else takes it now.
+  open = busy;
+  std::erase_if(open,
+                [&](Worker* worker) { return !workers_.blame().HasFailed(worker->info.name); });
+  while (!open.empty() && places_.ready.size() > 0) {
+    std::erase_if(open, [&](Worker* worker) { return !DispatchOne(*worker, Repeats::kYes); });
+  }
+  // Only when nobody has room for it is anything given ahead.
+  while (!busy.empty() && places_.ready.size() > 0) {
+    std::erase_if(busy, [&](Worker* worker) { return !DispatchAhead(*worker); });
+  }
+}
+
+// Starts suspects on workers that have nothing else. Returns the workers that get no other job now:
+// those, and others that are to become empty. At most half of the workers serve suspects.
+absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
+  absl::flat_hash_set<const Worker*> taken;
+  size_t able = 0;
+  for (const auto& [name, worker] : workers_.roster()) {
+    if (worker->TakesJobs(turn_.now())) {
+      ++able;
+      if (RunsSuspect(*worker)) {
+        taken.insert(worker.get());
+      }
+    }
+  }
+  const std::vector<JobId> ready(places_.suspects.ready().begin(), places_.suspects.ready().end());
+  for (const JobId& id : ready) {
+    if (taken.size() >= std::max<size_t>(1, able / 2)) {
+      break;
+    }
+    const SweepRecord& sweep = book_.SweepOf(id);
+    if (!places_.suspects.IsReady(id) || sweep.row.paused ||
+        !book_.owners().MayStart(sweep.owner)) {
+      continue;
+    }
+    Worker* worker = WorkerForSuspect(sweep, id.index, taken);
+    if (worker == nullptr) {
+      continue;
+    }
+    taken.insert(worker);
+    if (worker->parked && worker->assignments.empty()) {
+      jobs_.TakeReady(id);
+      StartOn(*worker, id, /*ahead=*/false);
+    }
+  }
+  return taken;
+}
+
+// The worker that is, or soonest will be, free for a suspect: of those that could run it, the one
+// that holds the fewest attempts. Null when there is none.
+Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
+                                     const absl::flat_hash_set<const Worker*>& taken) {
+  const ReadyQueue::Lane lane = sweep.LaneOf(job);
+  Worker* best = nullptr;
+  for (auto& [name, worker] : workers_.roster()) {
+    if (!taken.contains(worker.get()) && !RunsSuspect(*worker) && CouldRun(*worker, lane) &&
+        (best == nullptr || worker->assignments.size() < best->assignments.size())) {
+      best = worker.get();
+    }
+  }
+  return best;
+}
+
+// Sooner or later, once it has room.
+bool Dispatcher::CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const {
+  return worker.TakesJobs(turn_.now()) && lane.resources.FitsIn(worker.info.capacity) &&
+         lane.resources.GpuCount() >= GpusMin(worker.info.labels) &&
+         book_.label_sets().Match(lane.labels, worker.info.labels) &&
+         workers_.HasTimeFor(worker, lane.group);
+}
+
+// The last attempt of a job that this worker has failed belongs to another machine that could run
+// it and has not failed it, even if that is busy: one broken worker fails no job for good.
+bool Dispatcher::IsForOthers(const Worker& worker, JobId id) const {
+  const SweepRecord& sweep = book_.SweepOf(id);
+  if (sweep.jobs[id.index].failures + 1u < sweep.expansion->spec().retry.failures_max) {
+    return false;
+  }
+  const ReadyQueue::Lane lane = sweep.LaneOf(id.index);
+  const auto& roster = workers_.roster();
+  return std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
+    const Worker& other = *entry.second;
+    return (other.info.host.empty() || other.info.host != worker.info.host) &&
+           !workers_.blame().HasFailed(other.info.name, id) && CouldRun(other, lane);
+  });
+}
+
+bool Dispatcher::RunsSuspect(const Worker& worker) const {
+  const auto& all = worker.assignments.all();
+  return all.size() == 1 && places_.suspects.MustRunAlone(all.begin()->first.job);
+}
+
+bool Dispatcher::DispatchOne(Worker& worker, Repeats repeats) {
+  const Resources free = worker.Free();
+  const int32_t gpus_min = GpusMin(worker.info.labels);
+  const LabelSets::Matcher matches = book_.label_sets().MatcherOf(worker.info.labels);
+  // Most workers are full most of the time: they are not compared with every lane.
+  return places_.ready.cpu_millis_min() <= free.cpu_millis &&
+         Give(
+             worker,
+             [&](const ReadyQueue::Lane& lane) {
+               return lane.resources.FitsIn(free) && lane.resources.GpuCount() >= gpus_min &&
+                      matches(lane.labels) && workers_.HasTimeFor(worker, lane.group) &&
+                      book_.owners().MayStart(lane.owner);
+             },
+             repeats, /*ahead=*/false);
+}
+
+// A job given ahead must have room once the short attempts end: it would wait for a long one's
+// end, while other workers become free.
+bool Dispatcher::DispatchAhead(Worker& worker) {
+  const Resources& shortly = worker.assignments.used_shortly();
+  if (GpusMin(worker.info.labels) != 0 ||  // what is given ahead asks for no GPU
+      worker.assignments.ahead() >= worker.info.queue_max ||
+      worker.assignments.ahead_cpu_micros() >= CpuMicros(policy_.ahead, shortly.cpu_millis) ||
+      places_.ready.rank_min() > Durations::RankOf(policy_.ahead_job_max)) {
+    return false;
+  }
+  Resources room = worker.Free();
+  room.cpu_millis += shortly.cpu_millis;
+  room.memory_bytes += shortly.memory_bytes;
+  const LabelSets::Matcher matches = book_.label_sets().MatcherOf(worker.info.labels);
+  return Give(
+      worker,
+      [&](const ReadyQueue::Lane& lane) {
+        return workers_.IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
+               lane.resources.FitsIn(room) && matches(lane.labels) &&
+               workers_.HasTimeFor(worker, lane.group) && book_.owners().MayStart(lane.owner);
+      },
+      Repeats::kNo, /*ahead=*/true);
+}
+
+bool Dispatcher::Give(Worker& worker, ReadyQueue::Accept accept, Repeats repeats, bool ahead) {
+  if (worker.assignments.size() >= kSyncAttemptsMax) {
+    return false;  // it could not list more, which matters to jobs that claim no resources
+  }
+  while (const std::optional<JobId> id = Choose(worker, accept, repeats)) {
+    if (StartOn(worker, *id, ahead)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Takes a job out of the queue.
+std::optional<JobId> Dispatcher::Choose(Worker& worker, ReadyQueue::Accept accept,
+                                        Repeats repeats) {
+  // A job that it has failed is another's to try first: only that tells a broken worker from a job
+  // that fails anywhere.
+  const bool may_repeat = repeats == Repeats::kYes ||
+                          !workers_.blame().HasFailed(worker.info.name) ||
+                          !workers_.roster().HasOtherThatTakesJobs(worker.info.name, turn_.now());
+  const auto may_start = [&](JobId id) {
+    return !workers_.blame().HasFailed(worker.info.name, id) ||
+           (may_repeat && !IsForOthers(worker, id));
+  };
+  const auto first = places_.ready.First(
+      accept, [this](uint32_t owner) { return book_.owners().ShareOf(owner); }, may_start);
+  if (!first) {
+    return std::nullopt;
+  }
+  JobId id{first->lane.sweep, first->job};
+  if (!first->lane.is_train) {
+    id = LocalChoice(worker, first->lane, accept).value_or(id);
+  }
+  jobs_.TakeReady(id);
+  return id;
+}
+
+// An eval job of the same sweep as `like` whose system the worker made: it need not be fetched.
+std::optional<JobId> Dispatcher::LocalChoice(Worker& worker, const ReadyQueue::Lane& like,
+                                             ReadyQueue::Accept accept) {
+  auto it = worker.local.lower_bound(JobId{like.sweep, 0});
+  for (int probes = 0;
+       probes < kLocalProbesMax && it != worker.local.end() && it->sweep == like.sweep; ++probes) {
+    if (!book_.HasJob(*it) || book_.JobOf(*it).state() != JobState::kReady ||
+        places_.suspects.IsReady(*it)) {
+      it = worker.local.erase(it);  // somebody else has it, it has ended, or it must run alone
+      continue;
+    }
+    const ReadyQueue::Lane lane = book_.SweepOf(*it).LaneOf(it->index);
+    if (accept(lane) && !workers_.blame().HasFailed(worker.info.name, *it)) {
+      return *it;
+    }
+    ++it;
+  }
+  return std::nullopt;
+}
+
+// Gives a job that was taken out of the queue to the worker. False when it took another one's
+// result, or waits for that. REQUIRES: the worker has room.
+bool Dispatcher::StartOn(Worker& worker, JobId id, bool ahead) {
+  SweepRecord& sweep = book_.SweepOf(id);
+  JobTable::Job& record = sweep.jobs[id.index];
+  const Digest key = sweep.keys.KeyOf(id.index);
+  if (jobs_.TryReuse(sweep, id.index, key)) {
+    return false;
+  }
+  if (const std::optional<JobId> leader = places_.reuse.RunningWith(key);
+      leader && sweep.MayTakeResult(id.index)) {
+    // Equal work is running: wait for its result.
+    jobs_.Follow(sweep, id.index, *leader);
+    return false;
+  }
+  const ReadyQueue::Lane lane = sweep.LaneOf(id.index);
+  Assignment assignment;
+  assignment.resources = lane.resources;
+  assignment.time_max = workers_.TimeMaxOf(sweep, id.index);
+  assignment.time_left = policy_.overdue_grace;
+  if (ahead) {
+    assignment.ahead = true;
+    assignment.ahead_cpu_micros =
+        CpuMicros(places_.durations.Expected(lane.group).value_or(Durations::Mean{}).mean,
+                  lane.resources.cpu_millis);
+  } else {
+    assignment.gpu_mask = worker.assignments.GpusFor(lane.resources);
+  }
+  // A worker may list attempts that were never given to it, as after a restored backup: a new one
+  // is none of those.
+  do {
+    ++record.attempt;
+  } while (worker.assignments.Contains(AttemptId{id, {record.attempt}}));
+  record.settled = false;
+  jobs_.EnterRunning(sweep, id.index, {worker.holder, assignment.gpu_mask, key});
+  workers_.Assign(worker, AttemptId{id, {record.attempt}}, assignment);
+  last_served_ = worker.info.name;
+  return true;
+}
+
+}  // namespace concur

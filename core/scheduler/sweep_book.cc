@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scheduler/sweep_book.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "core/state/sweep_record.h"
+
+namespace concur {
+
+SweepBook::SweepBook(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places)
+    : policy_(policy), turn_(turn), places_(places), owners_(policy.quotas) {}
+
+SweepBook::~SweepBook() = default;
+
+absl::StatusOr<SweepRecord*> SweepBook::Get(SweepId id) {
+  const auto it = sweeps_.find(id);
+  if (it == sweeps_.end()) {
+    return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
+  }
+  return it->second.get();
+}
+
+SweepRecord& SweepBook::SweepOf(JobId id) {
+  const auto it = sweeps_.find(id.sweep);
+  CONCUR_CHECK(it != sweeps_.end());
+  return *it->second;
+}
+
+const SweepRecord& SweepBook::SweepOf(JobId id) const {
+  const auto it = sweeps_.find(id.sweep);
+  CONCUR_CHECK(it != sweeps_.end());
+  return *it->second;
+}
+
+const JobTable::Job& SweepBook::JobOf(JobId id) const { return SweepOf(id).jobs[id.index]; }
+
+bool SweepBook::HasSystem(JobId job) const { return SweepOf(job).HasSystem(job.index); }
+
+bool SweepBook::HasJob(JobId id) const {
+  const auto it = sweeps_.find(id.sweep);
+  return it != sweeps_.end() && id.index < it->second->jobs.size();
+}
+
+absl::StatusOr<std::optional<SweepId>> SweepBook::FindRequest(const Submission& submission) const {
+  if (submission.request_id.empty()) {
+    return std::nullopt;
+  }
+  const auto it = requests_.find(std::pair(submission.owner, submission.request_id));
+  if (it == requests_.end()) {
+    return std::nullopt;
+  }
+  const SweepRecord& earlier = *sweeps_.at(it->second);
+  std::string spec = earlier.row.spec;
+  if (earlier.expansion->spec().search && policy_.encode_spec) {
+    SweepSpec submitted = earlier.expansion->spec();
+    submitted.search->proposals.clear();
+    spec = policy_.encode_spec(submitted);
+  }
+  if (spec != submission.spec) {
+    return absl::InvalidArgumentError(absl::StrCat("request_id: \"", submission.request_id,
+                                                   "\" was used for sweep ", it->second.ToString(),
+                                                   " with another spec"));
+  }
+  return it->second;
+}
+
+absl::StatusOr<SweepRecord*> SweepBook::AddNew(Submission submission) {
+  CONCUR_RETURN_IF_ERROR(owners_.CheckQuota(submission.owner, submission.expansion->spec(),
+                                            submission.unclaimed_bytes));
+  const SweepId id{next_number_++};
+  turn_.batch().next_sweep_number = next_number_;
+  SweepRow row;
+  row.id = id;
+  row.owner = submission.owner;
+  row.name = submission.expansion->spec().name;
+  row.request_id = submission.request_id;
+  row.create_time = turn_.now();
+  row.spec = std::move(submission.spec);
+  turn_.TouchSweep(id);
+  turn_.AnnounceSweep(id);
+  return Add(std::move(row), std::move(submission.expansion));
+}
+
+absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
+                                            std::shared_ptr<const Expansion> expansion) {
+  const SweepId id = row.id;
+  auto owned = std::make_unique<SweepRecord>(std::move(row), std::move(expansion));
+  SweepRecord& sweep = *owned;
+  sweep.owner = owners_.Add(sweep.row.owner);
+  const SweepSpec& spec = sweep.expansion->spec();
+  owners_.AddData(sweep.owner, spec);
+  sweep.expansion->ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
+    const std::string& approach = spec.approaches[block.approach].name;
+    const std::string& benchmark =
+        test ? spec.benchmarks[*test].name : spec.train_sets[block.train_set].name;
+    const Durations::Group group = places_.durations.GroupOf(approach, benchmark, !test);
+    sweep.groups.push_back(group);
+    places_.ready.SetRank(group, places_.durations.RankOf(group));
+    if (sweep.expansion->has_labels()) {
+      sweep.label_sets.push_back(label_sets_.Add(sweep.expansion->LabelsOf(block, test)));
+    }
+  });
+  if (!sweep.row.request_id.empty()) {
+    requests_[{sweep.row.owner, sweep.row.request_id}] = id;
+  }
+  NoteSearches(sweep);
+  if (!sweeps_.emplace(id, std::move(owned)).second) {
+    return absl::DataLossError(absl::StrCat("sweep ", id.ToString(), " stands twice"));
+  }
+  return &sweep;
+}
+
+absl::Status SweepBook::Restore(SweepRow row, std::shared_ptr<const Expansion> expansion) {
+  if (row.id.number >= next_number_) {
+    return absl::DataLossError(absl::StrCat(
+        "sweep ", row.id.ToString(), " is newer than the counter of sweeps, ", next_number_));
+  }
+  return Add(std::move(row), std::move(expansion)).status();
+}
+
+void SweepBook::Erase(const SweepRecord& sweep) {
+  const SweepId id = sweep.row.id;
+  owners_.RemoveData(sweep.owner, sweep.expansion->spec());
+  requests_.erase({sweep.row.owner, sweep.row.request_id});
+  places_.ready.EraseSweep(id);
+  places_.searches.erase(places_.searches.lower_bound({id, 0}),
+                         places_.searches.lower_bound({SweepId{id.number + 1}, 0}));
+  sweeps_.erase(id);
+  turn_.batch().delete_sweeps.push_back(id);
+  turn_.AnnounceSweep(id);
+}
+
+void SweepBook::SetPaused(SweepRecord& sweep, bool paused) {
+  sweep.row.paused = paused;
+  if (paused) {
+    places_.ready.Pause(sweep.row.id);
+  } else {
+    places_.ready.Resume(sweep.row.id);
+    NoteSearches(sweep);
+  }
+  turn_.TouchSweep(sweep.row.id);
+}
+
+void SweepBook::SetPriority(SweepRecord& sweep, int32_t priority) {
+  sweep.row.priority = priority;
+  places_.ready.SetPriority(sweep.row.id, priority);
+  turn_.TouchSweep(sweep.row.id);
+}
+
+void SweepBook::NoteSearches(const SweepRecord& sweep) {
+  if (!sweep.expansion->spec().search) {
+    return;
+  }
+  for (uint32_t block = 0; block < sweep.expansion->blocks().size(); ++block) {
+    if (sweep.expansion->IsSearched(block)) {
+      places_.searches.emplace(sweep.row.id, block);
+    }
+  }
+}
+
+void SweepBook::UpdateEnd(SweepRecord& sweep) {
+  if (sweep.row.paused && sweep.jobs.unfinished() == 0) {  // a retry goes on, as after any end
+    SetPaused(sweep, false);
+  }
+  const bool ended = IsTerminal(sweep.State());
+  if (ended && !sweep.row.end_time) {
+    sweep.row.end_time = turn_.now();
+    turn_.TouchSweep(sweep.row.id);
+  } else if (!ended && sweep.row.end_time) {
+    sweep.row.end_time.reset();
+    turn_.TouchSweep(sweep.row.id);
+  }
+}
+
+void SweepBook::CheckInvariants() const {
+  for (const auto& [id, sweep] : sweeps_) {
+    CONCUR_CHECK(sweep->row.id == id && id.number < next_number_);
+    sweep->CheckInvariants();
+    CONCUR_CHECK(owners_.name(sweep->owner) == sweep->row.owner);
+  }
+  for (const auto& [request, id] : requests_) {
+    const SweepRow& row = sweeps_.at(id)->row;
+    CONCUR_CHECK(row.owner == request.first && row.request_id == request.second);
+  }
+  label_sets_.CheckInvariants();
+}
+
+}  // namespace concur

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sweeps that a scheduler keeps, found by id, by job, and by the request that submitted them,
+// with what they share: their owners' ledger and the label sets that their jobs ask for.
+//
+// A sweep's row says that it is paused exactly when the ready queue holds its jobs back, and has an
+// end time exactly while all of its jobs have ended.
+//
+// Thread-compatible.
+#ifndef CONCUR_CORE_SCHEDULER_SWEEP_BOOK_H_
+#define CONCUR_CORE_SCHEDULER_SWEEP_BOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/ids.h"
+#include "core/policy.h"
+#include "core/rows.h"
+#include "core/scheduler/job_places.h"
+#include "core/scheduler/turn.h"
+#include "core/state/job_table.h"
+#include "core/state/label_sets.h"
+#include "core/state/owner_ledger.h"
+#include "core/sweep/expansion.h"
+
+namespace concur {
+
+struct SweepRecord;
+
+class SweepBook {
+ public:
+  using Sweeps = absl::btree_map<SweepId, std::unique_ptr<SweepRecord>>;
+
+  struct Submission {
+    std::string owner;
+    std::string request_id;
+    std::string spec;                            // encoded, for the store
+    std::shared_ptr<const Expansion> expansion;  // shared with views that outlive a turn
+    // Uploads of the owner that neither this nor another sweep uses: they count, too.
+    int64_t unclaimed_bytes = 0;
+  };
+
+  SweepBook(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places);
+  ~SweepBook();
+
+  const Sweeps& all() const { return sweeps_; }
+  // NotFound.
+  absl::StatusOr<SweepRecord*> Get(SweepId id);
+  // REQUIRES: the job's sweep exists; for JobOf and HasSystem also the job.
+  SweepRecord& SweepOf(JobId id);
+  const SweepRecord& SweepOf(JobId id) const;
+  const JobTable::Job& JobOf(JobId id) const;
+  bool HasSystem(JobId id) const;
+  bool HasJob(JobId id) const;
+
+  // The sweep of the owner's earlier submission with this request id; nullopt. InvalidArgument when
+  // that one had another spec.
+  absl::StatusOr<std::optional<SweepId>> FindRequest(const Submission& submission) const;
+  // Gives a new sweep an id and a row. Its jobs are in their initial states, and not in the queue.
+  // ResourceExhausted as of OwnerLedger::CheckQuota.
+  absl::StatusOr<SweepRecord*> AddNew(Submission submission);
+  // Adds a saved sweep as AddNew does. DataLoss when the row contradicts others.
+  absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
+  // REQUIRES: nothing of the sweep is in any place, nor at a worker's that its end waits for.
+  void Erase(const SweepRecord& sweep);
+  void RestoreNextNumber(uint64_t number) { next_number_ = number; }
+
+  void SetPaused(SweepRecord& sweep, bool paused);
+  void SetPriority(SweepRecord& sweep, int32_t priority);
+  // Notes when the sweep ended, or that it goes on, after its jobs' states have changed.
+  void UpdateEnd(SweepRecord& sweep);
+
+  OwnerLedger& owners() { return owners_; }
+  const OwnerLedger& owners() const { return owners_; }
+  const LabelSets& label_sets() const { return label_sets_; }
+
+  // Ends the process when a sweep contradicts itself, or the book contradicts its sweeps.
+  void CheckInvariants() const;
+
+ private:
+  absl::StatusOr<SweepRecord*> Add(SweepRow row, std::shared_ptr<const Expansion> expansion);
+
+  // A search of the sweep may choose settings.
+  void NoteSearches(const SweepRecord& sweep);
+
+  const SchedulerPolicy& policy_;
+  Turn& turn_;
+  JobPlaces& places_;
+  uint64_t next_number_ = 1;
+  Sweeps sweeps_;
+  absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
+  OwnerLedger owners_;
+  LabelSets label_sets_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_SCHEDULER_SWEEP_BOOK_H_

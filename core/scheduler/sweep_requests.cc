@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scheduler/sweep_requests.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "core/state/sweep_record.h"
+#include "core/sweep/train_from.h"
+
+namespace concur {
+namespace {
+
+// Chooses the jobs that were skipped or stopped with the job, or all that read its system.
+void ChooseDependents(const SweepRecord& sweep, uint32_t job, bool all,
+                      absl::btree_set<uint32_t>* chosen) {
+  sweep.expansion->ForEachDependent(job, [&](uint32_t other) {
+    const JobState state = sweep.jobs[other].state();
+    // A train job is stopped by the scores of other settings, not with its source.
+    const bool was_stopped = state == JobState::kStopped;
+    const bool goes_along =
+        was_stopped ? !sweep.expansion->Locate(other).is_train : all || state == JobState::kSkipped;
+    if (goes_along && chosen->insert(other).second) {
+      ChooseDependents(sweep, other, all, chosen);
+    }
+  });
+}
+
+// The jobs, and what goes with them: the train jobs that they wait for, unless these succeeded, and
+// what was skipped, or is to be made again, because of a train job.
+absl::btree_set<uint32_t> ChooseForRetry(const SweepRecord& sweep,
+                                         const std::vector<uint32_t>& jobs, bool rerun_succeeded) {
+  absl::btree_set<uint32_t> chosen;
+  // First what is to be made again with a listed job: of a train job that is here only because one
+  // waits for it, that is less.
+  for (const uint32_t job : jobs) {
+    if (chosen.insert(job).second) {
+      ChooseDependents(sweep, job, rerun_succeeded, &chosen);
+    }
+  }
+  for (const uint32_t job : jobs) {
+    for (auto source = sweep.expansion->SourceOf(job);
+         source && sweep.jobs[*source].state() != JobState::kSucceeded &&
+         chosen.insert(*source).second;  // else it is there with all that goes with it
+         source = sweep.expansion->SourceOf(*source)) {
+      ChooseDependents(sweep, *source, /*all=*/false, &chosen);
+    }
+  }
+  return chosen;
+}
+
+// When a job is to run again and the system that it reads was collected, its source runs again too,
+// and that one's, if its system was collected: nothing else that reads them may be under way
+// meanwhile. `quiet` has the sources of which this is known already, and gets those of the job.
+absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
+                                    absl::btree_set<uint32_t>* quiet) {
+  const JobState state = sweep.jobs[job].state();
+  if (!IsTerminal(state) || (state == JobState::kSucceeded && !rerun_succeeded)) {
+    return absl::OkStatus();
+  }
+  for (auto source = sweep.expansion->SourceOf(job);
+       source && sweep.jobs[*source].state() == JobState::kSucceeded &&
+       sweep.jobs[*source].system_collected && quiet->insert(*source).second;
+       source = sweep.expansion->SourceOf(*source)) {
+    std::optional<uint32_t> busy;
+    sweep.expansion->ForEachDependent(*source, [&](uint32_t other) {
+      if (!busy && !IsTerminal(sweep.jobs[other].state())) {
+        busy = other;
+      }
+    });
+    if (busy) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "job ", sweep.IdOf(job).ToString(), " needs its system trained again, but job ",
+          sweep.IdOf(*busy).ToString(), ", which reads it, too, is ",
+          JobStateName(sweep.jobs[*busy].state()), "; wait for its end"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The jobs in an order in which each comes after its source.
+std::vector<uint32_t> SourcesFirst(const Expansion& expansion,
+                                   const absl::btree_set<uint32_t>& jobs) {
+  std::vector<std::vector<uint32_t>> by_stage(kStagesMax + 1);
+  for (const uint32_t job : jobs) {
+    by_stage[expansion.StageOf(job)].push_back(job);
+  }
+  std::vector<uint32_t> ordered = std::move(by_stage[0]);
+  for (size_t stage = 1; stage < by_stage.size(); ++stage) {
+    ordered.insert(ordered.end(), by_stage[stage].begin(), by_stage[stage].end());
+  }
+  return ordered;
+}
+
+}  // namespace
+
+absl::StatusOr<SweepId> SweepRequests::Submit(SweepBook::Submission submission) {
+  CONCUR_CHECK(submission.expansion != nullptr);
+  CONCUR_CHECK(!submission.expansion->spec().imported.has_value());
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<SweepId> earlier, book_.FindRequest(submission));
+  if (earlier) {
+    return *earlier;
+  }
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * added, book_.AddNew(std::move(submission)));
+  SweepRecord& sweep = *added;
+  groups_.Begin(sweep);
+  for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
+    if (sweep.jobs[job].state() == JobState::kReady) {
+      jobs_.EnterReady(sweep, job);
+    }
+  }
+  jobs_.ReuseFinishedCells(sweep);
+  book_.UpdateEnd(sweep);
+  return sweep.row.id;
+}
+
+absl::StatusOr<SweepId> SweepRequests::Import(SweepBook::Submission submission,
+                                              std::vector<ImportedResult> results) {
+  CONCUR_CHECK(submission.expansion != nullptr);
+  CONCUR_CHECK(submission.expansion->spec().imported.has_value());
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<SweepId> earlier, book_.FindRequest(submission));
+  if (earlier) {
+    return *earlier;
+  }
+  CONCUR_RETURN_IF_ERROR(ValidateImportedResults(*submission.expansion, results, FieldPath()));
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * added, book_.AddNew(std::move(submission)));
+  SweepRecord& sweep = *added;
+  size_t next = 0;
+  for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
+    if (next < results.size() && results[next].job == job) {
+      jobs_.Succeed(sweep, job, std::move(results[next].result), kNoHolder);
+      ++next;
+    } else {
+      jobs_.SetState(sweep, job, JobState::kCanceled);  // a gap: nothing will ever fill it
+    }
+  }
+  return sweep.row.id;
+}
+
+absl::Status SweepRequests::Pause(SweepId id) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  if (sweep->row.canceled || sweep->jobs.unfinished() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State())));
+  }
+  if (!sweep->row.paused) {
+    book_.SetPaused(*sweep, true);
+    turn_.AnnounceSweep(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::Resume(SweepId id) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  if (sweep->row.canceled || sweep->jobs.unfinished() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State()),
+                     "; concur sweep retry returns its unfinished jobs to the queue"));
+  }
+  if (sweep->row.paused) {
+    book_.SetPaused(*sweep, false);
+    turn_.AnnounceSweep(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::SetPriority(SweepId id, int32_t priority) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  CONCUR_RETURN_IF_ERROR(CheckRange(FieldPath("priority"), priority, -kPriorityMax, kPriorityMax));
+  if (sweep->Priority() != priority) {
+    book_.SetPriority(*sweep, priority);
+    turn_.AnnounceSweep(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::Cancel(SweepId id) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  if (sweep->row.canceled || IsTerminal(sweep->State())) {
+    return absl::OkStatus();
+  }
+  // The row says it for all jobs at once: restoring a canceled sweep cancels what has not ended.
+  sweep->row.canceled = true;
+  sweep->row.paused = false;
+  turn_.TouchSweep(sweep->row.id);
+  turn_.AnnounceSweep(id);
+  jobs_.CancelAll(*sweep);
+  book_.UpdateEnd(*sweep);
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::CancelJob(JobId id) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id.sweep));
+  if (id.index >= sweep->jobs.size()) {
+    return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
+  }
+  jobs_.CancelWithDependents(*sweep, id.index, "canceled");
+  book_.UpdateEnd(*sweep);
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::Delete(SweepId id) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  if (!IsTerminal(sweep->State())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sweep ", id.ToString(), " has not ended: ", SweepStateName(sweep->State()),
+                     "; cancel it first"));
+  }
+  jobs_.Forget(*sweep);
+  workers_.blame().ForgetSweep(id);
+  groups_.Forget(id);
+  book_.Erase(*sweep);
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::RecordForecast(SweepId id, absl::Duration makespan) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  if (!sweep->row.forecast) {
+    sweep->row.forecast = makespan;
+    turn_.TouchSweep(id);
+    turn_.AnnounceSweep(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> SweepRequests::Retry(SweepId id, const std::vector<uint32_t>& jobs,
+                                              bool rerun_succeeded) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  if (sweep->State() == SweepState::kCanceling) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sweep ", id.ToString(), " is still stopping attempts; try again later"));
+  }
+  if (sweep->expansion->spec().imported) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sweep ", id.ToString(), " was imported: nothing of it can run"));
+  }
+  for (uint32_t job : jobs) {
+    if (job >= sweep->jobs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "jobs: sweep ", id.ToString(), " has jobs 0 to ", sweep->jobs.size() - 1, ", not ", job));
+    }
+  }
+  absl::btree_set<uint32_t> chosen = ChooseForRetry(*sweep, jobs, rerun_succeeded);
+  if (jobs.empty()) {
+    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
+      chosen.insert(chosen.end(), job);
+    }
+    rerun_succeeded = false;
+  }
+  if (rerun_succeeded) {
+    for (uint32_t job : chosen) {
+      const JobState state = sweep->jobs[job].state();
+      if (!IsTerminal(state)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("job ", JobId{id, job}.ToString(), " is ", JobStateName(state),
+                         "; only what has ended can be run again"));
+      }
+    }
+  }
+  absl::btree_set<uint32_t> quiet;
+  for (uint32_t job : chosen) {
+    CONCUR_RETURN_IF_ERROR(CheckSystemCanBeRemade(*sweep, job, rerun_succeeded, &quiet));
+  }
+  const bool was_canceled = sweep->row.canceled;
+  uint32_t retried = 0;
+  bool has_changed = false;
+  for (uint32_t job : SourcesFirst(*sweep->expansion, chosen)) {
+    if (RetryJob(*sweep, job, rerun_succeeded, !jobs.empty())) {
+      has_changed = true;
+      retried += sweep->jobs[job].state() == JobState::kStopped ? 0 : 1;  // that is all of it
+    }
+  }
+  if (was_canceled && has_changed) {
+    // The sweep's row no longer says of a job that it stays canceled.
+    sweep->row.canceled = false;
+    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
+      if (sweep->jobs[job].state() == JobState::kCanceled) {
+        turn_.Touch({id, job});
+      }
+    }
+  }
+  if (has_changed) {
+    turn_.TouchSweep(sweep->row.id);
+    turn_.AnnounceSweep(id);
+  }
+  book_.UpdateEnd(*sweep);
+  return retried;
+}
+
+// REQUIRES: no unfinished job needs a system that would be made again for this one.
+bool SweepRequests::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
+                             bool is_listed) {
+  JobTable::Job& record = sweep.jobs[job];
+  const auto source = sweep.expansion->SourceOf(job);
+  const bool is_train = sweep.expansion->Locate(job).is_train;
+  const bool rerun = rerun_succeeded && record.state() == JobState::kSucceeded;
+  const bool resumed = is_listed && record.state() == JobState::kStopped;
+  if (!rerun && !resumed && record.state() != JobState::kFailed &&
+      record.state() != JobState::kCanceled && record.state() != JobState::kSkipped) {
+    return false;
+  }
+  const bool has_no_system = source && sweep.jobs[*source].state() == JobState::kStopped;
+  if (has_no_system && (rerun || record.state() == JobState::kStopped)) {
+    return false;  // nor will there be one
+  }
+  workers_.blame().Mend(sweep.IdOf(job));
+  if (rerun) {
+    results_.RemoveSuccess(sweep, job);
+    record.no_reuse = true;
+  }
+  results_.Drop(sweep, job);
+  results_.DropSteps(sweep, job);
+  record.failures = 0;
+  record.lost = 0;
+  record.failure = FailureClass::kNone;
+  record.settled = false;
+  record.rung = 0;
+  record.whole = record.whole || (sweep.early_stop && is_train && (rerun || resumed));
+  if (has_no_system) {  // it ends as it would have, had it waited
+    jobs_.SetState(sweep, job, JobState::kBlocked);
+    jobs_.SetState(sweep, job, JobState::kStopped);
+    jobs_.Announce(sweep, job, "its train job was stopped");
+    return true;
+  }
+  const bool has_source = !source || (sweep.jobs[*source].state() == JobState::kSucceeded &&
+                                      !sweep.jobs[*source].system_collected);
+  const bool runnable = has_source && !sweep.AwaitsSetting(job);
+  jobs_.SetState(sweep, job, runnable ? JobState::kReady : JobState::kBlocked);
+  if (!has_source && IsTerminal(sweep.jobs[*source].state())) {
+    // Its system is gone, or this job had taken an equal one's result. Nobody asked to train it
+    // anew: an equal job's system will do.
+    const bool is_gone = sweep.jobs[*source].state() == JobState::kSucceeded;
+    RetryJob(sweep, *source, /*rerun_succeeded=*/true, is_listed);
+    sweep.jobs[*source].no_reuse = sweep.jobs[*source].no_reuse && !is_gone;
+  }
+  jobs_.Announce(sweep, job, "retried");
+  return true;
+}
+
+}  // namespace concur

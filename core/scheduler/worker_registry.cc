@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scheduler/worker_registry.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "core/state/owner_ledger.h"
+#include "core/state/sweep_record.h"
+
+namespace concur {
+namespace {
+
+// Eval jobs remembered of a worker that made their systems.
+constexpr size_t kLocalJobsMax = 4'096;
+
+// A job is given only where it may take so many times its mean.
+constexpr double kTimeCare = 1.5;
+// But one that fits in a whole worker's time is given in the first part of it.
+constexpr double kWholeShare = 0.9;
+
+BlameRow BlameRowOf(const Digest& key, const Blame::Kind& kind, const std::string& worker,
+                    const Blame::Cell& cell) {
+  return BlameRow{.worker = worker,
+                  .kind = key,
+                  .sweep = kind.sweep,
+                  .approach = kind.approach,
+                  .benchmark = kind.benchmark,
+                  .is_train = kind.is_train,
+                  .failures = cell.failures,
+                  .success_time = cell.success_time};
+}
+
+}  // namespace
+
+// --- workers
+Worker& WorkerRegistry::Add(const WorkerInfo& info) {
+  Worker& worker = roster_.Add(info);
+  worker.holder = places_.running.AddHolder(info.name, info.incarnation);
+  worker.last_seen = turn_.now();
+  Save(worker);
+  return worker;
+}
+
+void WorkerRegistry::Reincarnate(Worker& worker, const WorkerInfo& info) {
+  worker.info = info;
+  worker.holder = places_.running.AddHolder(info.name, info.incarnation);
+  worker.sequence.reset();
+  worker.drain_sent = false;
+  worker.lost_attempts.clear();  // those processes are gone
+  EndQuarantine(worker);         // it may have another environment, or a key that it lacked
+  Save(worker);
+}
+
+void WorkerRegistry::Save(const Worker& worker) {
+  std::erase(turn_.batch().delete_workers, worker.info.name);
+  std::erase_if(turn_.batch().put_workers,
+                [&](const WorkerRow& row) { return row.name == worker.info.name; });
+  turn_.batch().put_workers.push_back(worker.Row());
+}
+
+void WorkerRegistry::Forget(const Worker& worker) {
+  CONCUR_CHECK(worker.assignments.empty());
+  const std::string name = worker.info.name;
+  blame_.Forget(name);
+  roster_.Erase(name);
+  std::erase_if(turn_.batch().put_workers, [&](const WorkerRow& row) { return row.name == name; });
+  turn_.batch().delete_workers.push_back(name);
+}
+
+absl::Status WorkerRegistry::Drain(const std::string& name, bool drain) {
+  Worker* worker = roster_.Find(name);
+  if (worker == nullptr) {
+    return absl::NotFoundError(absl::StrCat("no worker \"", name, "\""));
+  }
+  if (!drain) {
+    EndQuarantine(*worker);
+    worker->quarantine_span = absl::ZeroDuration();
+    Save(*worker);
+  }
+  if (worker->drain_asked != drain) {
+    worker->drain_asked = drain;
+    Save(*worker);
+    if (worker->lost && !drain && !roster_.HasDeadline(*worker)) {
+      // It was kept for the drain's sake.
+      roster_.SetDeadline(*worker, turn_.now() + policy_.lost_worker_kept);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerRegistry::Restore(const WorkerRow& row) {
+  if ((row.quarantine_end != absl::InfinitePast()) == row.quarantine_reason.empty()) {
+    return absl::DataLossError(absl::StrCat("worker ", row.name,
+                                            " is in quarantine without a reason, or has a reason ",
+                                            "without being in quarantine"));
+  }
+  if (roster_.Find(row.name) != nullptr) {
+    return absl::DataLossError(absl::StrCat("worker ", row.name, " stands twice"));
+  }
+  WorkerInfo info;
+  info.name = row.name;
+  info.incarnation = row.incarnation;
+  info.capacity = Resources{.cpu_millis = 0};
+  Worker& worker = roster_.Add(std::move(info));
+  worker.holder = places_.running.AddHolder(row.name, row.incarnation);
+  worker.drain_asked = row.draining;
+  worker.last_seen = row.last_seen;
+  roster_.SetDeadline(worker, turn_.now() + policy_.lease);
+  worker.quarantine_span = row.quarantine_span;
+  if (row.quarantine_end != absl::InfinitePast()) {
+    // The clock may have been set back: no quarantine lasts longer than its span.
+    roster_.BeginQuarantine(worker, std::min(row.quarantine_end, turn_.now() + row.quarantine_span),
+                            row.quarantine_reason);
+  }
+  return absl::OkStatus();
+}
+
+void WorkerRegistry::Assign(Worker& worker, AttemptId id, Assignment assignment) {
+  if (book_.HasJob(id.job)) {
+    assignment.owner = book_.SweepOf(id.job).owner;
+    book_.owners().AddAttempt(*assignment.owner, assignment.resources);
+    assignment.is_short = IsShort(book_.SweepOf(id.job).LaneOf(id.job.index).group);
+  }
+  if (assignment.ahead) {
+    ++book_.SweepOf(id.job).queued;
+  }
+  assignment.time_left_at = turn_.now();
+  worker.assignments.Add(id, assignment);
+}
+
+void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
+  const std::optional<Assignment> removed = worker.assignments.Remove(
+      id, worker.info.capacity, [this](AttemptId started, const Assignment& assignment) {
+        LeaveQueue(started.job, assignment);
+      });
+  if (!removed) {
+    return;
+  }
+  if (removed->ahead) {
+    LeaveQueue(id.job, *removed);
+  }
+  Release(id, *removed);
+}
+
+// Its owner and its sweep no longer wait for an attempt.
+void WorkerRegistry::Release(AttemptId id, const Assignment& released) {
+  if (released.owner) {
+    book_.owners().RemoveAttempt(*released.owner, released.resources);
+  }
+  if (released.counted) {
+    // A sweep that waits for this is not deleted before.
+    SweepRecord& sweep = book_.SweepOf(id.job);
+    CONCUR_CHECK(sweep.stopping > 0);
+    if (--sweep.stopping == 0) {
+      turn_.AnnounceSweep(id.job.sweep);
+      book_.UpdateEnd(sweep);
+    }
+  }
+}
+
+// An attempt that was given ahead starts, or goes.
+void WorkerRegistry::LeaveQueue(JobId id, const Assignment& assignment) {
+  if (!assignment.stopping) {  // else it left when that was ordered
+    SweepRecord& sweep = book_.SweepOf(id);
+    CONCUR_CHECK(sweep.queued > 0);
+    --sweep.queued;
+    turn_.AnnounceSweep(id.sweep);
+  }
+}
+
+void WorkerRegistry::Stop(Worker& worker, AttemptId id, StopReason reason, bool counted) {
+  const Assignment assignment = *worker.assignments.Find(id);
+  if (worker.assignments.Stop(id, reason, policy_.overdue_grace, counted)) {
+    book_.SweepOf(id.job).stopping += counted ? 1 : 0;
+    if (assignment.ahead) {
+      LeaveQueue(id.job, assignment);
+    }
+  }
+}
+
+void WorkerRegistry::StopAttempt(JobId id, StopReason reason, bool counted) {
+  const RunningJobs::Lease* lease = places_.running.Find(id);
+  CONCUR_CHECK(lease != nullptr);
+  Worker* worker = roster_.Find(places_.running.WorkerOf(lease->holder));
+  CONCUR_CHECK(worker != nullptr);
+  Stop(*worker, AttemptId{id, {book_.JobOf(id).attempt}}, reason, counted);
+}
+
+void WorkerRegistry::Abandon(Worker& worker, AttemptId id) {
+  Release(id, worker.assignments.Abandon(id));
+}
+
+absl::Duration WorkerRegistry::TimeMaxOf(const SweepRecord& sweep, uint32_t job) const {
+  return sweep.ApproachOf(job).TimeoutOf(sweep.expansion->Locate(job).is_train) +
+         policy_.overdue_grace;
+}
+
+bool WorkerRegistry::IsShort(Durations::Group group) const {
+  return places_.durations.RankOf(group) <= Durations::RankOf(policy_.ahead_job_max);
+}
+
+bool WorkerRegistry::HasTimeFor(const Worker& worker, Durations::Group group) const {
+  if (worker.end_time == absl::InfiniteFuture()) {
+    return true;
+  }
+  const absl::Duration left = worker.end_time - turn_.now();
+  const auto expected = places_.durations.Expected(group);
+  if (!expected) {
+    return left > absl::ZeroDuration();  // somebody must find out
+  }
+  const absl::Duration careful = std::min(
+      kTimeCare * expected->mean, std::max(expected->mean, kWholeShare * worker.whole_time));
+  return careful <= left;
+}
+
+void WorkerRegistry::AddLocalJobs(const SweepRecord& sweep, uint32_t train_job, Worker& worker) {
+  for (uint32_t eval = train_job + 1; eval < sweep.expansion->EndOfCell(train_job); ++eval) {
+    if (sweep.jobs[eval].state() == JobState::kReady) {
+      worker.local.insert(sweep.IdOf(eval));
+    }
+  }
+  while (worker.local.size() > kLocalJobsMax) {
+    worker.local.erase(worker.local.begin());  // the oldest sweep's first jobs
+  }
+}
+
+Blame::Kind WorkerRegistry::KindOf(const SweepRecord& sweep, uint32_t job) const {
+  const Durations::Group group = sweep.GroupOf(job);
+  return {.sweep = sweep.row.id,
+          .approach = places_.durations.approach(group),
+          .benchmark = places_.durations.benchmark(group),
+          .is_train = places_.durations.is_train(group)};
+}
+
+void WorkerRegistry::RecordSuccess(const SweepRecord& sweep, uint32_t job,
+                                   const std::string& worker) {
+  for (const std::string& suspect :
+       blame_.AddSuccess(KindOf(sweep, job), sweep.IdOf(job), worker, turn_.now())) {
+    Judge(suspect);
+  }
+}
+
+void WorkerRegistry::RecordFailure(const SweepRecord& sweep, uint32_t job,
+                                   const std::string& worker, FailureClass failure) {
+  if (sweep.jobs[job].state() == JobState::kFailed) {  // there is nothing to compare it with
+    blame_.Mend(sweep.IdOf(job));
+  } else if (CountsForBlame(failure)) {
+    blame_.AddFailure(KindOf(sweep, job), sweep.IdOf(job), worker);
+    Judge(worker);
+  }
+}
+
+// A worker is given nothing new for a while when others succeed at what it fails. Not the last one
+// that takes jobs: a bad worker is better than none.
+void WorkerRegistry::Judge(const std::string& name) {
+  Worker* worker = roster_.Find(name);
+  if (worker == nullptr || policy_.quarantine_failures == 0 ||
+      worker->quarantine_end != absl::InfinitePast()) {
+    return;
+  }
+  // After a restart of the coordinator a worker's machine is known once it has called.
+  const auto is_elsewhere = [&](const std::string& other) {
+    const Worker* compared = roster_.Find(other);
+    return compared != nullptr && compared->sequence && worker->sequence &&
+           (compared->info.host.empty() || compared->info.host != worker->info.host);
+  };
+  const Blame::Suspicion suspicion = blame_.SuspicionOf(name, is_elsewhere);
+  if (suspicion.jobs < policy_.quarantine_failures ||
+      !roster_.HasOtherThatTakesJobs(name, turn_.now())) {
+    return;
+  }
+  const Blame::Kind& example = *suspicion.kinds.begin();
+  const size_t others = suspicion.kinds.size() - 1;
+  worker->quarantine_span = worker->quarantine_span == absl::ZeroDuration()
+                                ? policy_.quarantine_min
+                                : std::min(worker->quarantine_span * 2, policy_.quarantine_max);
+  roster_.BeginQuarantine(
+      *worker, turn_.now() + worker->quarantine_span,
+      absl::StrCat("failed ", suspicion.jobs, suspicion.jobs == 1 ? " job" : " jobs",
+                   " that succeeded on ", absl::StrJoin(suspicion.succeeded, ", "), ": ",
+                   example.is_train ? "train" : "eval", " jobs of ", example.approach, " on ",
+                   example.benchmark,
+                   others == 0   ? ""
+                   : others == 1 ? " and 1 other kind"
+                                 : absl::StrCat(" and ", others, " other kinds")));
+  Save(*worker);
+}
+
+void WorkerRegistry::EndQuarantine(Worker& worker) {
+  blame_.Pardon(worker.info.name);
+  if (roster_.EndQuarantine(worker)) {
+    Save(worker);
+  }
+}
+
+std::vector<BlameRow> WorkerRegistry::ListBlame() const {
+  std::vector<BlameRow> rows;
+  blame_.ForEach(
+      [&](const Digest& key, const Blame::Kind& kind, const std::string& worker,
+          const Blame::Cell& cell) { rows.push_back(BlameRowOf(key, kind, worker, cell)); });
+  std::sort(rows.begin(), rows.end(),
+            [](const BlameRow& a, const BlameRow& b) { return a.Key() < b.Key(); });
+  return rows;
+}
+
+void WorkerRegistry::SaveBlame() {
+  blame_.TakeChanged([&](const Digest& key, const Blame::Kind& kind, const std::string& worker,
+                         const Blame::Cell& cell) {
+    turn_.batch().put_blames.push_back(BlameRowOf(key, kind, worker, cell));
+  });
+}
+
+absl::Status WorkerRegistry::RestoreBlame(const BlameRow& row) {
+  if (roster_.Find(row.worker) == nullptr || !book_.all().contains(row.sweep) ||
+      !blame_.Restore(row.kind, {row.sweep, row.approach, row.benchmark, row.is_train}, row.worker,
+                      {row.failures, row.success_time})) {
+    return absl::DataLossError(absl::StrCat("what worker \"", row.worker, "\" did of approach \"",
+                                            row.approach, "\" on benchmark \"", row.benchmark,
+                                            "\" contradicts other rows"));
+  }
+  return absl::OkStatus();
+}
+
+void WorkerRegistry::CheckInvariants() const {
+  roster_.CheckInvariants();
+  size_t running = 0;
+  std::map<SweepId, uint32_t> stopping;
+  std::map<SweepId, uint32_t> queued;
+  for (const auto& [name, worker] : roster_) {
+    for (const auto& [id, assignment] : worker->assignments.all()) {
+      if (assignment.counted) {
+        ++stopping[id.job.sweep];
+      }
+      if (assignment.stopping) {
+        continue;
+      }
+      ++running;
+      queued[id.job.sweep] += assignment.ahead ? 1 : 0;
+      const RunningJobs::Lease* lease = places_.running.Find(id.job);
+      CONCUR_CHECK(lease != nullptr);
+      CONCUR_CHECK(book_.JobOf(id.job).attempt == id.attempt.number);
+      CONCUR_CHECK(places_.running.WorkerOf(lease->holder) == name);
+      CONCUR_CHECK(lease->gpu_mask == assignment.gpu_mask);
+    }
+  }
+  CONCUR_CHECK(running == places_.running.size());
+  for (const auto& [id, sweep] : book_.all()) {
+    CONCUR_CHECK(sweep->queued == queued[id]);
+    CONCUR_CHECK(sweep->stopping == stopping[id]);
+    stopping.erase(id);
+  }
+  CONCUR_CHECK(stopping.empty());
+  blame_.CheckInvariants();
+  blame_.ForEach(
+      [&](const Digest&, const Blame::Kind& kind, const std::string& worker, const Blame::Cell&) {
+        CONCUR_CHECK(roster_.Find(worker) != nullptr && book_.all().contains(kind.sweep));
+      });
+  CheckOwners();
+}
+
+void WorkerRegistry::CheckOwners() const {
+  OwnerLedger recount(policy_.quotas);
+  for (const auto& [name, worker] : roster_) {
+    for (const auto& [id, assignment] : worker->assignments.all()) {
+      if (assignment.owner) {
+        recount.AddAttempt(recount.Add(book_.owners().name(*assignment.owner)),
+                           assignment.resources);
+      }
+    }
+  }
+  for (const auto& [id, sweep] : book_.all()) {
+    const uint32_t owner = recount.Add(sweep->row.owner);
+    recount.AddData(owner, sweep->expansion->spec());
+    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
+      recount.AddBytes(owner, sweep->StoredBytesOf(job));
+    }
+    for (const auto& [job, checkpoint] : sweep->checkpoints) {
+      recount.AddCheckpointBytes(owner, checkpoint.bytes);
+    }
+  }
+  book_.owners().CheckInvariants(recount);
+}
+
+}  // namespace concur

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qa/results/data_choice.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "qa/results/results.h"
+#include "qa/results/stored_run.h"
+
+namespace concur::imports {
+namespace {
+
+// Place of a split in the order of preference among those that equally many models have.
+size_t PlaceOfSplit(const std::string& split) {
+  static constexpr absl::string_view kOrder[] = {"test",    "validation", "valid", "dev",
+                                                 "devtest", "dev2",       "val",   "standard"};
+  const size_t place = static_cast<size_t>(std::find(std::begin(kOrder), std::end(kOrder), split) -
+                                           std::begin(kOrder));
+  return split == "train" ? std::size(kOrder) + 1 : place;
+}
+
+using SubsetNames = std::vector<std::string>;  // sorted
+
+// By task, the models that have each of the sets.
+using SubsetVotes = std::map<std::string, std::map<SubsetNames, std::set<std::string>>>;
+
+SubsetNames NamesOf(const Run& run) {
+  SubsetNames names;
+  for (const auto& [name, score] : run.subsets) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+SubsetNames MostModelsHave(const std::map<SubsetNames, std::set<std::string>>& votes) {
+  return std::max_element(votes.begin(), votes.end(),
+                          [](const auto& a, const auto& b) {
+                            return std::make_pair(a.second.size(), a.first.size()) <
+                                   std::make_pair(b.second.size(), b.first.size());
+                          })
+      ->first;
+}
+
+}  // namespace
+
+absl::Status CheckAskedFor(absl::string_view option, absl::string_view noun,
+                           const std::vector<std::string>& asked,
+                           const std::set<std::string>& known) {
+  for (const std::string& name : asked) {
+    if (known.count(name) == 0) {
+      const std::vector<std::string> names(known.begin(), known.end());
+      return absl::InvalidArgumentError(absl::StrCat(option, ": no score has the ", noun, " \"",
+                                                     name, "\"", DidYouMean(name, names),
+                                                     "; there are ", FirstNames(names)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ChooseSplits(
+    const std::vector<std::string>& asked, const std::vector<StoredRun>& runs) {
+  std::map<std::string, std::map<std::string, std::set<std::string>>> models;  // by task, split
+  std::set<std::string> known;
+  for (const StoredRun& stored : runs) {
+    models[stored.run.task][stored.run.split].insert(stored.run.model);
+    if (!stored.run.split.empty()) {
+      known.insert(stored.run.split);
+    }
+  }
+  CONCUR_RETURN_IF_ERROR(CheckAskedFor("--split", "split", asked, known));
+  std::map<std::string, std::string> chosen;
+  for (const auto& [task, of_splits] : models) {
+    const auto rank = [&](const std::string& split, size_t models_of_split) {
+      const auto wanted = std::find(asked.begin(), asked.end(), split) - asked.begin();
+      return std::make_tuple(wanted, -static_cast<std::ptrdiff_t>(models_of_split),
+                             PlaceOfSplit(split));
+    };
+    chosen[task] =
+        std::min_element(of_splits.begin(), of_splits.end(), [&](const auto& a, const auto& b) {
+          return rank(a.first, a.second.size()) < rank(b.first, b.second.size());
+        })->first;
+  }
+  return chosen;
+}
+
+absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<StoredRun>& runs,
+                           const LeaveOut& leave_out) {
+  SubsetVotes votes;
+  std::set<std::string> known;
+  std::map<std::string, std::set<std::string>> wanted;  // of `asked`, by task
+  for (const StoredRun& stored : runs) {
+    if (stored.run.subsets.empty()) {
+      continue;
+    }
+    votes[stored.run.task][NamesOf(stored.run)].insert(stored.run.model);
+    for (const auto& [name, score] : stored.run.subsets) {
+      if (!asked.empty()) {
+        known.insert(name);
+      }
+      if (std::find(asked.begin(), asked.end(), name) != asked.end()) {
+        wanted[stored.run.task].insert(name);
+      }
+    }
+  }
+  CONCUR_RETURN_IF_ERROR(CheckAskedFor("--subsets", "subset", asked, known));
+  std::map<std::string, SubsetNames> chosen;
+  for (const auto& [task, sets] : votes) {
+    const auto& of_task = wanted[task];
+    chosen[task] =
+        of_task.empty() ? MostModelsHave(sets) : SubsetNames(of_task.begin(), of_task.end());
+  }
+  std::vector<StoredRun> kept;
+  for (StoredRun& stored : runs) {
+    Run& run = stored.run;
+    if (!run.subsets.empty()) {
+      const SubsetNames& names = chosen[run.task];
+      double sum = 0;
+      size_t found = 0;
+      for (const std::string& name : names) {
+        const auto at = run.subsets.find(name);
+        sum += at == run.subsets.end() ? 0 : at->second;
+        found += at == run.subsets.end() ? 0 : 1;
+      }
+      if (found < names.size()) {
+        leave_out("a run that lacks subsets over which its task is compared", stored,
+                  absl::StrCat(names.size() - found, " of ", names.size()));
+        continue;
+      }
+      if (run.subsets.size() > found) {
+        leave_out("subsets beyond those over which a task is compared, of a run", stored,
+                  absl::StrCat(run.subsets.size() - found, " of ", run.subsets.size()));
+      }
+      run.metrics[0].value = sum / static_cast<double>(found);
+      run.subsets.clear();
+    }
+    kept.push_back(std::move(stored));
+  }
+  runs = std::move(kept);
+  return absl::OkStatus();
+}
+
+}  // namespace concur::imports

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roles of a leaderboard's columns and rows: models, tasks, scores, or something about a model.
+//
+// Pure functions.
+#ifndef CONCUR_QA_RESULTS_LEADERBOARD_COLUMNS_H_
+#define CONCUR_QA_RESULTS_LEADERBOARD_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/metric_meaning.h"
+#include "base/table_text.h"
+#include "qa/results/reader.h"
+
+namespace concur::imports {
+
+struct LeaderboardTable {
+  char separator = ',';
+  std::vector<std::string> header;
+  struct Row {
+    std::vector<std::string> fields;  // as many as the header has
+    int64_t line = 0;
+  };
+  std::vector<Row> rows;
+  std::vector<CellColumn> columns;  // the fields as cells, by column; after ReadColumns
+};
+void ReadColumns(LeaderboardTable& table);
+
+enum class ColumnKind {
+  kModel,
+  kScore,
+  kTag,        // about the model
+  kAggregate,  // a mean or a rank over other columns
+};
+
+struct ColumnPlan {
+  ColumnKind kind = ColumnKind::kTag;
+  std::string name;  // of the benchmark or the tag
+  std::string metric = "score";
+  MetricMeaning meaning;
+  std::string why;  // it is of that kind; what was assumed
+};
+
+// InvalidArgument unless the column of models that the options name is there.
+absl::Status CheckModelColumn(const LeaderboardTable& table, const ReadOptions& options,
+                              absl::string_view path);
+
+// The kind of every column of a table with a row for each model; brings cells with "%" to the unit
+// of their column. InvalidArgument when a column that the options name is not there.
+absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
+                                                    const ReadOptions& options,
+                                                    absl::string_view path);
+
+// The columns, each with a value or a gap for every row, that are a mean of others but for
+// rounding.
+using ScoreColumn = std::vector<std::optional<double>>;
+std::vector<size_t> MeansOfOthers(const std::vector<ScoreColumn>& columns);
+
+// The columns of a table with a row for each model and task; nothing when it is not of that kind.
+struct LongColumns {
+  size_t model = 0;
+  size_t task = 0;
+  std::vector<size_t> scores;  // one, or one for each metric
+  std::optional<size_t> metric;
+  std::optional<size_t> repeat;
+  std::optional<size_t> standard_error;
+  std::optional<size_t> examples;
+  std::string why;  // the rows were taken for tasks
+};
+std::optional<LongColumns> FindLongColumns(const LeaderboardTable& table,
+                                           const ReadOptions& options);
+
+// Turns a table with a row for each task and a column for each model into one with a row for each
+// score; nothing, and the table as it was, when models are in rows. InvalidArgument when the names
+// contradict the column "Model", and for a table that becomes too large.
+absl::StatusOr<std::optional<LongColumns>> TurnTasksInRows(LeaderboardTable& table,
+                                                           const ReadOptions& options,
+                                                           absl::string_view path,
+                                                           size_t fields_max);
+
+// A column's or task's name without arrows, and the goal that its name tells; `why` says which
+// part.
+struct NamedGoal {
+  std::string name;
+  Goal goal = Goal::kMaximize;
+  std::string why;
+};
+NamedGoal GoalInName(absl::string_view name);
+
+// A column's name as its kind is recognised by: small letters, without blanks around, "_" and
+// arrows.
+std::string PlainName(absl::string_view name);
+// Whether a column of that name is a mean or rank over others.
+bool NamesAggregate(absl::string_view name);
+// Whether a column of that name is about the model, and whether about how it was evaluated.
+bool NamesTag(absl::string_view name);
+bool NamesSetting(absl::string_view name);
+// A tag's name from a column's: letters, digits and "._+-@=".
+std::string TagName(absl::string_view column);
+
+}  // namespace concur::imports
+
+#endif  // CONCUR_QA_RESULTS_LEADERBOARD_COLUMNS_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of a run, as result files record them: readers gather them, and runs that differ in one
+// are no repetitions of each other. Seeds, and what only makes a program faster, are none.
+//
+// Pure functions.
+#ifndef CONCUR_QA_RESULTS_SETTINGS_H_
+#define CONCUR_QA_RESULTS_SETTINGS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "qa/results/results.h"
+
+namespace concur::imports {
+
+// Of one run and scope; those beyond are kept as one digest, which differs when one of them does.
+inline constexpr size_t kSettingsMax = 100;
+
+// Adds a setting unless it has no value ("", "None", "null", "[]", "{}") or changes no score. A
+// name that has another value already is qualified, "GROUP.NAME". A value longer than 40 bytes, or
+// with control characters, becomes the digest "#0123456789ab"; addresses of memory are left out.
+void AddSetting(Settings& settings, absl::string_view group, absl::string_view name,
+                absl::string_view value);
+
+// The same for each of "NAME=VALUE,NAME=VALUE"; a part without "=" is a setting that is true.
+void AddArguments(Settings& settings, absl::string_view group, absl::string_view arguments);
+
+// Stands for a long text: "#0123456789ab".
+std::string ShortDigest(absl::string_view text);
+bool IsDigest(absl::string_view value);
+
+}  // namespace concur::imports
+
+#endif  // CONCUR_QA_RESULTS_SETTINGS_H_

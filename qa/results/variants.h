@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The identity of a run: two runs of a model on a task are repetitions of each other, and so seeds
+// of one cell, when all their settings are equal. Otherwise they are variants, which the policy
+// tells apart by name, or of which it counts one, or which it refuses.
+//
+// - Data settings (examples shown, limit, version, arguments of the task) make benchmarks: they
+//   count wherever two runs of a task differ, also of different models.
+// - Model settings, then task settings, count where two runs of one model on one task differ.
+// Models
+//   are usually compared each with its own template and precision.
+//
+// Pure functions.
+#ifndef CONCUR_QA_RESULTS_VARIANTS_H_
+#define CONCUR_QA_RESULTS_VARIANTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "qa/results/imported.h"
+#include "qa/results/stored_run.h"
+
+namespace concur::imports {
+
+// The name of the data setting that is always part of a benchmark's name: a run on the first
+// examples only is no full run, even where no other is there.
+inline constexpr absl::string_view kLimitSetting = "limit";
+
+// By data settings: names of tasks become "TASK (5-shot, version 2)", in the fewest settings that
+// tell them apart. Variants::kFirst keeps, for each task, the variant that most models have; of
+// equals one without a limit, then the one with the fewest settings.
+// InvalidArgument by Variants::kRefuse, naming two runs and a setting in which they differ.
+absl::Status SeparateBenchmarks(Variants variants, const std::vector<ImportedFile>& files,
+                                std::vector<StoredRun>& runs, const LeaveOut& leave_out);
+
+// The same by the settings of models, then of tasks. Variants::kFirst keeps in each cell the
+// variant that the model has on most tasks (that the task has of most models).
+absl::Status SeparateVariants(Variants variants, const std::vector<ImportedFile>& files,
+                              std::vector<StoredRun>& runs, const LeaveOut& leave_out);
+
+bool AreRepetitions(const StoredRun& a, const StoredRun& b);
+
+}  // namespace concur::imports
+
+#endif  // CONCUR_QA_RESULTS_VARIANTS_H_

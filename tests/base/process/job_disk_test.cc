@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process/job_disk.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::process {
+namespace {
+
+using concur::testing::StatusIs;
+
+FileDescriptor OpenPath(const std::string& path) {
+  return FileDescriptor(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+// A worker short of descriptors killed its jobs for folders that "cannot be counted".
+TEST(JobDiskTest, AMachineShortOfDescriptorsIsNotTheJobsDoing) {
+  const testing::TempDir temp;
+  const FileDescriptor directory = OpenPath(temp.path());
+  const int next = dup(directory.get());
+  close(next);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::StatusOr<int64_t> bytes = DiskUseOfOpen(directory.get());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(
+      bytes, StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("run directory")));
+  EXPECT_TRUE(DiskUseOfOpen(directory.get()).ok());
+}
+
+TEST(JobDiskTest, FoldersThatNestTooDeepAreTheJobsDoing) {
+  const testing::TempDir temp;
+  const FileDescriptor directory = OpenPath(temp.path());
+  std::string path = temp.path();
+  for (int i = 1; i < kJobFolderDepthMax; ++i) {
+    absl::StrAppend(&path, "/d");
+  }
+  std::filesystem::create_directories(path);
+  EXPECT_TRUE(DiskUseOfOpen(directory.get()).ok());
+  std::filesystem::create_directories(path + "/d");
+  EXPECT_THAT(DiskUseOfOpen(directory.get()),
+              StatusIs(absl::StatusCode::kPermissionDenied, ::testing::HasSubstr("run directory")));
+}
+
+// The mode of whatever a job's link points to was changed.
+TEST(JobDiskTest, ALinkInAFoldersPlaceIsNotFollowed) {
+  const testing::TempDir temp;
+  std::filesystem::create_directories(temp.File("target"));
+  std::filesystem::create_directory_symlink(temp.File("target"), temp.File("link"));
+  ASSERT_EQ(chmod(temp.File("target").c_str(), 0), 0);
+  const FileDescriptor directory = OpenPath(temp.path());
+  int error = 0;
+  EXPECT_EQ(OpenFolderAt(directory.get(), "link", error), nullptr);
+  EXPECT_TRUE(error == ENOTDIR || error == ELOOP) << error;
+  struct stat info {};
+  ASSERT_EQ(stat(temp.File("target").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0u);
+  EXPECT_NE(OpenFolderAt(directory.get(), "target", error), nullptr) << error;
+}
+
+}  // namespace
+}  // namespace concur::process

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of a submission, run or reused, said before it is one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "core/scheduler/reason_text.h"
+#include "tests/core/state/blame_fixture.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+class PlanSchedulerTest : public BlameSchedulerTest {
+ protected:
+  std::vector<std::string> PlanOf(SweepSpec spec) {
+    absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
+    CONCUR_CHECK_OK(expansion.status());
+    std::vector<std::string> texts;
+    for (const PlannedJob& job :
+         scheduler().views().Plan(std::make_shared<const Expansion>(*std::move(expansion)))) {
+      texts.push_back((job.runs ? "runs: " : "reused: ") + ReasonText(job));
+    }
+    return texts;
+  }
+};
+
+TEST_F(PlanSchedulerTest, EachJobOfAPlanSaysWhetherItRunsAndWhy) {
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  EXPECT_THAT(PlanOf(spec),
+              ElementsAre("runs: nothing equal has finished", "runs: nothing equal has finished"));
+  AddWorker("w");
+  Submit(spec);
+  Sync();
+  EXPECT_THAT(PlanOf(spec), ElementsAre("reused: waits for s1/0, which does the same work now",
+                                        "runs: nothing equal has finished"));
+  Round({});
+  Round({});
+  Sync();
+  EXPECT_THAT(PlanOf(spec),
+              ElementsAre("reused: takes the result of s1/0", "reused: takes the result of s1/1"));
+  SweepSpec rerun = spec;
+  rerun.approaches[0].rerun = true;
+  EXPECT_THAT(PlanOf(rerun), ElementsAre("runs: asked to run although s1/0 does the same work",
+                                         "runs: asked to run although s1/1 does the same work"));
+  spec.approaches[0].predict_program = Sha256Of("edited");
+  EXPECT_THAT(PlanOf(spec),
+              ElementsAre("reused: takes the result of s1/0",
+                          "runs: nothing equal has finished; not reused: the nearest earlier job, "
+                          "s1/1, differs in predict program (absent there, " +
+                              Sha256Of("edited").ToHex().substr(0, 12) + "… here)"));
+  EXPECT_EQ(scheduler().views().sweep_count(), 1u) << "it is only a plan";
+}
+
+}  // namespace
+}  // namespace concur::testing

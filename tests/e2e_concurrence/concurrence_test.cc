@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur concurrence` with the shipped panel on the data that `concur init` writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/cluster.h"
+
+namespace concur::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ConcurrenceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Output init =
+        Cluster::Run({Cluster::Binary("concur"), "init", study_}, cluster_.File("init"));
+    ASSERT_EQ(init.exit_code, 0) << init.err;
+    for (const char* name : {"towns", "colors"}) {
+      WriteBenchmark(name, absl::StrCat("study/data/", name, "-train.jsonl"),
+                     absl::StrCat("study/data/", name, "-test.jsonl"));
+    }
+  }
+  void WriteBenchmark(const std::string& name, const std::string& train, const std::string& test) {
+    cluster_.Write(name + ".yaml",
+                   absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: "
+                                "{name: ",
+                                name, "}\nspec: {train: ", train, ", test: ", test, "}\n"));
+  }
+  // Forty questions on a passage of 40 words each, all with this answer.
+  void WriteQuestions(const std::string& name, const std::string& answer) {
+    std::string lines;
+    for (int i = 0; i < 40; ++i) {
+      json passage = {{"context", ""}, {"qas", json::array()}};
+      std::string context;
+      for (int word = 0; word < 40; ++word) {
+        absl::StrAppend(&context, word == 0 ? "" : " ", "w", i * 100 + word);
+      }
+      passage["context"] = context;
+      passage["qas"].push_back({{"qid", absl::StrCat(name, i)},
+                                {"question", absl::StrCat("which is number ", i)},
+                                {"answers", {answer.empty() ? context : answer}}});
+      absl::StrAppend(&lines, passage.dump(), "\n");
+    }
+    cluster_.Write(name + ".jsonl", lines);
+  }
+  Output Ask(const std::string& added, const std::string& with,
+             const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"concurrence", cluster_.File(added), "--with", with};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cluster_.Concur(arguments);
+  }
+  std::string Sweeps() { return cluster_.Concur({"-o", "json", "sweep", "list"}).out; }
+
+  Cluster cluster_;
+  const std::string study_ = cluster_.File("study");
+};
+
+TEST_F(ConcurrenceTest, WithoutACoordinatorItSaysSo) {
+  const Output away = Ask("towns.yaml", cluster_.File("colors.yaml"));
+  EXPECT_EQ(away.exit_code, 7) << away.err;
+}
+
+TEST_F(ConcurrenceTest, WhatCannotBeComparedIsRefusedBeforeAnythingRuns) {
+  cluster_.StartCoordinator();
+  const Output unknown = Ask("towns.yaml", "squid");
+  EXPECT_EQ(unknown.exit_code, 3) << unknown.err;
+  EXPECT_THAT(unknown.err, HasSubstr("no sweep of this coordinator has such a column"));
+  const Output itself = Ask("towns.yaml", cluster_.File("towns.yaml"));
+  EXPECT_EQ(itself.exit_code, 2) << itself.err;
+  EXPECT_THAT(itself.err, HasSubstr("rename one"));
+  WriteBenchmark("cities", "study/data/towns-train.jsonl", "study/data/towns-test.jsonl");
+  const Output equal = Ask("cities.yaml", cluster_.File("towns.yaml"));
+  EXPECT_EQ(equal.exit_code, 4) << equal.err;
+  EXPECT_THAT(equal.err, HasSubstr("got the same bytes"));
+  WriteQuestions("elsewhere", "in no passage");
+  WriteBenchmark("elsewhere", "study/data/towns-train.jsonl", "elsewhere.jsonl");
+  const Output elsewhere = Ask("elsewhere.yaml", cluster_.File("colors.yaml"));
+  EXPECT_EQ(elsewhere.exit_code, 4) << elsewhere.err;
+  EXPECT_THAT(elsewhere.err, HasSubstr("got 0 of 40 questions with one"));
+  const Output budget = Ask("towns.yaml", cluster_.File("colors.yaml"), {"--hours", "0"});
+  EXPECT_EQ(budget.exit_code, 2) << budget.err;
+  EXPECT_THAT(json::parse(Sweeps()), IsEmpty());
+}
+
+TEST_F(ConcurrenceTest, ABenchmarkThatNobodyCanDoStopsAfterTwoApproaches) {
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w");
+  WriteQuestions("hard", "");  // the whole passage is longer than any answer of the panel
+  WriteBenchmark("hard", "study/data/towns-train.jsonl", "hard.jsonl");
+  const Output hard = Ask("hard.yaml", cluster_.File("colors.yaml"));
+  EXPECT_EQ(hard.exit_code, 4) << hard.out << hard.err;
+  EXPECT_THAT(hard.err, HasSubstr("the floor) by both random-span and logistic-regression"));
+  EXPECT_THAT(json::parse(Sweeps()), SizeIs(1));
+}
+
+TEST_F(ConcurrenceTest, KilledInTheMiddleItGoesOnAndAReferenceMayBeAColumn) {
+  cluster_.StartCoordinator();
+  {
+    // No worker yet: it waits in its first sweep when it is killed.
+    Process asked({Cluster::Binary("concur"), "--server", cluster_.server(), "concurrence",
+                   cluster_.File("towns.yaml"), "--with", cluster_.File("colors.yaml")},
+                  cluster_.File("asked"));
+    ASSERT_TRUE(Eventually([&] { return absl::StrContains(Sweeps(), "concurrence="); }));
+    asked.Signal(SIGKILL);
+    asked.Wait();
+  }
+  cluster_.StartWorker("w");
+  const Output first = Ask("towns.yaml", cluster_.File("colors.yaml"), {"-o", "json"});
+  ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+  const json verdict = json::parse(first.out);
+  EXPECT_EQ(verdict["approaches"], 10);
+  EXPECT_EQ(verdict["verdict"], "open") << "six families of so small benchmarks settle nothing";
+  EXPECT_EQ(verdict["looks"].size(), 2);
+  EXPECT_EQ(verdict["data"]["test"]["questions"], 50);
+  EXPECT_GT(verdict["jobs"], 30);
+  const size_t sweeps = json::parse(Sweeps()).size();
+  const Output again = Ask("towns.yaml", cluster_.File("colors.yaml"), {"-o", "json"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(json::parse(again.out), verdict);
+  EXPECT_EQ(json::parse(Sweeps()).size(), sweeps) << "the same question is the same sweeps";
+  const Output column = Ask("towns.yaml", "colors");
+  ASSERT_EQ(column.exit_code, 0) << column.err;
+  EXPECT_THAT(column.out, HasSubstr("towns × colors: tau-b "));
+  EXPECT_THAT(column.out, HasSubstr("High concurrence (tau > 0.8) is open."));
+  EXPECT_THAT(column.err, HasSubstr("all of them are finished: their results are reused"));
+}
+
+}  // namespace
+}  // namespace concur::testing

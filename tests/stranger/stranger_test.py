@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Strangers, who have no token, attack a real coordinator by plain text and by TLS.
+
+Meanwhile its memory stays within half of what its pod has, a client with a token is answered
+within two seconds, and /readyz tells whether it is. Memory is the peak of resident memory in
+/proc/PID/status, since control groups cannot be made everywhere. Descriptors are limited to 1,024.
+
+    stranger_test.py [ATTACK…]
+"""
+
+import os
+import re
+import resource
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+import zlib
+
+from http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RESET, SETTINGS,
+                   WINDOW, Connection, call_headers, frame, header, message)
+
+MEMORY_MAX = 1 << 30  # half of the memory of k8s/base/coordinator.yaml
+ANSWER_MAX = 2.0
+DESCRIPTORS = 1024
+SECONDS = 1.5  # that an attack lasts
+METHOD = "/concur.v1.Coordinator/CreateSweep"
+BINARIES = os.environ.get("CONCUR_BIN_DIR", "build/dev/bin")
+
+
+def flood(connection, data):
+    """Sends `data` again and again, reading nothing, until cut off or SECONDS have passed."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        connection.send(data)
+
+
+def zeros_packed(mebibytes):
+    """As gzip, without the check at its end, which comes too late for who unpacks it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    mebibyte = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return b"\x1f\x8b\x08" + bytes(7) + mebibytes * mebibyte
+
+
+def compression(connect):
+    packed = zeros_packed(1024)
+    connection = connect()
+    for stream in (1, 3, 5, 7):
+        connection.send(frame(HEADERS, END_HEADERS, stream, call_headers(METHOD, grpc_encoding="gzip")))
+    send_by_window(connection, {stream: message(packed, True) for stream in (1, 3, 5, 7)}, END_STREAM)
+
+
+def small_compression(connect):
+    """As much as a stranger may send, packed, on many connections."""
+    packed = zeros_packed(48)
+    for _ in range(24):
+        connection = connect()
+        connection.send(frame(HEADERS, END_HEADERS, 1, call_headers(METHOD, grpc_encoding="gzip")))
+        send_by_window(connection, {1: message(packed, True)}, END_STREAM, 0.1)
+
+
+def half_messages(connect):
+    connections = [connect() for _ in range(4)]
+    for connection in connections:
+        streams = range(1, 40, 2)
+        for stream in streams:
+            connection.send(frame(HEADERS, END_HEADERS, stream, call_headers(METHOD)))
+        body = message(bytes(100 << 20), announced=127 << 20)
+        send_by_window(connection, {stream: body for stream in streams})
+
+
+def settings_of(payload):
+    return [(int.from_bytes(payload[at:at + 2], "big"), int.from_bytes(payload[at + 2:at + 6], "big"))
+            for at in range(0, len(payload), 6)]
+
+
+def send_by_window(connection, bodies, last_flags=0, seconds=SECONDS):
+    """Sends each stream's body as far as the server's windows allow."""
+    windows = {stream: 65535 for stream in bodies}
+    window, sent = 65535, {stream: 0 for stream in bodies}
+    initial = 65535
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        progress = False
+        for stream, body in bodies.items():
+            piece = min(windows[stream], window, 16384, len(body) - sent[stream])
+            if piece > 0:
+                end = sent[stream] + piece == len(body)
+                connection.send(frame(DATA, last_flags if end else 0, stream,
+                                      body[sent[stream]:sent[stream] + piece]))
+                sent[stream] += piece
+                windows[stream] -= piece
+                window -= piece
+                progress = True
+        got = connection.read(0 if progress else 0.05)
+        while got is not None:
+            kind, flags, stream, payload = got
+            if kind == SETTINGS and not flags & ACK:
+                for number, value in settings_of(payload):
+                    if number == 4:
+                        windows = {one: left + value - initial for one, left in windows.items()}
+                        initial = value
+                connection.send(frame(SETTINGS, ACK))
+            elif kind == PING and not flags & ACK:
+                connection.send(frame(PING, ACK, 0, payload))
+            elif kind == WINDOW and stream == 0:
+                window += int.from_bytes(payload, "big")
+            elif kind == WINDOW and stream in windows:
+                windows[stream] += int.from_bytes(payload, "big")
+            got = connection.read(0)
+
+
+def resets(connect):
+    headers = call_headers("/concur.v1.Coordinator/ListSweeps")
+    connection = connect()
+    stream, until = 1, time.monotonic() + 3 * SECONDS
+    while time.monotonic() < until:
+        data = b""
+        for _ in range(500):
+            data += frame(HEADERS, END_HEADERS, stream, headers) + frame(RESET, 0, stream, b"\0\0\0\x08")
+            stream += 2
+        connection.send(data)
+
+
+def continuations(connect):
+    connection = connect()
+    connection.send(frame(HEADERS, 0, 1, call_headers(METHOD)))
+    flood(connection, frame(CONTINUATION, 0, 1, header("x", "y" * 8000) * 2))
+
+
+def empty_continuations(connect):
+    connection = connect()
+    connection.send(frame(HEADERS, 0, 1, call_headers(METHOD)))
+    flood(connection, frame(CONTINUATION, 0, 1) * 1000)
+
+
+def pings(connect):
+    flood(connect(), frame(PING, 0, 0, bytes(8)) * 1000)
+
+
+def settings(connect):
+    flood(connect(), frame(SETTINGS, 0, 0, b"\0\x04\0\0\x10\0") * 1000)
+
+
+def slow_readers(connect):
+    """Asks for the longest answer that needs no token, many times, and reads none of it."""
+    for _ in range(8):
+        connection = connect(settings=((4, 0x7fffffff),))
+        connection.send(frame(WINDOW, 0, 0, b"\x7f\0\0\0"))
+        body = message(b"\x22\x1cconcur.v1.CreateSweepRequest")
+        for stream in range(1, 400, 2):
+            connection.send(frame(HEADERS, END_HEADERS, stream, call_headers(
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")))
+            for _ in range(50):
+                connection.send(frame(DATA, 0, stream, body))
+
+
+def header_bomb(connect):
+    connection = connect()
+    connection.send(frame(HEADERS, END_HEADERS | END_STREAM, 1,
+                          call_headers(METHOD) + header("x", "y" * 3900, indexed=True)))
+    stream, until = 3, time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        connection.send(frame(HEADERS, END_HEADERS | END_STREAM, stream,
+                              call_headers(METHOD) + b"\xbe" * 16000))
+        stream += 2
+
+
+def idle(connect, count=1100):
+    """Bare connections, which send nothing at all."""
+    kept = []
+    for _ in range(count):
+        try:
+            kept.append(socket.create_connection(("127.0.0.1", connect.port), 1))
+        except OSError:
+            break
+    time.sleep(2 * SECONDS)
+    for one in kept:
+        one.close()
+
+
+def slow_pages(connect):
+    """Requests to the page and to the status server that arrive byte by byte."""
+    slow, until = [], time.monotonic() + 2 * SECONDS
+    while time.monotonic() < until:
+        for port in (connect.page, connect.metrics):
+            for _ in range(20):
+                slow.append(socket.create_connection(("127.0.0.1", port), 1))
+                slow[-1].send(b"GET /")
+        for one in list(slow):
+            try:
+                one.send(b"a", socket.MSG_DONTWAIT)
+            except OSError:
+                slow.remove(one)
+                one.close()
+        begin = time.monotonic()
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{connect.page}/", timeout=ANSWER_MAX).close()
+        except OSError:
+            begin -= ANSWER_MAX
+        connect.page_waited = max(connect.page_waited, time.monotonic() - begin)
+    for one in slow:
+        one.close()
+
+
+ATTACKS = [compression, small_compression, half_messages, resets, continuations, empty_continuations, pings,
+           settings, slow_readers, header_bomb, idle, slow_pages]
+
+
+class Coordinator:
+    """A coordinator process and its client with a token."""
+
+    def __init__(self, directory, tls):
+        self.directory, self.tls = directory, tls
+        self.data = os.path.join(directory, "data")
+        arguments = [os.path.join(BINARIES, "concur-coordinator"), "--data-dir", self.data]
+        environment = dict(os.environ, XDG_STATE_HOME=os.path.join(directory, "state"))
+        self.context = None
+        if tls:
+            subprocess.run(arguments + ["init-tls"], check=True, env=environment, stdout=subprocess.DEVNULL)
+            files = os.path.join(self.data, "tls")
+            arguments += ["--tls-certificate", files + "/server.pem", "--tls-key", files + "/server.key"]
+            self.context = ssl.create_default_context(cafile=files + "/ca.pem")
+            self.context.set_alpn_protocols(["h2"])
+        self.log = open(os.path.join(directory, "log"), "w+")
+        self.process = subprocess.Popen(
+            arguments + ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
+                         "--page-listen", "127.0.0.1:0"], env=environment,
+            stdout=self.log, stderr=self.log,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)))
+        self.port, self.metrics, self.page = self.wait_for_ports()
+        with open(os.path.join(self.data, "token")) as file:
+            self.token = file.read().strip()
+
+    def text(self):
+        with open(self.log.name) as file:
+            return file.read()
+
+    def wait_for_ports(self):
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            line = re.search(r"listening on \S+?:(\d+).*metrics=\S+?:(\d+) page=http\S+?:(\d+)", self.text())
+            if line:
+                return int(line[1]), int(line[2]), int(line[3])
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise SystemExit("the coordinator did not start:\n" + self.text())
+
+    def connect(self, **options):
+        return Connection(self.port, self.context, **options)
+
+    def peak(self):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            found = re.search(r"VmHWM:\s+(\d+) kB", file.read())
+            return int(found[1]) << 10 if found else MEMORY_MAX * 8  # gone: a zombie has none
+
+    def answer_seconds(self):
+        """How long the client with the token waited; ANSWER_MAX: it got no answer.
+
+        As gRPC's clients do, it connects again when a connection is closed.
+        """
+        begin = time.monotonic()
+        while (left := begin + ANSWER_MAX - time.monotonic()) > 0:
+            try:
+                connection = self.connect(timeout=left)
+                answered = connection.call("/concur.v1.Coordinator/ListSweeps", b"", left,
+                                           authorization="Bearer " + self.token)
+                connection.close()
+                return time.monotonic() - begin if answered else ANSWER_MAX
+            except OSError:
+                time.sleep(0.1)
+        return ANSWER_MAX
+
+    def ready(self):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/readyz", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return "hangs"
+
+
+class Client(threading.Thread):
+    """Asks again and again, as long as an attack lasts."""
+
+    def __init__(self, coordinator):
+        super().__init__()
+        self.coordinator, self.done = coordinator, threading.Event()
+        self.slowest, self.lies = 0.0, 0
+
+    def run(self):
+        while True:
+            waited = self.coordinator.answer_seconds()
+            self.slowest = max(self.slowest, waited)
+            if (waited < ANSWER_MAX) != self.coordinator.ready():
+                self.lies += 1
+            if self.done.wait(0.3):
+                return
+
+
+def attacked(coordinator, attack):
+    """Sentences of all that went wrong."""
+    client = Client(coordinator)
+    client.start()
+
+    def connect(**options):
+        return coordinator.connect(**options)
+
+    connect.port, connect.metrics, connect.page = coordinator.port, coordinator.metrics, coordinator.page
+    connect.page_waited = 0.0
+    try:
+        attack(connect)
+        ended = "went through"
+    except OSError as error:
+        ended = f"cut off ({error})"
+    client.done.set()
+    client.join()
+    wrong = []
+    if coordinator.process.poll() is not None:
+        wrong.append(f"the coordinator ended with {coordinator.process.returncode}")
+    elif coordinator.peak() > MEMORY_MAX:
+        wrong.append(f"it took {coordinator.peak() >> 20} MiB")
+    if client.slowest >= ANSWER_MAX:
+        wrong.append("the client with a token got no answer")
+    if connect.page_waited >= ANSWER_MAX:
+        wrong.append("the page did not answer")
+    if client.lies:
+        wrong.append("/readyz did not tell the truth")
+    print(f"  {attack.__name__:20} {'TLS  ' if coordinator.tls else 'plain'} "
+          f"peak {coordinator.peak() >> 20:5} MiB, slowest answer {client.slowest:4.2f} s, {ended}"
+          f"{''.join('; WRONG: ' + one for one in wrong)}", flush=True)
+    return wrong
+
+
+def main():
+    chosen = [attack for attack in ATTACKS if not sys.argv[1:] or attack.__name__ in sys.argv[1:]]
+    failed = 0
+    for tls in (False, True):
+        with tempfile.TemporaryDirectory() as directory:
+            coordinator = Coordinator(directory, tls)
+            for attack in chosen:
+                failed += bool(attacked(coordinator, attack))
+                if coordinator.process.poll() is not None:
+                    break
+            status = coordinator.end()
+            if status != 0:
+                failed += 1
+                print(f"the coordinator ended with {status}:\n{coordinator.text()[-3000:]}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/execution/step_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace concur::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> StepsOf(const std::vector<std::string>& pieces) {
+  std::vector<std::string> found;
+  const auto add = [&](const ReportedStep& step) {
+    found.push_back(absl::StrCat(step.step, " ", step.name, " ", step.value));
+  };
+  StepReader reader;
+  for (const std::string& piece : pieces) {
+    reader.Add(piece, add);
+  }
+  reader.Finish(add);
+  return found;
+}
+
+TEST(StepReaderTest, ReportsAreFoundAmongOtherLinesHoweverTheLogIsCut) {
+  const std::string log =
+      "epoch 1\nconcur-metric {\"step\": 1, \"name\": \"f1\", \"value\": 0.5}\n"
+      "done concur metric {\"step\": 2, \"value\": 1}\nconcur-metric {\"step\": 2, \"value\": 3}";
+  EXPECT_THAT(StepsOf({log}), ElementsAre("1 f1 0.5", "2 value 3"));
+  std::vector<std::string> bytes;
+  for (const char c : log) {
+    bytes.emplace_back(1, c);
+  }
+  EXPECT_EQ(StepsOf(bytes), StepsOf({log}));
+}
+
+TEST(StepReaderTest, WhatIsNoReportIsPassedOver) {
+  for (const std::string json :
+       {"", "{", "[1]", R"({"step": 1})", R"({"step": 1.5, "value": 1})",
+        R"({"step": null, "value": 1})", R"({"step": -1, "value": 1})",
+        R"({"step": 1, "value": NaN})", R"({"step": 1, "value": 1e999})",
+        R"({"step": 1, "value": "1"})", R"({"step": 1, "value": 1, "name": 2})",
+        R"({"step": 18446744073709551615, "value": 1})"}) {
+    EXPECT_THAT(StepsOf({absl::StrCat("concur-metric ", json, "\n")}), IsEmpty()) << json;
+  }
+  const std::string good = "concur-metric {\"step\": 1, \"value\": 2}\n";
+  EXPECT_THAT(StepsOf({std::string(1 << 20, 'x'), std::string(1 << 20, 'y'), "\n", good}),
+              ElementsAre("1 value 2"));
+}
+
+// A line that came in one piece had no limit, and each mark in it was read to its end.
+TEST(StepReaderTest, AReportHasALimitHoweverItsLineIsCut) {
+  for (const auto& [padding, count] :
+       std::vector<std::pair<size_t, size_t>>{{4000, 1}, {4100, 0}}) {
+    const std::string line =
+        absl::StrCat("concur-metric {\"step\": 1,", std::string(padding, ' '), "\"value\": 2}\n");
+    std::vector<std::string> bytes;
+    for (const char c : line) {
+      bytes.emplace_back(1, c);
+    }
+    EXPECT_EQ(StepsOf({line}).size(), count) << padding;
+    EXPECT_EQ(StepsOf(bytes).size(), count) << padding;
+  }
+  std::string marks;
+  for (int i = 0; i < 100'000; ++i) {
+    marks += "concur-metric [";
+  }
+  EXPECT_THAT(StepsOf({marks, "\n"}), IsEmpty());
+}
+
+// With a progress bar on standard error, early stopping saw no report.
+TEST(StepReaderTest, AProgressBarHidesNoReport) {
+  const std::string report = "concur-metric {\"step\": 1, \"value\": 2}";
+  for (const std::string& output : {
+           "\r1/3 it/s" + report + "\n\r2/3 it/s",
+           "\r 33%|###  | 1/3\r" + report + "\r 66%|#### | 2/3",
+           report + "\r1/3\n",
+           report + "\x1b[K\n",
+           "\x1b[2K" + report + "\n",
+           "...\b\b" + report + "\r\n",
+           std::string(100'000, '.') + report + "\n",
+           "concur-metric concur-metric {" + report,
+           "concur-metric {" + std::string(10'000, 'x') + report,
+       }) {
+    EXPECT_THAT(StepsOf({output}), ElementsAre("1 value 2")) << output.substr(0, 100);
+    std::vector<std::string> bytes;
+    for (const char c : output.substr(output.size() - std::min<size_t>(output.size(), 9'000))) {
+      bytes.emplace_back(1, c);
+    }
+    EXPECT_THAT(StepsOf(bytes), ElementsAre("1 value 2")) << output.substr(0, 100);
+  }
+  // The trace of a shell is no report.
+  EXPECT_THAT(StepsOf({"+ echo '" + report + "'\n"}), IsEmpty());
+}
+
+TEST(StepReaderTest, LinesOfTheFileNeedNoMark) {
+  std::vector<std::string> found;
+  const auto add = [&](const ReportedStep& step) {
+    found.push_back(absl::StrCat(step.step, " ", step.name, " ", step.value));
+  };
+  StepReader reader;
+  reader.AddFile("{\"step\": 1, \"va", add);
+  reader.Add("concur-metric {\"step\": 2, \"value\": 2}\n", add);
+  reader.AddFile("lue\": 1}\nconcur-metric {\"step\": 3, \"value\": 3}\nnoise\n", add);
+  reader.AddFile("{\"step\": 3, \"value\": 9}\n" + std::string(100'000, '{') + "\n", add);
+  reader.AddFile("{\"step\": 4, \"name\": \"f1\", \"value\": 4}", add);
+  reader.Finish(add);
+  EXPECT_THAT(found, ElementsAre("2 value 2", "3 value 3", "4 f1 4"));
+}
+
+TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
+  StepReader reader;
+  size_t found = 0;
+  EXPECT_EQ(reader.refused_name(), "");
+  for (int name = 0; name < 100; ++name) {
+    for (int64_t step = 0; step < 2'000; ++step) {
+      reader.Add(absl::StrCat("concur-metric {\"step\": ", step, ", \"value\": 1, \"name\": \"n",
+                              name, "\"}\n"),
+                 [&](const ReportedStep&) { ++found; });
+    }
+  }
+  EXPECT_GT(found, kStepsDense);
+  EXPECT_LE(found, kStepsOfJobMax);
+  EXPECT_EQ(reader.refused_name(), "n4");
+}
+
+}  // namespace
+}  // namespace concur::worker

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/execution/step_reader.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace concur::worker {
+namespace {
+
+constexpr size_t kMarkBytes = sizeof kStepMark - 1;
+
+// Progress bars end their lines with a carriage return, and colour them by escape sequences.
+bool EndsLine(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
+
+std::optional<ReportedStep> StepOfJson(absl::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text.begin(), text.end(), nullptr,
+                                                    /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
+      !json.contains("value") || !json["value"].is_number()) {
+    return std::nullopt;
+  }
+  ReportedStep step;
+  step.step = json["step"].get<int64_t>();
+  step.value = json["value"].get<double>();
+  step.name = "value";
+  if (json.contains("name")) {
+    if (!json["name"].is_string()) {
+      return std::nullopt;
+    }
+    step.name = json["name"].get<std::string>();
+  }
+  return CheckReportedStep(FieldPath("report"), step).ok() ? std::make_optional(std::move(step))
+                                                           : std::nullopt;
+}
+
+}  // namespace
+
+void StepReader::Emit(absl::string_view line, const Sink& sink) {
+  std::optional<ReportedStep> step;
+  // A progress bar may have begun the line.
+  const size_t begin = line.size() - std::min(line.size(), kStepLineBytesMax);
+  for (size_t at = line.find(kStepMark, begin); at != line.npos && !step;
+       at = line.find(kStepMark, at + 1)) {
+    step = StepOfJson(line.substr(at + kMarkBytes));
+  }
+  if (!step) {
+    return;
+  }
+  if (counts_.Count(*step)) {
+    sink(*step);
+  } else if (refused_name_.empty() &&
+             std::none_of(counts_.series().begin(), counts_.series().end(),
+                          [&](const auto& series) { return series.name == step->name; })) {
+    refused_name_ = step->name;
+  }
+}
+
+void StepReader::Read(absl::string_view data, bool is_file, const Sink& sink) {
+  std::string& line = is_file ? file_line_ : line_;
+  while (!data.empty()) {
+    const auto end = std::find_if(data.begin(), data.end(), EndsLine);
+    const absl::string_view part = data.substr(0, static_cast<size_t>(end - data.begin()));
+    if (is_file && line.empty() && absl::StartsWith(part, "{")) {
+      line = kStepMark;
+    }
+    line.append(part.data(), part.size());
+    if (end != data.end()) {
+      Emit(line, sink);
+      line.clear();
+      data.remove_prefix(part.size() + 1);
+      continue;
+    }
+    // Only the start of a report, or of its mark, is kept.
+    size_t at = line.find(kStepMark);
+    while (at != line.npos && line.size() - at > kStepLineBytesMax) {
+      at = line.find(kStepMark, at + 1);
+    }
+    line.erase(0, at != line.npos ? at : line.size() - std::min(line.size(), kMarkBytes - 1));
+    return;
+  }
+}
+
+void StepReader::Finish(const Sink& sink) {
+  for (std::string* line : {&line_, &file_line_}) {
+    Emit(*line, sink);
+    line->clear();
+  }
+}
+
+}  // namespace concur::worker

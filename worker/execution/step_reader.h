@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds a job's reports, step by step, in its output and in its file of reports.
+//
+// Thread-compatible.
+#ifndef CONCUR_WORKER_EXECUTION_STEP_READER_H_
+#define CONCUR_WORKER_EXECUTION_STEP_READER_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "core/reported_step.h"
+
+namespace concur::worker {
+
+// A line ends with a report: kStepMark {"step": 3, "name": "f1", "value": 71.5}. Without a name it
+// is "value". Any text may stand before it. Any control character but a tab ends a line.
+inline constexpr char kStepMark[] = "concur-metric ";
+inline constexpr size_t kStepLineBytesMax = 4096;
+
+class StepReader {
+ public:
+  using Sink = std::function<void(const ReportedStep&)>;
+
+  // Reads the next piece of the output, and gives the reports in it that count
+  // (core/reported_step.h). Other text, and reports beyond the limits, are passed over.
+  void Add(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/false, sink); }
+  // The same for the next piece of the file of reports, whose lines may lack the mark.
+  void AddFile(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/true, sink); }
+  // Output and file have ended: their last lines may lack a line feed.
+  void Finish(const Sink& sink);
+  // The first name that found no room beside kStepNamesMax others; "" when all have.
+  const std::string& refused_name() const { return refused_name_; }
+
+ private:
+  void Emit(absl::string_view line, const Sink& sink);
+  void Read(absl::string_view data, bool is_file, const Sink& sink);
+
+  // Lines that have not ended.
+  std::string line_;
+  std::string file_line_;
+  StepCounts counts_;
+  std::string refused_name_;
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_EXECUTION_STEP_READER_H_
