@@ -36,7 +36,7 @@ struct BootstrapOptions {
   double level = 0.95;
   int64_t replicates = 10'000;
   uint64_t seed = 1;
-  size_t top = kTopDefault;  // of the top-k overlap
+  size_t top = kTopDefault;  // the k of the top-k overlap
   BootstrapMethod method = BootstrapMethod::kBca;
   // The tag whose values are families, as FamiliesOf takes it. Declared families are drawn whole,
   // the jackknife leaves them out whole, and the level is ExpandedLevel of their number
@@ -54,7 +54,7 @@ struct BootstrapInterval {
   std::string warning;               // why the interval deserves less trust; mostly ""
 };
 
-// What a replicate draws and the jackknife leaves out.
+// Units that a replicate draws and the jackknife leaves out.
 struct DrawUnits {
   std::vector<std::vector<size_t>> families;  // as ForEachReplicate takes them
   std::vector<std::vector<size_t>> units;     // families, or every approach alone
@@ -65,7 +65,7 @@ absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOp
 
 // The way from replicates of a pair of columns to an interval.
 struct IntervalRule {
-  double level = 0;        // of the percentiles; 0: too few families for any
+  double level = 0;        // level of the percentiles; 0: too few families for any
   double expanded_by = 0;  // the units for which `level` is expanded; 0: none
   BootstrapMethod method = BootstrapMethod::kBca;
 };

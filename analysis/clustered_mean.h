@@ -17,7 +17,7 @@ namespace concur::analysis {
 struct ClusteredMean {
   double mean = 0;
   double standard_error = 0;  // CR2
-  double degrees = 0;         // of Student's t
+  double degrees = 0;         // degrees of freedom of Student's t
   int64_t clusters = 0;
 };
 

@@ -20,7 +20,7 @@
 
 namespace concur::analysis {
 
-// What examples share, so that their scores are not independent.
+// Unit that examples share, so that their scores are not independent.
 enum class ExampleUnit { kExample, kPassage, kDocument };
 absl::string_view ExampleUnitName(ExampleUnit unit);  // "question", "passage", "document"
 absl::StatusOr<ExampleUnit> ParseExampleUnit(absl::string_view name);
@@ -71,7 +71,7 @@ struct BenchmarkRuns {
 struct ExampleRuns {
   std::vector<std::string> approaches;
   std::vector<BenchmarkRuns> benchmarks;
-  std::vector<std::string> choices = {};  // how settings were chosen: ChoiceNotes
+  std::vector<std::string> choices = {};  // notes on how settings were chosen: ChoiceNotes
 };
 // Minimizes the benchmarks whose names match a pattern, in which "*" stands for any text.
 // InvalidArgument when a pattern matches none.

@@ -34,7 +34,7 @@ double IntraclassOf(const ScoreTable& table, const std::vector<std::vector<size_
   double groups = 0;
   double sum = 0;
   double within = 0;
-  std::vector<std::pair<double, double>> means;  // of a family, and its size
+  std::vector<std::pair<double, double>> means;  // mean of a family, and its size
   for (const std::vector<size_t>& family : members) {
     double size = 0;
     double mean = 0;
@@ -72,7 +72,7 @@ double IntraclassOf(const ScoreTable& table, const std::vector<std::vector<size_
   return total > 0 ? std::clamp((between - within) / total, 0.0, 1.0) : std::nan("");
 }
 
-// What names of one family start with: the letters that come first after the last "/", in lower
+// Common start of the names of one family: the letters that come first after the last "/", in lower
 // case. Empty for words that say nothing.
 std::string StemOf(absl::string_view name) {
   const size_t slash = name.rfind('/');

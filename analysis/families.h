@@ -29,7 +29,7 @@ struct Families {
   // The share of the variance of scores that lies between families: the one-way analysis of
   // variance estimate, at least 0, averaged over benchmarks.
   double intraclass = 0;
-  // How many unrelated approaches tell as much: n / (1 + (n / effective - 1) intraclass).
+  // Number of unrelated approaches that tell as much: n / (1 + (n / effective - 1) intraclass).
   double approaches = 0;
 
   bool declared() const { return !tag.empty(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the spread of observed scores is noise of test examples and seeds, and what a
+// Part of the spread of observed scores that is noise of test examples and seeds, and what a
 // coefficient would be without it.
 //
 // Thread-safe (stateless, values). Scores are fractions; variances are theirs squared. Method,
@@ -31,7 +31,7 @@ struct BenchmarkNoise {
   // The share of the variance between the means of an approach's runs that more examples would not
   // remove: of seeds alone. 1 with one example.
   double seed_share = 1;
-  // What two benchmarks need for the noise that they have in common.
+  // Sums and deviations that two benchmarks need for the noise that they have in common.
   std::vector<std::vector<double>> example_sums;  // by approach and cluster, over examples
   std::vector<std::vector<double>> run_deviations;
 };

@@ -58,7 +58,7 @@ Observations OfSetting(const Observations& observations, int64_t setting);
 Observations OfSettings(const Observations& observations,
                         const std::map<int64_t, int64_t>& by_seed);
 
-// Of a cell without a value: pending, failed, missing or stopped by its counts, the first of them.
+// State of a cell without a value, by its counts: the first of pending, failed, missing, stopped.
 CellState StateWithoutValue(const ScoreCell& counts);
 
 // Sums up observations: a seed's value is the mean over its settings, the cell's the mean over

@@ -36,7 +36,7 @@ absl::StatusOr<double> ScoreOf(absl::string_view text, absl::string_view place) 
   return score;
 }
 
-// What the benchmarks say in the tag; nothing where none has it.
+// Scores that the benchmarks state in the tag; nothing where none has it.
 absl::StatusOr<std::map<size_t, double>> ScoresInTag(const ScoreTable& table,
                                                      const std::string& tag) {
   std::map<size_t, double> scores;

@@ -14,7 +14,7 @@
 
 namespace concur::analysis {
 
-// What marks references in tables, and what it means.
+// Mark of references in tables, and its meaning.
 inline constexpr char kReferenceSign[] = " ‡";
 inline constexpr char kReferenceNote[] = "‡ a reference: neither ranked nor fitted.";
 

@@ -410,7 +410,7 @@ double WeightedCoefficients::EvaluateTau(absl::Span<const int32_t> weights, size
     }
     return sum;
   };
-  int64_t total = 0;  // of what is in the tree
+  int64_t total = 0;  // sum of the weights in the tree
   int64_t difference = 0;
   int64_t equal_a = 0;  // squares of the weights of those with one score
   std::vector<uint32_t>& tied = scratch.tied;

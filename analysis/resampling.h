@@ -45,7 +45,7 @@ class WeightedCoefficients {
   Coefficient coefficient() const { return coefficient_; }
   size_t approaches() const { return approaches_; }
   size_t benchmarks() const { return benchmarks_; }
-  // How many pairs (a, b) with a < b have a in [row_begin, row_end).
+  // Number of pairs (a, b) with a < b that have a in [row_begin, row_end).
   size_t PairCount(size_t row_begin, size_t row_end) const;
 
   // Writes the coefficient of each such pair, by rows, to `out`; NaN where it is undefined.

@@ -33,19 +33,19 @@ struct ScoreCell {
   CellState state = CellState::kMissing;
   double value = 0;               // finite; meaningful when state is kValue
   double standard_deviation = 0;  // over seeds, sample (n - 1); 0 when seeds < 2
-  int64_t seeds = 0;              // how many seeds the value averages; 0 when unknown
+  int64_t seeds = 0;              // number of seeds that the value averages; 0 when unknown
   int64_t examples = 0;           // test examples behind each score; 0 when unknown
   int64_t setting = -1;           // the setting that was chosen; -1: none or several
   int64_t failed = 0;             // failed scores among those that should have made the cell
   int64_t pending = 0;            // scores still to come
   int64_t missing = 0;            // scores that nobody will make: their jobs were canceled
   int64_t stopped = 0;            // likewise: early stopping ended their settings
-  // Whether some of those scores are not there.
+  // True if some of those scores are not there.
   bool IsPartial() const { return failed > 0 || pending > 0 || missing > 0 || stopped > 0; }
   bool operator==(const ScoreCell&) const = default;
 };
 
-// How the settings behind a benchmark's scores were chosen, where there was a choice.
+// Way in which the settings behind a benchmark's scores were chosen, where there was a choice.
 struct SettingChoice {
   // "validation": on validation sets; "test": on this very test set, so that its scores are the
   // best of several; "other seeds": for each seed on this test set, by the other seeds; "test of
@@ -62,10 +62,10 @@ struct SettingChoice {
 struct AxisEntry {
   std::string name;
   std::map<std::string, std::string> tags;
-  MetricMeaning metric = {};  // of a benchmark: what its scores mean
+  MetricMeaning metric = {};  // a benchmark's: what its scores mean
   SettingChoice choice = {};  // likewise
-  // Of an approach: its scores are shown beside the others', and are not compared with them
-  // (references.h).
+  // True for an approach that is a reference: its scores are shown beside the others', and are not
+  // compared with them (references.h).
   bool is_reference = false;
   bool operator==(const AxisEntry&) const = default;
 };
@@ -74,7 +74,7 @@ struct AxisEntry {
 std::vector<std::string> NamesOf(const std::vector<AxisEntry>& entries);
 std::vector<std::string> TagsOf(const std::vector<AxisEntry>& entries);
 std::string TagValue(const AxisEntry& entry, const std::string& tag);
-// Whether `text` is `pattern` with every "*" replaced by some text.
+// True if `text` is `pattern` with every "*" replaced by some text.
 bool MatchesPattern(absl::string_view pattern, absl::string_view text);
 // The position of the entry called `name`. InvalidArgument otherwise: `complaint`, the name, one
 // like it, and the names that there are: `unknown column "x"; the benchmarks are a, b`.
@@ -149,8 +149,8 @@ class ScoreTable {
   // is stated: nothing where less is better, since errors and losses have no worst score, and where
   // a score lies beyond them; else from 0 to full_score.
   std::optional<ScoreRange> range(size_t benchmark) const;
-  // What a share of 1 is on a benchmark: the upper end of a stated scale from 0 on, nothing on
-  // others. Where none is stated: 100 if any score of the column is above 1, else 1.
+  // Score that stands for a share of 1 on a benchmark: the upper end of a stated scale from 0 on,
+  // nothing on others. Where none is stated: 100 if any score of the column is above 1, else 1.
   std::optional<double> full_score(size_t benchmark) const;
   // The digits after the point that tell a column's scores apart: four where none is beyond 1, two
   // on any other scale.
@@ -186,8 +186,8 @@ struct ScoresCsvOptions {
   std::vector<std::string> keys = {};
   // Patterns of columns whose goal the caller states: they are not asked about.
   std::vector<std::string> with_goal = {};
-  // Of two columns NAME + mean and NAME + deviation, the second holds the standard deviations of
-  // the first over `seeds` seeds; the column is then called NAME.
+  // Two columns NAME + mean and NAME + deviation, of which the second holds the standard deviations
+  // of the first over `seeds` seeds; the column is then called NAME.
   struct Deviations {
     std::string mean;
     std::string deviation;

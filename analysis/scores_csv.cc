@@ -31,9 +31,9 @@ struct Column {
   bool is_tag = false;
   MetricMeaning metric;
   SettingChoice choice;
-  int64_t metric_line = 0;  // of what is said of its scores; 0: nothing is
+  int64_t metric_line = 0;  // line that says something of its scores; 0: none does
   bool has_goal = false;    // a goal or a scale is stated
-  // Of a column of standard deviations: the position of the column of their means, else 0.
+  // Position of the column of the means, for a column of standard deviations; else 0.
   size_t deviations_of = 0;
   std::vector<Cell> cells;  // by row
 };

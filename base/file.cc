@@ -217,7 +217,7 @@ absl::Status TakeRightsOfOthers(int fd, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Whether a directory is empty or holds one of `marks`.
+// True if a directory is empty or holds one of `marks`.
 bool IsOwn(const std::string& path, std::initializer_list<absl::string_view> marks) {
   std::error_code error;
   if (std::filesystem::is_empty(path, error) && !error) {

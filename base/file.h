@@ -54,7 +54,7 @@ class FileDescriptor {
 // directory or another special file.
 absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path);
 
-// What fstat says of an open file. InvalidArgument when it is a directory or another special file.
+// Calls fstat on an open file. InvalidArgument when it is a directory or another special file.
 absl::Status StatRegularFile(const FileDescriptor& file, const std::string& path,
                              struct stat& info);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of a metric mean: whether more or less of it is better, and what range they have.
+// Meaning of a metric's values: whether more or less of it is better, and what range they have.
 //
 // Values; the functions are pure.
 #ifndef CONCUR_BASE_METRIC_MEANING_H_
@@ -28,7 +28,7 @@ struct Scale {
     kNone,      // no limits, as of a perplexity
   };
   Kind kind = Kind::kUnstated;
-  double low = 0;  // of kRange, else 0
+  double low = 0;  // 0 unless `kind` is kRange
   double high = 0;
   bool operator==(const Scale&) const = default;
 };
@@ -42,7 +42,7 @@ absl::Status CheckScale(const Scale& scale);
 struct MetricMeaning {
   Goal goal = Goal::kMaximize;
   Scale scale;
-  // Whether a table without goals and scales would be read the same way but for the guess of
+  // True if a table without goals and scales would be read the same way but for the guess of
   // percent: such tables have no word about either.
   bool IsPlain() const {
     return goal == Goal::kMaximize &&
@@ -51,7 +51,7 @@ struct MetricMeaning {
   bool operator==(const MetricMeaning&) const = default;
 };
 
-// Whether less of a metric of that name is usually better: "perplexity", "dev loss", "WER".
+// True if less of a metric of that name is usually better: "perplexity", "dev loss", "WER".
 bool UsuallyMinimized(absl::string_view name);
 
 // Which scores are equal: sums round, so that the means of equal runs differ in their last bits,

@@ -23,7 +23,7 @@ struct CommandRequest {
   std::vector<std::string> argv;           // argv[0] is looked for in PATH
   std::map<std::string, std::string> env;  // over this process's own environment
   bool inherits_env = true;                // else `env` is all that it has
-  std::string input;                       // of its standard input
+  std::string input;                       // contents of its standard input
   absl::Duration timeout = absl::Seconds(30);
   size_t output_bytes_max = size_t{64} << 20;
 };

@@ -29,8 +29,8 @@
 namespace concur {
 namespace {
 
-constexpr size_t kHeadBytes = size_t{64} << 10;  // of a table, which tell the separator
-constexpr size_t kNumberBytesMax = 100;          // of a cell with its margin and marks
+constexpr size_t kHeadBytes = size_t{64} << 10;  // start of a table, which tells the separator
+constexpr size_t kNumberBytesMax = 100;          // a cell with its margin and marks
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 

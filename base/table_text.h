@@ -59,7 +59,7 @@ struct Cell {
   bool has_margin = false;   // "71.2 ± 0.4", "71.2 (0.4)": of what is not known
   bool is_pair = false;      // "94.2/92.3", as GLUE has it
   double first = 0;
-  double second = 0;  // of a pair
+  double second = 0;  // a pair's second number
   double value() const { return is_pair ? (first + second) / 2 : first; }
 };
 
@@ -74,7 +74,7 @@ struct CellColumn {
   size_t failures = 0;
   size_t numbers = 0;
   size_t words = 0;
-  std::vector<std::string> remarks;  // what was assumed, or not kept
+  std::vector<std::string> remarks;  // assumptions, and things not kept
 };
 // The cells of one column, whose decimal mark all of them tell. A number such as "1,234" alone
 // tells none: its comma is decimal where semicolons separate, as spreadsheets write them for that

@@ -12,7 +12,7 @@ extern const char kVersion[];
 // The commit, abbreviated; empty when built outside a repository.
 extern const char kCommit[];
 
-// What `PROGRAM --version` prints: "concur 0.2.0 (e445787)".
+// Output of `PROGRAM --version`: "concur 0.2.0 (e445787)".
 inline std::string VersionText(const std::string& program) {
   const std::string commit = kCommit;
   return program + " " + kVersion + (commit.empty() ? "" : " (" + commit + ")");

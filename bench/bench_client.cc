@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users wait for, in milliseconds of one process that stays connected: the program `concur`
+// Waiting times of users, in milliseconds of one process that stays connected: the program `concur`
 // takes longer to start than most calls take.
 //
 //   bench_client submit FILE --coordinator ADDRESS --times 5
@@ -85,7 +85,7 @@ std::unique_ptr<v1::Coordinator::Stub> Connect(const std::string& address) {
   return v1::Coordinator::NewStub(*std::move(channel));
 }
 
-// What all watchers of the process count together. The readings begin when all are open.
+// Counts over all watchers of the process. The readings begin when all are open.
 struct WatchTotals {
   std::atomic<bool> counts = false;
   std::atomic<int> open = 0;  // have had their first message, and not their end

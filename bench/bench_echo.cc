@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gRPC gives at most on this machine: empty calls a second between two processes over a unix
+// Greatest rate of gRPC on this machine: empty calls a second between two processes over a unix
 // socket, the floor under everything that a coordinator answers. Then the same where each call is
 // answered once a row of its own is on the disk: the floor under everything that SQLite keeps.
 // Calls that wait at the same time share a commit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's disk and SQLite give at most: the floors under a durable result.
+// Greatest rates of this machine's disk and SQLite: the floors under a durable result.
 //
 //   bench_floors DIRECTORY [SECONDS]     prints one JSON object of rates a second
 #include <fcntl.h>

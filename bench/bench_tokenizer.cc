@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many pieces a second a checkpoint's tokenizer cuts: bench_tokenizer DIR FILE. Reads lines and
-// prints the pieces of all of them, then the processor time of cutting them, in seconds, the least
-// of three rounds (bench/tokenizers.py).
+// Number of pieces a second that a checkpoint's tokenizer cuts: bench_tokenizer DIR FILE. Reads
+// lines and prints the pieces of all of them, then the processor time of cutting them, in seconds,
+// the least of three rounds (bench/tokenizers.py).
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

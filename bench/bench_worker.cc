@@ -70,7 +70,7 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// What all workers of the process count together. Thread-safe.
+// Counts over all workers of the process. Thread-safe.
 class Tally {
  public:
   explicit Tally(uint64_t jobs) : jobs_(jobs) { accepted_.reserve(jobs); }

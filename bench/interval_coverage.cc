@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often nominal 95 % intervals hold the true coefficient of simulated studies: the tables of
-// docs/coverage.md, a line as soon as it is known.
+// Share of nominal 95 % intervals that hold the true coefficient of simulated studies: the tables
+// of docs/coverage.md, a line as soon as it is known.
 //
 // usage: interval_coverage bootstrap|hierarchical|families|shift|ranks|verdicts|clusters TRIALS
 // [DESIGN]
@@ -59,8 +59,8 @@ void PrintBootstrap(int64_t trials) {
 struct NoiseCoverage {
   Coverage hierarchical;
   Coverage noise_free;
-  double bias = 0;       // of the observed value
-  double bias_free = 0;  // of the corrected one
+  double bias = 0;       // mean error of the observed value
+  double bias_free = 0;  // mean error of the corrected one
 };
 
 NoiseCoverage MeasureHierarchical(const World& world, const UncertaintyOptions& options,

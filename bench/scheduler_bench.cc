@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler costs: microseconds for each thing it does and bytes for each job, for sweeps
+// Costs of the scheduler: microseconds for each thing it does and bytes for each job, for sweeps
 // of growing size. Constant columns mean that nothing is quadratic.
 //
 //   scheduler_bench [jobs …]      default: 1000 100000 1000000

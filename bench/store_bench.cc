@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the SQLite store takes completions, how large they lie on disk, and how long a restart
-// reads them.
+// Speed at which the SQLite store takes completions, their size on disk, and the time that a
+// restart takes to read them.
 //
 //   store_bench [DIRECTORY [JOBS [BATCH [WORKERS]]]]     (default: . 1000000 500 16)
 //

@@ -200,7 +200,7 @@ void AddFlags(Command& app, Flags& flags) {
               "network that others use");
 }
 
-// What flags say comes before what the options file says.
+// Flags take precedence over the options file.
 absl::StatusOr<spec::CoordinatorOptions> OptionsOf(const Flags& flags) {
   spec::CoordinatorOptions options;
   if (!flags.options_file.empty()) {

@@ -68,7 +68,7 @@
 namespace concur {
 namespace {
 
-// How long calls in progress may continue when the server stops.
+// Time for which calls in progress may continue when the server stops.
 constexpr std::chrono::seconds kStopGrace{2};
 // Interrupted uploads to object storage: each has a part in memory, and takes a call to abort.
 constexpr size_t kHeldForObjectStorage = 4;
@@ -146,7 +146,7 @@ std::string LoopbackAddress(const std::string& address) {
   return address;
 }
 
-// What programs of this user on this machine show to the coordinator; what the workers of pools
+// Files that programs of this user on this machine show to the coordinator; what pools' workers
 // know it by serves them as well. Copies, since the options may name files that are exchanged.
 absl::StatusOr<rpc::CredentialFiles> LocalFiles(const std::string& data, const TlsFiles& server,
                                                 const absl::StatusOr<PilotTls>& tls) {
@@ -279,7 +279,7 @@ struct Server::Parts {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Collector> collector;
   std::unique_ptr<ThreadPool> pool;       // ends before what its work uses
-  std::unique_ptr<ThreadPool> transfers;  // of artifacts; null: the pool does them
+  std::unique_ptr<ThreadPool> transfers;  // artifact transfers; null: the pool does them
   std::unique_ptr<ThreadPool> answers;
   std::unique_ptr<Access> access;
   std::unique_ptr<AuditLog> audit;
@@ -299,7 +299,7 @@ struct Server::Parts {
   std::optional<provision::OfferedWorker> offered_worker;
 };
 
-// What pilots get from here besides their jobs.
+// Sets the worker program that pilots get from here besides their jobs.
 absl::Status Server::OfferWorker(Parts& parts) {
   const std::string& file = parts.options.static_worker;
   if (file.empty()) {

@@ -51,11 +51,11 @@ struct ServerOptions {
   std::string page_listen;
   // A worker without shared libraries, which pools' machines get from here; "": none.
   std::string static_worker;
-  std::string version;  // of this program
+  std::string version;  // this program's
   std::string data_directory;
   std::optional<s3::Options> s3;      // where artifacts are kept; unless set: in the data directory
   bool pack_small_artifacts = false;  // as DataPlace::makes_packs
-  std::string user;                   // of the token in DATA/token
+  std::string user;                   // owner of the token in DATA/token
   // Lets everybody do everything, without a token and on any address. For tests.
   bool without_authentication = false;
   TlsFiles tls;
@@ -68,7 +68,7 @@ struct ServerOptions {
   absl::Duration gc_interval = absl::Minutes(10);
   absl::Duration gc_grace = absl::Hours(24);
   int pool_threads = 4;
-  // Of transfers to and from object storage, which wait for the network.
+  // Threads for transfers to and from object storage, which wait for the network.
   int transfer_threads = 16;
 };
 

@@ -21,7 +21,7 @@ namespace concur {
 
 // Sweeps are numbered up to this: a number fits into 31 bits of the store's keys.
 inline constexpr uint64_t kSweepNumberMax = 0x7fff'fffe;
-inline constexpr uint32_t kJobsMax = 100'000'000;  // of one sweep
+inline constexpr uint32_t kJobsMax = 100'000'000;  // jobs of one sweep
 
 struct SweepId {
   uint64_t number = 0;

@@ -45,7 +45,7 @@ constexpr bool IsTerminal(JobState state) { return state >= JobState::kSucceeded
 // "stopped".
 absl::string_view JobStateName(JobState state);
 
-// Whether the scheduler may move a job from one state to the other.
+// True if the scheduler may move a job from one state to the other.
 bool IsLegalTransition(JobState from, JobState to);
 
 // Number of jobs in each state.

@@ -36,7 +36,7 @@ struct FleetCounts {
 // Why a job took no result of an earlier one.
 struct NoReuse {
   struct Field {
-    std::string name;  // of the content key; of these two, `code_here` and so on say more
+    std::string name;  // field of the content key; of these two, `code_here` and so on say more
     std::optional<std::string> here{};
     std::optional<std::string> there{};
   };
@@ -71,7 +71,7 @@ struct JobReason {
     kAwaitsTrials,  // its search has not chosen its setting: `trials`, those without a result
     // READY; with no_reuse
     kSweepPaused,
-    kRunningJobsMax,      // of the owner's quota: `owner`, `owner_use`
+    kRunningJobsMax,      // limit of the owner's quota: `owner`, `owner_use`
     kStoredBytesMax,      // the same
     kMustRunAlone,        // after `deaths`; `request`
     kNoWorker,            // none takes jobs; this and below: `request`, `fleet`
@@ -125,7 +125,7 @@ struct JobReason {
   std::string owner;
   OwnerUse owner_use;
   Resources resources;  // the request
-  Labels labels;        // of the request
+  Labels labels;        // the request's
   FleetCounts fleet;
   Labels missing;                 // labels that no live worker carries
   std::set<std::string> present;  // values of the first of them that there are

@@ -27,7 +27,7 @@ struct JobScore {
   std::string metric;
   std::optional<double> value;             // unset unless the job succeeded and reported the metric
   int64_t examples = 0;                    // that the value is the mean of; 0 when unknown
-  std::optional<MetricInterval> interval;  // of the value, at 95 % confidence
+  std::optional<MetricInterval> interval;  // the value's, at 95 % confidence
   // The worker that ran the job, and how long its command took; "" and 0 until it has ended with a
   // result.
   std::string worker;

@@ -18,7 +18,7 @@ bool IsYes(const Labels& labels, const char* name) {
   return it != labels.end() && it->second == kEnvironmentLabelValue;
 }
 
-// Whether jobs of this image find it there; "": jobs of none.
+// True if jobs of this image find it there; "": jobs of none.
 bool ImageMatches(absl::string_view image, const Labels& has) {
   static const auto* const label = new std::string(kImageLabel);  // is asked for every lane of jobs
   const auto it = has.find(*label);

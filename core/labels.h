@@ -29,24 +29,24 @@ inline constexpr char kEnvironmentLabelValue[] = "yes";
 // Runs roots and images, and gets images from registries.
 inline constexpr char kRootLabel[] = "environment.root";
 inline constexpr char kRegistryLabel[] = "environment.registry";
-// What runs roots and images on a worker: "bubblewrap".
+// Program that runs roots and images on a worker: "bubblewrap".
 inline constexpr char kSandboxLabel[] = "environment.sandbox";
-// Of a job whose environment is an image of a registry: the image. Workers that run in a container
+// Image of a job whose environment is an image of a registry. Workers that run in a container
 // of it have the label, too, and take no other jobs; others that can get and run images do without.
 inline constexpr char kImageLabel[] = "environment.image";
 // In place of an image, of workers that a pool may start: of whatever image a job asks for, and of
 // none that a job can ask for.
 inline constexpr char kAnyImage[] = "any";
 inline constexpr char kNoImage[] = "none";
-// Of workers that a pool may start: what they can is known once they are there. Stands for all.
+// Marks workers that a pool may start: what they can run is known once they come. Stands for all.
 inline constexpr char kAnyEnvironmentLabel[] = "environment.any";
 
-// Whether something that has `has` satisfies all of `wants`, and takes jobs that want no more.
+// True if something that has `has` satisfies all of `wants`, and takes jobs that want no more.
 bool LabelsMatch(const Labels& wants, const Labels& has);
 
 // The number of kGpusMinLabel; 0 when it is absent or no number.
 int32_t GpusMin(const Labels& has);
-// Whether a worker that has `has` takes jobs that ask for this, if they fit.
+// True if a worker that has `has` takes jobs that ask for this, if they fit.
 bool TakesRequest(const Labels& has, const Resources& resources, const Labels& wants);
 
 // "gpu=a100 site=basement".

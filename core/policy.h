@@ -44,7 +44,7 @@ struct SchedulerPolicy {
   QuotaPolicy quotas;
   // Encodes a spec for the store, as submissions have it; needed for sweeps with a search alone.
   std::function<std::string(const SweepSpec&)> encode_spec = {};
-  // Of the jitter of back-offs.
+  // Seed of the jitter of back-offs.
   uint64_t seed = 1;
 };
 

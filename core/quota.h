@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much one owner may use at a time.
+// Limits on what one owner may use at a time.
 //
 // Values.
 #ifndef CONCUR_CORE_QUOTA_H_
@@ -20,7 +20,7 @@ struct Quota {
 };
 
 struct QuotaPolicy {
-  Quota otherwise;  // of owners that are not named
+  Quota otherwise;  // applies to owners that are not named
   std::map<std::string, Quota> owners;
 
   const Quota& Of(const std::string& owner) const {
@@ -29,14 +29,14 @@ struct QuotaPolicy {
   }
 };
 
-// What an owner uses now.
+// Current use by one owner.
 struct OwnerUse {
   // Attempts of the owner's sweeps that occupy workers, those that are being stopped included.
   int64_t running_jobs = 0;
   // Data files of the owner's sweeps, each once, and what the results of the owner's jobs keep;
   // results that were taken over from another job count where they were made.
   int64_t stored_bytes = 0;
-  int64_t checkpoint_bytes = 0;  // of these: checkpoints of jobs that have not ended
+  int64_t checkpoint_bytes = 0;  // part of these: checkpoints of jobs that have not ended
   Quota quota;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs report step by step while they run, and which of it counts.
+// Values that jobs report step by step while they run, and which of them count.
 //
-// Of the reports of one job and name those count whose steps grow: a report that comes again, or
-// that a later attempt repeats from its start, counts once. Jobs may report after every example, so
+// Reports of one job and name count only if their steps grow: a report that comes again, or that
+// a later attempt repeats from its start, counts once. Jobs may report after every example, so
 // from kStepsDense reports on one counts only where the step has grown by 1/kStepGrowth: a learning
 // curve is drawn as well, and one job has at most kStepsOfJobMax of them however long it trains.
 //
@@ -20,12 +20,12 @@
 
 namespace concur {
 
-inline constexpr size_t kStepNamesMax = 4;             // of one job
-inline constexpr size_t kStepNameBytesMax = 64;        // of a report's name
+inline constexpr size_t kStepNamesMax = 4;             // names within one job
+inline constexpr size_t kStepNameBytesMax = 64;        // bytes of a report's name
 inline constexpr int64_t kStepMax = int64_t{1} << 53;  // exact in JSON
 inline constexpr uint32_t kStepsDense = 256;
 inline constexpr int64_t kStepGrowth = 64;
-// Of each name kStepsDense, and then ln(kStepMax / kStepsDense) / ln(1 + 1/kStepGrowth) = 2,012.
+// Each name has kStepsDense, and then ln(kStepMax / kStepsDense) / ln(1 + 1/kStepGrowth) = 2,012.
 inline constexpr size_t kStepsOfJobMax = kStepNamesMax * 2'300;
 
 // A value of a step.

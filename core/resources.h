@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job needs and what a worker has.
+// Resources that a job needs and that a worker has.
 #ifndef CONCUR_CORE_RESOURCES_H_
 #define CONCUR_CORE_RESOURCES_H_
 
@@ -11,7 +11,7 @@
 
 namespace concur {
 
-inline constexpr int32_t kGpuShares = 100;  // of one GPU
+inline constexpr int32_t kGpuShares = 100;  // parts of one GPU
 
 struct Resources {
   int64_t cpu_millis = 1000;  // thousandths of a CPU
@@ -29,7 +29,7 @@ struct Resources {
            gpus <= capacity.gpus &&
            (gpu_share == 0 || capacity.gpus > 0 || gpu_share <= capacity.gpu_share);
   }
-  // How many GPUs it is given, shared or not.
+  // Number of GPUs that it is given, shared or not.
   int32_t GpuCount() const { return gpus + (gpu_share > 0 ? 1 : 0); }
   double GpuAmount() const { return gpus + static_cast<double>(gpu_share) / kGpuShares; }
 };

@@ -19,7 +19,7 @@
 namespace concur {
 
 enum class ArtifactKind : uint8_t {
-  kSystem = 0,       // what training left in {model}: a file, or a tar of a directory
+  kSystem = 0,       // left in {model} by training: a file, or a tar of a directory
   kPredictions = 1,  // {predictions}, JSON
   kExamples = 2,     // per-example scores, JSON lines {"id", "exact_match", "f1"}
   kLog = 3,          // standard output and error, interleaved, bounded
@@ -37,7 +37,7 @@ struct ArtifactRef {
   friend bool operator==(const ArtifactRef&, const ArtifactRef&) = default;
 };
 
-// What an attempt without success left in its directory $CONCUR_CHECKPOINT, as one tar, for the
+// Files left in the directory $CONCUR_CHECKPOINT by an attempt without success, as one tar, for the
 // job's next attempt. It belongs to the job, not to a result, and goes when the job ends for good.
 struct Checkpoint {
   Digest digest;
@@ -59,8 +59,8 @@ struct MetricInterval {
 struct Metric {
   std::string name;
   double value = 0;      // finite
-  int64_t examples = 0;  // how many examples it is the mean of; 0 when unknown
-  // Of the value, at 95 % confidence, since the examples are a sample; unset when unknown.
+  int64_t examples = 0;  // number of examples it is the mean of; 0 when unknown
+  // Interval of the value, at 95 % confidence, since the examples are a sample; unset when unknown.
   std::optional<MetricInterval> interval = {};
 
   friend bool operator==(const Metric&, const Metric&) = default;
@@ -134,7 +134,7 @@ const Metric* FindMetric(const JobResult* result, absl::string_view name);
 inline constexpr size_t kMetricsMax = 100;
 inline constexpr size_t kMessageBytesMax = 4096;
 inline constexpr double kMetricAbsMax = 1e15;
-inline constexpr int64_t kExamplesMax = int64_t{1} << 40;  // of a metric, of a part of a mixture
+inline constexpr int64_t kExamplesMax = int64_t{1} << 40;  // limits a metric, a part of a mixture
 inline constexpr int64_t kArtifactBytesMax = int64_t{1} << 50;  // a pebibyte
 inline constexpr int32_t kExitCodeMax = 65'535;
 

@@ -47,19 +47,19 @@ struct JobRow {
   Attempt attempt;                               // the latest; 0 when it never ran
   uint32_t failures = 0;                         // attempts that ended by the job's own failure
   uint32_t lost = 0;                             // attempts lost or preempted
-  FailureClass failure = FailureClass::kNone;    // of the latest attempt that did not succeed
+  FailureClass failure = FailureClass::kNone;    // the latest unsuccessful attempt's
   absl::Time not_before = absl::InfinitePast();  // when BACKOFF ends
-  std::string worker;                            // of the latest attempt; "" when it never ran
-  std::string incarnation;                       // of that worker
+  std::string worker;                            // the latest attempt's; "" when it never ran
+  std::string incarnation;                       // that worker's
   uint64_t gpu_mask = 0;                         // GPUs of an attempt that runs or may come back
   std::optional<JobId> reused_from;              // the job whose result it shares
   bool system_collected = false;                 // train job whose system was removed by retention
   bool no_reuse = false;                         // somebody asked to run it again
-  uint32_t deaths = 0;                           // of its workers while it ran, in a row
+  uint32_t deaths = 0;                           // deaths of its workers while it ran, in a row
   bool death_shared = false;                     // other jobs ran beside the last of them
-  uint32_t rung = 0;                             // of early_stop: how far a train job may train
+  uint32_t rung = 0;                             // early_stop's: how far a train job may train
   bool whole = false;                            // somebody asked for it: no early_stop of it
-  std::optional<Checkpoint> checkpoint;          // what the next attempt goes on from
+  std::optional<Checkpoint> checkpoint;          // left for the next attempt to go on from
   absl::Time update_time = absl::UnixEpoch();
 
   friend bool operator==(const JobRow&, const JobRow&) = default;
@@ -104,15 +104,15 @@ struct StepSeriesRow {
   friend bool operator==(const StepSeriesRow&, const StepSeriesRow&) = default;
 };
 
-// What must be remembered about a worker by name.
+// State that must be remembered about a worker by name.
 struct WorkerRow {
   std::string name;
   std::string incarnation;
   bool draining = false;
   absl::Time last_seen = absl::UnixEpoch();
-  absl::Time quarantine_end = absl::InfinitePast();       // of the present one; InfinitePast: none
-  absl::Duration quarantine_span = absl::ZeroDuration();  // of the latest one; the next is longer
-  std::string quarantine_reason{};                        // of the present one
+  absl::Time quarantine_end = absl::InfinitePast();       // the present one's; InfinitePast: none
+  absl::Duration quarantine_span = absl::ZeroDuration();  // the latest one's; the next is longer
+  std::string quarantine_reason{};                        // the present one's
 
   friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
 };
@@ -145,7 +145,7 @@ struct PoolRow {
   friend bool operator==(const PoolRow&, const PoolRow&) = default;
 };
 
-// How far a pilot has come. Numbers are stable: they stand in the database.
+// Progress of a pilot. Numbers are stable: they stand in the database.
 enum class PilotPhase : uint8_t {
   kRequested = 0,  // its provider was asked for it; whether it received that is open
   kPending = 1,    // waits in its provider's queue
@@ -167,7 +167,7 @@ struct PilotRow {
   absl::Time request_time = absl::UnixEpoch();
   absl::Time phase_time = absl::UnixEpoch();  // when it came into this phase
   bool joined = false;                        // its worker has come at least once
-  std::string image;                          // of jobs that it was started for; "": its pool's own
+  std::string image;                          // image of jobs it was started for; "": its pool's
 
   friend bool operator==(const PilotRow&, const PilotRow&) = default;
 };
@@ -179,8 +179,8 @@ struct Snapshot {
   std::vector<JobRow> jobs;          // ordered by id
   std::vector<ResultRow> results;    // ordered by id
   std::vector<StepSeriesRow> steps;  // ordered by id, then as their names came
-  // What the jobs of sweeps with early_stop reported of its metric, and perhaps more, by id and
-  // then as it arrived. Store::Load, which does not know the specs, leaves it empty.
+  // Reports that the jobs of sweeps with early_stop made of its metric, and perhaps more, by id and
+  // then as they arrived. Store::Load, which does not know the specs, leaves it empty.
   std::vector<StepRow> reports;
   std::vector<WorkerRow> workers;  // ordered by name
   std::vector<BlameRow> blames;    // ordered by Key()

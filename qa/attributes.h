@@ -47,7 +47,7 @@ const std::vector<Attribute>& AllAttributes();
 absl::StatusOr<Attribute> ParseAttribute(absl::string_view name);
 absl::string_view AttributeName(Attribute attribute);
 
-// How many words the longest run of words has that stands in both texts: 0 when they share none.
+// Number of words in the longest run of words that stands in both texts: 0 when they share none.
 // Words are what white space separates, without punctuation around them; upper and lower case of
 // ASCII letters are the same. Of `question` the first 1,000 words count.
 size_t LongestOverlap(absl::string_view question, absl::string_view passage);

@@ -25,7 +25,7 @@ absl::Status ForEachPassage(const std::string& path,
                             const std::function<absl::Status(Passage)>& on_passage,
                             const std::function<absl::Status(Header)>& on_header = {});
 
-// What a data set that is held whole may take in memory: a small file must not fill a machine's.
+// Memory that a data set that is held whole may take: a small file must not fill a machine's.
 inline constexpr int64_t kDatasetMemoryMax = int64_t{2} << 30;
 // Adds to `held` what `passage` takes in memory, nearly. InvalidArgument, with `path`, beyond
 // `max`.

@@ -244,7 +244,7 @@ class FileWriter : public DatasetWriter {
   FileDescriptor fd_;  // invalid once finished
   z_stream stream_{};
   bool deflating_ = false;
-  std::optional<JsonExport> squad_;  // of a name that ends in .json
+  std::optional<JsonExport> squad_;  // set for a name that ends in .json
   std::string buffer_;
 };
 

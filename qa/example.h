@@ -47,7 +47,7 @@ struct Question {
 };
 
 struct Passage {
-  std::string title;    // of the document; "" when unknown
+  std::string title;    // the document's; "" when unknown
   std::string context;  // UTF-8
   std::vector<Question> questions;
 

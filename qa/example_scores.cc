@@ -139,7 +139,7 @@ absl::StatusOr<ExampleScore> ParseLine(absl::string_view line, absl::Span<const 
 absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(absl::string_view text,
                                                              absl::string_view file,
                                                              absl::Span<const std::string> names) {
-  std::string name;  // of the value
+  std::string name;  // the value's
   std::vector<ExampleScore> examples;
   absl::flat_hash_map<std::string, int64_t> lines;
   simdjson::dom::parser parser;

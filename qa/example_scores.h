@@ -24,7 +24,7 @@ namespace concur::qa {
 absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(
     absl::string_view text, absl::string_view file, absl::Span<const std::string> names = {});
 
-// What a mean of per-example values is multiplied by to be the score that was reported: 1, or 100
+// Factor that makes a mean of per-example values the score that was reported: 1, or 100
 // for shares reported in percent. InvalidArgument, "the mean of its per-example scores, …, is not
 // its METRIC, …", unless one of them equals it within the rounding of the digits that it has.
 // REQUIRES: at least one example.

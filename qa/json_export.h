@@ -23,7 +23,7 @@ class JsonExport {
   };
   struct Counts {
     int64_t questions = 0;  // written
-    int64_t unlocated = 0;  // of which no answer stands in the passage: written or dropped
+    int64_t unlocated = 0;  // those with no answer in the passage: written or dropped
   };
 
   explicit JsonExport(Options options) : options_(options) {}

@@ -50,8 +50,8 @@ class JsonFields {
   absl::StatusOr<int64_t> Integer(const std::optional<Element>& value,
                                   absl::string_view field) const;
 
-  std::string place;     // of the current value: "FILE:LINE: qas[2]"
-  absl::string_view id;  // of the current question; named in errors unless empty
+  std::string place;     // the current value's: "FILE:LINE: qas[2]"
+  absl::string_view id;  // the current question's; named in errors unless empty
 };
 
 }  // namespace concur::qa

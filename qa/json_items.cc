@@ -140,7 +140,7 @@ class Splitter {
   bool seen_items_ = false;
   bool begun_ = false;  // inside an item
   bool more_ = false;   // more text follows the document
-  int depth_ = 0;       // of brackets: in the frame, or in the item
+  int depth_ = 0;       // open brackets: in the frame, or in the item
   int64_t line_ = 1;
   int64_t item_line_ = 1;
   int64_t items_ = 0;

@@ -38,7 +38,7 @@ absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item);
 absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
                              size_t line_bytes_max = LineReader::kLineBytesMax);
 
-// Whether the document begins with an object that has the member `key`; reads no further. What
+// True if the document begins with an object that has the member `key`; reads no further. What
 // follows need not be JSON. DataLoss as RawStream.
 absl::StatusOr<bool> FirstObjectHas(const std::string& path, absl::string_view key);
 

@@ -19,7 +19,7 @@
 namespace concur::qa {
 namespace {
 
-// How the normalization treats an ASCII byte.
+// Treatment of an ASCII byte by the normalization.
 enum class AsciiClass : uint8_t { kSpace, kWord, kPunctuation, kOther };
 
 constexpr std::array<AsciiClass, 128> kAsciiClasses = [] {
@@ -99,7 +99,7 @@ class Collector {
   }
 
   std::string out_;
-  char* end_;  // of the output
+  char* end_;  // the output's
   bool pending_space_ = false;
   char* run_ = nullptr;  // start of the current run of word characters, or null
 };

@@ -84,7 +84,7 @@ class PassageReader {
   int64_t uncut_size_ = 0;  // in code points, of a context that was cut; else 0
   absl::flat_hash_set<std::string> ids_;
   std::optional<Passage> rows_;
-  std::string rows_place_;  // of the first of them
+  std::string rows_place_;  // the first row's
 };
 
 absl::Status PassageReader::ReadArticle(const element& article, const std::string& place) {

@@ -41,7 +41,7 @@ struct ReadPolicy {
   BadRecords bad_records = BadRecords::kRefuse;
   // Counts a span that is left out. REQUIRES: set for kPassOn.
   std::function<void(absl::string_view what, absl::string_view place)> note;
-  size_t line_bytes_max = LineReader::kLineBytesMax;  // of MRQA JSON lines
+  size_t line_bytes_max = LineReader::kLineBytesMax;  // limit of MRQA JSON lines
   // MRQA: contexts end after so many of their `context_tokens`, which are then required; 0: they
   // are kept whole. REQUIRES: 0 for kRefuse.
   size_t context_tokens_max = 0;

@@ -42,8 +42,8 @@ class Predictions {
   absl::flat_hash_map<absl::string_view, absl::string_view> answers_;
 };
 
-// Of a predictions file, unpacked. Reading takes up to ten times as much memory, on a worker beside
-// the job that wrote it.
+// Limit of a predictions file, unpacked. Reading takes up to ten times as much memory, on a worker
+// beside the job that wrote it.
 inline constexpr int64_t kPredictionsBytesMax = int64_t{128} << 20;
 
 // Reads {"id": "answer", …}, plain or gzipped. InvalidArgument on anything else: another type,

@@ -30,11 +30,11 @@ struct ExampleScore {
   std::string id;
   bool exact_match = false;
   double f1 = 0;  // 0..1
-  // Of a metric of any name and range, as ParseExampleScores reads it.
+  // Value of a metric of any name and range, as ParseExampleScores reads it.
   double value = 0;
   bool missing = false;  // no prediction; counts as 0
-  // What the question shares with others: its passage and its document (passages with the same
-  // title), numbered from 0 in the data set's order; -1: unknown, as a document without a title.
+  // Texts shared with other questions: the passage and the document (passages with the same title),
+  // numbered from 0 in the data set's order; -1: unknown, as a document without a title.
   int64_t passage = -1;
   int64_t document = -1;
 };

@@ -113,7 +113,7 @@ std::string Figure(const std::optional<double>& value, const std::optional<Inter
   return FixedOrUndef(value, decimals) + Bracketed(interval, decimals);
 }
 
-// What the line would be without noise in the original scores; "" where that is not known.
+// Text of the line as it would be without noise in the original scores; "" where that is not known.
 std::string CorrectionText(const ShiftFit& fit) {
   return fit.corrected.has_value()
              ? absl::StrCat("; without the noise of the scores on ", fit.from, ": slope ",
@@ -141,7 +141,7 @@ std::string FitTitle(const ShiftFit& fit) {
                           : "");
 }
 
-// What every row of a fit starts with.
+// First cells of every row of a fit.
 TableRow FitCells(const ShiftFit& fit) {
   return {TextCell(fit.from),
           TextCell(fit.to),
@@ -153,7 +153,7 @@ TableRow FitCells(const ShiftFit& fit) {
           NumberCell(fit.mean_gap)};
 }
 
-// What a row says about its system. The first rank is for people, the second for programs.
+// Cells of a row about its system. The first rank is for people, the second for programs.
 TableRow SystemCells(const FittedSystem& system) {
   const auto score = [](double value, const std::optional<Interval>& interval) {
     return NumberCell(value, Fixed(value, 2) + Bracketed(interval, 2));

@@ -215,7 +215,7 @@ void AddStructureJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair, J
   }
 }
 
-// How far missing scores could move each pair that lacks some.
+// Text on how far missing scores could move each pair that lacks some.
 std::string BoundsText(const ConcurrenceMatrix& matrix, const TextOptions& options) {
   if (!matrix.with_bounds) {
     return "";

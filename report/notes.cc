@@ -114,8 +114,8 @@ void AddFamilyNotes(const ConcurrenceMatrix& matrix, std::vector<std::string>& n
   }
 }
 
-// How many pairs are significant, before and after correction; "" where there are no p-values or
-// too few to correct.
+// Sentence on how many pairs are significant, before and after correction; "" where there are no
+// p-values or too few to correct.
 std::string SignificanceText(const ConcurrenceMatrix& matrix) {
   constexpr size_t kPairsMin = 3;
   const CorrectedPValues p(matrix);

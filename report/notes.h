@@ -65,19 +65,19 @@ std::vector<std::string> MatrixWarnings(const ConcurrenceMatrix& matrix);
 // "Less is better on perplexity, loss".
 std::string LessIsBetter(const std::vector<std::string>& benchmarks);
 
-// How settings were chosen, a sentence each: on validation sets, and what choosing on the test sets
-// would have added; on test sets, and that their scores are the best of several. Empty where
-// nothing was to be chosen.
+// Notes on how settings were chosen, a sentence each: on validation sets, and what choosing on the
+// test sets would have added; on test sets, and that their scores are the best of several. Empty
+// where nothing was to be chosen.
 std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks);
 std::vector<std::string> ChoiceNotes(const ConcurrenceMatrix& matrix);
 // One sentence, where choosing on test sets may have made scores too high; else none.
 std::vector<std::string> ChoiceWarning(const std::vector<AxisEntry>& benchmarks);
 std::vector<std::string> ChoiceWarning(const ConcurrenceMatrix& matrix);
-// Of two tables beside each other: once where they say the same, else of each.
+// Notes on two tables beside each other: once where they say the same, else of each.
 std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& before,
                                      const std::vector<AxisEntry>& after);
 
-// What marks a score, or an average of scores, of which some seeds or settings are not there.
+// Mark of a score, or of an average of scores, of which some seeds or settings are not there.
 inline constexpr char kPartialSign[] = "*";
 
 // "12.35 ±0.50*", "failed", "pending" or "—"; with so many decimals.
@@ -86,9 +86,9 @@ std::string CellText(const ScoreCell& cell, int decimals);
 // A score in a Table: CellText for people, the value, if there is one, for programs.
 TableCell AsTableCell(const ScoreTable& table, size_t approach, size_t benchmark);
 
-// How many cells have no score, what is minimized, scores beyond their scale, and what "±" and "*"
-// mean; empty when there is nothing
-// to say.
+// Notes on how many cells have no score, what is minimized, scores beyond their scale,
+// and what "±" and "*" mean;
+// empty when there is nothing to say.
 std::vector<std::string> ScoreNotes(const ScoreTable& table);
 
 }  // namespace concur::analysis

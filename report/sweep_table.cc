@@ -37,7 +37,7 @@ analysis::Select SelectOf(Selection selection) {
   return analysis::Select::kBest;
 }
 
-// How a table counts the score; nullopt on a benchmark that is not scored by the metric.
+// State as which a table counts the score; nullopt on a benchmark that is not scored by the metric.
 std::optional<analysis::CellState> CellStateOf(const JobScore& score) {
   switch (score.state) {
     case JobState::kSucceeded:
@@ -66,7 +66,7 @@ absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& sco
   }
   std::set<std::string> known;
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    if (!benchmark.metric.empty()) {  // what is there to be trained on alone has none
+    if (!benchmark.metric.empty()) {  // a benchmark to be trained on alone has none
       known.insert(benchmark.metric);
     }
     if (benchmark.format == DataFormat::kQa) {

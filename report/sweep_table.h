@@ -21,7 +21,7 @@ namespace concur {
 // that are no benchmark's.
 analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec);
 
-// What a caller asks of a table, besides the metric of its scores.
+// Options that a caller gives for a table, besides the metric of its scores.
 struct SweepTableOptions {
   // "best", "default", "mean", "each", "best-on-test"; empty: the sweep's rule.
   std::string select = {};

@@ -177,7 +177,7 @@ std::string WriteLatex(const Table& table) {
   return text;
 }
 
-// How small the columns must be to stand on one page: classes of report.css.
+// Class of report.css that makes the columns small enough to stand on one page.
 const char* WidthClass(size_t columns) {
   constexpr size_t kPlainMax = 12;
   constexpr size_t kWideMax = 32;

@@ -18,7 +18,7 @@
 
 namespace concur::analysis {
 
-// What a cell says about the state of a thing: its colour on a terminal.
+// State of a thing that a cell tells of: its colour on a terminal.
 enum class Tone { kPlain, kGood, kActive, kWarning, kBad, kQuiet };
 
 // One field of a row.
@@ -42,7 +42,7 @@ TableCell UnsignedCell(uint64_t value);
 TableCell YesNoCell(bool value);
 // kNone when `value` is empty or NaN; `shown` replaces the rounded figure for people.
 TableCell NumberCell(std::optional<double> value, std::string shown = "");
-// Of a p-value, which people see with four decimals: "<0.0001" instead of zeros.
+// Cell of a p-value, which people see with four decimals: "<0.0001" instead of zeros.
 TableCell PValueCell(double p);
 // As NumberCell; people see "undef" where there is no value.
 TableCell CoefficientCell(std::optional<double> value);
@@ -63,7 +63,7 @@ struct TableColumn {
   int decimals = 2;
   Audience audience = Audience::kAll;
   // On a terminal only; elsewhere text is as long and as wide as it is:
-  size_t width_max = 60;  // of names and headings; 0: any
+  size_t width_max = 60;  // for names and headings; 0: any
   int drop = 0;        // left out of a table that is too wide, the highest number first; 0: never
   bool wraps = false;  // text that is too wide goes on below
 };
@@ -72,7 +72,7 @@ struct TableColumn {
 TableColumn ForPrograms(std::string key);
 TableColumn ForPeople(std::string head, bool is_right);
 
-// Of names in tables of pairs, on a terminal.
+// Greatest width of names in tables of pairs, on a terminal.
 inline constexpr size_t kPairNameMax = 40;
 
 struct Table {
@@ -102,12 +102,12 @@ std::string WriteTable(const Table& table, TableFormat format, const TextOptions
 // decides which columns are shown; a later one may make them wider.
 struct TextLayout {
   std::vector<size_t> columns;  // that are shown
-  std::vector<size_t> widths;   // of these
+  std::vector<size_t> widths;   // one for each of these
 };
 std::string WriteTextPiece(const Table& piece, const TextOptions& options, TextLayout& layout);
 
-// What the writers share: the value as programs get it ("" where there is none), what people see of
-// it but for the footnote, and the columns that people see.
+// Functions that the writers share: the value as programs get it ("" where there is none), what
+// people see of it but for the footnote, and the columns that people see.
 std::string ValueText(const TableCell& cell);
 std::string ShownValue(const TableCell& cell, const TableColumn& column);
 std::vector<const TableColumn*> PeopleColumns(const Table& table);
@@ -122,7 +122,7 @@ struct HtmlTableOptions {
   std::string id;       // an HTML name
   size_t rows_max = 0;  // further rows are left out, and a sentence says so
   std::vector<std::string> row_texts =
-      {};  // what the filter searches in each row; empty: its cells
+      {};  // text that the filter searches in each row; empty: its cells
 };
 std::string WriteHtmlTable(const Table& table, const HtmlTableOptions& options);
 // `text` as an HTML paragraph of that class ("": none).

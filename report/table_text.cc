@@ -44,7 +44,7 @@ struct TextGrid {
       }
     }
   }
-  // Of the lines, gaps included.
+  // Width of the lines, gaps included.
   size_t Width() const {
     return std::accumulate(widths.begin(), widths.end(), size_t{0}) +
            kGap * (widths.empty() ? 0 : widths.size() - 1);
@@ -238,7 +238,7 @@ std::vector<std::vector<size_t>> BlocksOf(const TextGrid& grid, size_t keys, siz
   return blocks;
 }
 
-// Whether the row has nothing in a block, as above the diagonal of a matrix.
+// True if the row has nothing in a block, as above the diagonal of a matrix.
 bool IsBlankIn(const std::vector<TextField>& row, const std::vector<size_t>& block, size_t keys) {
   return std::all_of(block.begin() + static_cast<std::ptrdiff_t>(keys), block.end(),
                      [&row](size_t i) { return row[i].text.empty(); });

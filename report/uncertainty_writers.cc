@@ -26,7 +26,7 @@ constexpr double kWorthwhile = 0.1;
 
 std::string Deviation(double variance) { return Fixed(std::sqrt(std::max(0.0, variance)), 3); }
 
-// What was drawn, and how much of the spread of scores is no noise.
+// Adds what was drawn, and how much of the spread of scores is no noise.
 void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
   std::vector<std::string> reliabilities;
   for (size_t b = 0; b < uncertainty.benchmarks.size(); ++b) {

@@ -32,7 +32,7 @@ std::string WriteScores(const ScoreTable& table, TableFormat format,
                         const TextOptions& options = {});
 Table ScoresTable(const ScoreTable& table, bool people_see_tags);
 
-// How a matrix is written as text.
+// Form in which a matrix is written as text.
 struct MatrixTextOptions {
   TextOptions text;
   bool list_intervals = false;  // below, where the grid has no room for them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether files that a process holds open are still the ones that their paths name. What is written
-// to a file that was deleted or replaced is lost at the process's end.
+// Checks that files that a process holds open are still the ones that their paths name. Whatever is
+// written to a file that was deleted or replaced is lost at the process's end.
 //
 // Thread-compatible.
 #ifndef CONCUR_STORE_FILE_WATCH_H_

@@ -165,7 +165,7 @@ JobResult Canonical(JobResult result) {
                    [](const Metric& a, const Metric& b) { return a.name < b.name; });
   const auto by_kind = [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; };
   std::stable_sort(result.artifacts.begin(), result.artifacts.end(), by_kind);
-  // Of equals the last stays: reversed, unique keeps the first.
+  // The last of equals stays: reversed, unique keeps the first.
   std::reverse(result.artifacts.begin(), result.artifacts.end());
   result.artifacts.erase(
       std::unique(result.artifacts.begin(), result.artifacts.end(),

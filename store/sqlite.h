@@ -93,7 +93,7 @@ class SqliteDatabase {
   absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
   absl::StatusOr<std::string> QueryText(absl::string_view sql);
 
-  // How many rows the latest INSERT, UPDATE or DELETE changed.
+  // Number of rows that the latest INSERT, UPDATE or DELETE changed.
   int64_t changes() const;
 
   // Undoes the open transaction, if there is one.

@@ -99,7 +99,7 @@ absl::Status CopyDatabase(const std::string& path, const std::string& to) {
   return SyncFile(to);
 }
 
-// What PATH.mark says; nullopt when there is none.
+// Contents of PATH.mark; nullopt when there is none.
 absl::StatusOr<std::optional<CommitMark::Mark>> MarkOf(const std::string& path) {
   if (!Exists(path + ".mark")) {
     return std::optional<CommitMark::Mark>();

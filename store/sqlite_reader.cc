@@ -286,7 +286,7 @@ absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
   }
 }
 
-// Whether there are as many rows as the commits left. A flipped bit in a page's header can hide
+// Checks that there are as many rows as the commits left. A flipped bit in a page's header can hide
 // rows without any other trace.
 absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& state) {
   absl::btree_map<std::string, int64_t> found;

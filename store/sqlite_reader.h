@@ -39,7 +39,7 @@ struct StoredState {
   absl::btree_map<std::string, int64_t> counters;
   absl::flat_hash_map<int64_t, ProcessName> processes;
   absl::flat_hash_set<int64_t> used_processes;  // those that a job names
-  absl::btree_map<SweepId, int64_t> attempts;   // how many of each sweep; they are not read
+  absl::btree_map<SweepId, int64_t> attempts;   // number for each sweep; they are not read
 };
 
 // Names of counters: commits so far, the next sweep's number, and numbers of rows.
@@ -72,7 +72,7 @@ absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabas
 absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
                                                      int64_t last);
 
-// What the jobs with keys from `first` to `last` reported, by job and then as it arrived.
+// Steps that the jobs with keys from `first` to `last` reported, by job and then as they arrived.
 absl::Status ReadSteps(SqliteDatabase& database, int64_t first, int64_t last,
                        absl::FunctionRef<void(StepRow)> sink);
 

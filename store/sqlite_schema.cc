@@ -172,7 +172,7 @@ CREATE TABLE blame (
 )sql";
 
 // Workers are blamed by what jobs are made of, and no longer by names of approaches and benchmarks.
-// What was held under a name cannot be told apart: it is dropped, while quarantines stay.
+// Blame that was held under a name cannot be told apart: it is dropped, while quarantines stay.
 constexpr char kSchema5[] = R"sql(
 DROP TABLE blame;
 
@@ -196,7 +196,7 @@ ALTER TABLE job ADD COLUMN deaths INTEGER;
 ALTER TABLE job ADD COLUMN death_shared INTEGER;
 )sql";
 
-// What jobs report while they run, in the order in which it arrived.
+// Steps that jobs report while they run, in the order in which they arrived.
 constexpr char kSchema6[] = R"sql(
 CREATE TABLE step (
   key      INTEGER NOT NULL,
@@ -210,14 +210,14 @@ CREATE TABLE step (
 ) WITHOUT ROWID;
 )sql";
 
-// How far early stopping lets a job train; NULL: it stands at the start. And whether somebody asked
-// for the job to be trained to its end; NULL: no.
+// Rung up to which early stopping lets a job train; NULL: it stands at the start. And whether
+// somebody asked for the job to be trained to its end; NULL: no.
 constexpr char kSchema7[] = R"sql(
 ALTER TABLE job ADD COLUMN rung INTEGER;
 ALTER TABLE job ADD COLUMN whole INTEGER;
 )sql";
 
-// What a job's next attempt goes on from, and from which attempt's checkpoint a result did; NULL:
+// Checkpoint that a job's next attempt resumes, and attempt whose checkpoint a result used; NULL:
 // it begins, or began, anew. And the image of jobs that a pilot was started for; NULL: its pool's.
 constexpr char kSchema8[] = R"sql(
 ALTER TABLE job ADD COLUMN checkpoint BLOB;

@@ -37,7 +37,7 @@ struct SqliteStoreOptions {
   // A checkpoint costs two syncs; at 16 MiB they are rare, and a restart still reads the log at
   // once.
   int64_t checkpoint_pages = 4096;
-  std::string vfs;  // how SQLite reaches files: a name that it knows; "": its usual way
+  std::string vfs;  // SQLite's way to reach files: a name that it knows; "": its usual way
 };
 
 class SqliteStore : public Store {
@@ -84,7 +84,7 @@ class SqliteStore : public Store {
     int64_t attempts = 0;
     int64_t steps = 0;
     bool changed = false;  // within the open transaction
-    // What the counters of jobs, results, attempts and steps say; 0 also when there is none.
+    // Values of the counters of jobs, results, attempts and steps; 0 also when there is none.
     std::array<int64_t, 4> counted = {};
 
     std::array<int64_t, 4> Count() const { return {jobs.size(), results.size(), attempts, steps}; }
@@ -93,7 +93,7 @@ class SqliteStore : public Store {
   SqliteStore(StoreLock lock, std::unique_ptr<SqliteDatabase> database, CommitMark mark);
 
   absl::Status Usable() const;
-  // What Commit must know and Load tells: rows, processes and counters.
+  // Keeps what Commit must know and Load tells: rows, processes and counters.
   void Remember(const StoredState& state);
   absl::Status EnsureRemembered();
   absl::Status DropUnusedProcesses(const StoredState& state);
@@ -136,9 +136,9 @@ class SqliteStore : public Store {
   RowChecksum checksum_;
 };
 
-// What is wrong with the database at `path`, a sentence for each finding that names the row or
-// page, or tells how many acknowledged commits are missing; empty when it is sound. Reads only; may
-// run while a coordinator has it open.
+// Faults of the database at `path`: a sentence for each, which names the row or page, or tells how
+// many acknowledged commits are missing; empty when it is sound. Reads only; may run while a
+// coordinator has it open.
 absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path);
 
 struct DatabaseContents {

@@ -35,7 +35,7 @@ class Store {
   // the caller must not go on with this store: memory is ahead of disk.
   virtual absl::Status Commit(const Batch& batch) = 0;
 
-  // Whether what was committed is still where the next start looks for it. An error as Commit gives
+  // OK if what was committed is still where the next start looks for it. An error as Commit gives
   // it, after which the caller must not go on with this store.
   virtual absl::Status CheckPlace() { return absl::OkStatus(); }
 
@@ -45,7 +45,7 @@ class Store {
   // Those of all jobs of a sweep, by job and then oldest first.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) = 0;
 
-  // What one job reported, as it arrived.
+  // Steps that one job reported, as they arrived.
   virtual absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) = 0;
 };
 

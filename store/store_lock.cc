@@ -109,7 +109,7 @@ absl::StatusOr<std::optional<CommitMark::Mark>> CommitMark::Read() const {
 }
 
 absl::Status CommitMark::Write(int64_t commits) {
-  // Of constant length, so that no old digit stays behind.
+  // Text of constant length, so that no old digit stays behind.
   std::string text = absl::StrFormat("%s %020d", database_id_, commits);
   absl::StrAppendFormat(&text, " %08x\n", ChecksumOf(text));
   const ssize_t put = pwrite(fd_.get(), text.data(), text.size(), 0);

@@ -48,7 +48,7 @@ class CommitMark {
   // The mark of a file that is only read.
   static absl::StatusOr<std::optional<Mark>> ReadOf(const std::string& path);
 
-  // What the file says; nullopt when it is new or torn. It may be another database's.
+  // The mark in the file; nullopt when the file is new or torn. It may be another database's.
   absl::StatusOr<std::optional<Mark>> Read() const;
   absl::Status Write(int64_t commits);
 

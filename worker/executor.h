@@ -69,10 +69,10 @@ class Executor {
   // Drops what is left of an ended attempt: its files and a Publish under way.
   virtual void Forget(const AttemptId& id) = 0;
 
-  // What has happened since the last call, in order.
+  // Reports of what has happened since the last call, in order.
   virtual std::vector<ExecutorReport> Poll() = 0;
-  // What running attempts have reported since the last call, in order. A Poll that gives the end of
-  // an attempt is followed by one of these with the last that it reported.
+  // Steps that running attempts have reported since the last call, in order. A Poll that gives the
+  // end of an attempt is followed by one of these with the last that it reported.
   virtual std::vector<AttemptStep> PollSteps() { return {}; }
   // Attempts that were ordered and wait for others to end.
   virtual size_t waiting() const { return 0; }

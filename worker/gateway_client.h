@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker reaches its coordinator.
+// Communication of a worker with its coordinator.
 #ifndef CONCUR_WORKER_GATEWAY_CLIENT_H_
 #define CONCUR_WORKER_GATEWAY_CLIENT_H_
 
@@ -18,7 +18,7 @@
 namespace concur::worker {
 
 struct SyncAnswer {
-  uint64_t sequence = 0;  // of the request
+  uint64_t sequence = 0;  // the request's
   absl::StatusOr<SyncResponse> response;
 };
 

@@ -347,7 +347,7 @@ SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& o
   return made;
 }
 
-// What the flags say of the end of this worker. InvalidArgument names the flag.
+// Sets the end of this worker as the flags say. InvalidArgument names the flag.
 absl::Status SetEnd(const Flags& flags, absl::Time now, AgentOptions* options) {
   const auto parse = [](absl::string_view flag, const std::string& text,
                         absl::Duration* duration) -> absl::Status {

@@ -331,7 +331,7 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     approach->train_resources = general;
   }
   Command predict;
-  // What has no command that predicts may be there for others to start from.
+  // An approach without a command that predicts may be there for others to start from.
   if (const auto predict_value = train_value
                                      ? fields.Get("predict")
                                      : fields.Require("predict", "the command that predicts")) {

@@ -41,11 +41,11 @@ struct ParsedApproach {
   ResourceRequest predict_resources;
   TimeoutRequest timeouts;
   std::vector<std::string> serve_command;  // empty: it answers no single questions
-  // Whether hyperparameters.default could be read: else no name is unknown, which would be a second
+  // True if hyperparameters.default could be read: else no name is unknown, which would be a second
   // error of one cause.
   bool defaults_known = true;
-  std::string folder;           // of the file that describes it
-  std::optional<CodeUse> code;  // of spec.code, which has no files yet
+  std::string folder;           // holds the file that describes it
+  std::optional<CodeUse> code;  // for spec.code, which has no files yet
   std::optional<CodeUse> predict_code;
   Places places;  // paths below the approach: "", ".version", ".train.command", …
   std::vector<std::string> warnings;
@@ -66,14 +66,14 @@ ParsedApproach ReadApproachFile(const YamlFile& file, ErrorList& errors);
 absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
                                           const std::map<std::string, std::string>& variables = {});
 
-// How an approach answers one question at a time, outside of sweeps.
+// Way in which an approach answers one question at a time, outside of sweeps.
 struct ServedApproach {
   std::string name;
   std::string version;
   std::vector<std::string> command;  // with {model} and, where `code` is set, {code}
   std::string code;                  // the folder that {code} stands for; "": none
   std::map<std::string, std::string> env;
-  Resources resources;  // what its predict asks for
+  Resources resources;  // those that its predict asks for
 };
 // Reads the same file for its `serve`. FailedPrecondition when it has none.
 absl::StatusOr<ServedApproach> LoadServedApproach(

@@ -33,7 +33,7 @@ struct DataFileUse {
 // `validation: PATH`, `{file: PATH, sha256: HEX}`, or `{from: train, share: 0.1, seed: 1}`.
 struct ValidationUse {
   std::optional<DataFileUse> file;  // absent: held out from the train file
-  double share = 0;                 // of the train questions, inside (0, 1)
+  double share = 0;                 // fraction of the train questions, inside (0, 1)
   uint64_t seed = 1;
   std::string place;
 };

@@ -50,7 +50,7 @@ struct DataSource {
   std::vector<std::string> import;    // command lines to show, in order
 };
 
-// Whether addresses may have such a revision: at most 100 letters, digits and ".", "_", "-", "/",
+// True if addresses may have such a revision: at most 100 letters, digits and ".", "_", "-", "/",
 // of which no part is empty or begins with a dot.
 bool IsRevision(absl::string_view text);
 

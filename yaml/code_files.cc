@@ -23,12 +23,12 @@
 namespace concur::spec {
 namespace {
 
-// How many files and folders one list may make the finder look at.
+// Greatest number of files and folders that one list may make the finder look at.
 constexpr size_t kCodeEntriesSeenMax = 20'000;
 
 bool HasWildcard(absl::string_view text) { return text.find_first_of("*?[") != text.npos; }
 
-// What Python writes beside its sources when they run: no part of the code.
+// True for what Python writes beside its sources when they run: no part of the code.
 bool IsMadeByPython(absl::string_view name) {
   return name == "__pycache__" || absl::EndsWith(name, ".pyc");
 }
@@ -149,7 +149,7 @@ class CodeFinder {
     }
   }
 
-  // Whether the path is, with all links followed, below the root.
+  // True if the path is, with all links followed, below the root.
   bool IsInside(const std::string& path) const {
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error).string();
@@ -206,7 +206,7 @@ class CodeFinder {
   std::set<std::string> files_;
   size_t seen_ = 0;
   bool too_many_ = false;
-  // Of the entry at work.
+  // State of the entry at work.
   std::string place_;
   std::string named_;
   bool found_ = false;

@@ -25,10 +25,10 @@ namespace {
 constexpr std::array<EnvironmentKind, 4> kEnvironmentKinds = {
     EnvironmentKind::kImage, EnvironmentKind::kRoot, EnvironmentKind::kVenv,
     EnvironmentKind::kConda};
-constexpr size_t kRecipeBytesMax = size_t{1} << 20;  // of a requirements or environment file
+constexpr size_t kRecipeBytesMax = size_t{1} << 20;  // for a requirements or environment file
 constexpr size_t kUnpinnedShownMax = 3;
 
-// What pip would read beside the requirements file: an artifact is one file.
+// True if pip would read another file beside the requirements file: an artifact is one file.
 bool NamesAnotherFile(absl::string_view line) {
   for (const absl::string_view option :
        {"-r", "--requirement", "-c", "--constraint", "-e", "--editable", ".", "file:."}) {

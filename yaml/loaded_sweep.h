@@ -56,7 +56,7 @@ struct LoadedSweep {
   };
   std::vector<CodeOf> codes;
 
-  // Of each approach, the folder of the file that describes it.
+  // Folder of the file that describes each approach.
   std::vector<std::string> approach_folders;
 };
 

@@ -37,15 +37,15 @@ struct CoordinatorOptions {
   std::string health_listen;              // HOST:PORT for gRPC health checks only; "": none
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
   std::string static_worker;              // that pools' machines get; "": kStaticWorker, if there
-  std::string owner;  // of sweeps that its own user submits; "": the user's name
+  std::string owner;  // for sweeps that its own user submits; "": the user's name
   absl::Duration lease = absl::Seconds(30);
   absl::Duration sync_park_max = absl::Seconds(20);  // longest wait of an idle Sync
   absl::Duration overdue_grace = absl::Hours(1);     // after a job's time-out, for its result
-  absl::Duration lost_worker_kept = absl::Hours(1);  // how long lists show lost workers
+  absl::Duration lost_worker_kept = absl::Hours(1);  // time for which lists show lost workers
 
   struct Gc {
     absl::Duration interval = absl::Minutes(10);
-    absl::Duration grace = absl::Hours(24);  // how long unneeded artifacts are kept
+    absl::Duration grace = absl::Hours(24);  // time for which unneeded artifacts are kept
   };
   Gc gc;
 
@@ -61,8 +61,8 @@ struct CoordinatorOptions {
     int64_t calls_max = 10'000;  // unanswered calls; more are refused, to be retried
     // With fewer free bytes on the disk, new sweeps and their data are refused.
     int64_t disk_free_min = int64_t{64} << 20;
-    absl::Duration handshake_max = absl::Seconds(10);  // of a new connection
-    absl::Duration idle_max = absl::Minutes(30);       // of a connection without calls
+    absl::Duration handshake_max = absl::Seconds(10);  // limit for a new connection
+    absl::Duration idle_max = absl::Minutes(30);       // limit for a connection without calls
     int64_t streams_per_peer_max = 1000;               // open streams of users on one host
     // A stream whose peer neither reads nor sends for this long is closed.
     absl::Duration stalled_max = absl::Minutes(10);
@@ -105,7 +105,7 @@ struct CoordinatorOptions {
   Pilots pilots;
 };
 
-// What keeps a job's processes together and in bounds.
+// Means that keep a job's processes together and in bounds.
 enum class Containment {
   kAuto,       // control groups and namespaces, where this machine allows them
   kCgroup,     // as kAuto, but without control groups the worker does not start
@@ -128,17 +128,17 @@ struct WorkerOptions {
   int32_t gpus = 0;
   int32_t slots = 0;  // concurrent jobs; 0: as many as fit
   int64_t log_bytes_max = int64_t{16} << 20;
-  int64_t output_bytes_max = int64_t{16} << 30;     // of one attempt's directory
-  int64_t checkpoint_bytes_max = int64_t{8} << 30;  // of what an attempt leaves for the next one
+  int64_t output_bytes_max = int64_t{16} << 30;     // size of one attempt's directory
+  int64_t checkpoint_bytes_max = int64_t{8} << 30;  // left by an attempt for the next one
   Containment containment = Containment::kAuto;
   bool private_tmp = false;                     // each attempt sees a /tmp of its own
-  int64_t processes_max = 32'768;               // of one attempt, threads included
+  int64_t processes_max = 32'768;               // in one attempt, threads included
   int64_t cache_bytes_max = int64_t{64} << 30;  // cache of data and systems
-  // What may build and run environments of approaches, in the order in which it is tried.
+  // Tools that may build and run environments of approaches, in the order in which they are tried.
   std::vector<std::string> environments = {"bubblewrap", "podman", "apptainer", "venv", "conda"};
   // Where they are built, for all workers of this user on the machine; "": in $XDG_CACHE_HOME.
   std::string environment_directory;
-  int64_t environment_bytes_max = int64_t{64} << 30;  // of all that are kept
+  int64_t environment_bytes_max = int64_t{64} << 30;  // for all that are kept
   absl::Duration stop_grace = absl::Seconds(10);      // between TERM and KILL
   absl::Duration drain_max = absl::Minutes(10);       // for running jobs after SIGTERM
   std::map<std::string, std::string> labels;          // for matching jobs and for display

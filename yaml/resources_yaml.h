@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says that a job needs, or that a worker has.
+// Resources that, as a file says, a job needs or a worker has.
 #ifndef CONCUR_YAML_RESOURCES_YAML_H_
 #define CONCUR_YAML_RESOURCES_YAML_H_
 

@@ -49,7 +49,7 @@ const std::vector<KnownKind>& KnownKinds() {
 constexpr char kEntry[] = "x";     // the key in mappings with any keys
 constexpr char kElement[] = "[]";  // behind the name of a list: its elements
 
-// How a document is made from what is known.
+// Rules by which a document is made from what is known.
 struct Recipe {
   YamlNode::Kind prefers = YamlNode::Kind::kMap;     // where several forms are known
   YamlNode::Kind guesses = YamlNode::Kind::kScalar;  // where none is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader of YAML asks for at a place of its document, as its reads tell: the one source of
-// the JSON Schemas (yaml/schema.h).
+// Shape that a reader of YAML asks for at a place of its document, as its reads tell: the one
+// source of the JSON Schemas (yaml/schema.h).
 //
 // Thread-compatible.
 #ifndef CONCUR_YAML_SHAPE_H_
@@ -31,9 +31,9 @@ struct Shape {
   std::map<std::string, std::unique_ptr<Shape>, std::less<>> fields;
   // Fields that every reading of this mapping required; nullopt: never read as one.
   std::optional<std::set<std::string>> required;
-  std::unique_ptr<Shape> items;    // of a list
-  std::unique_ptr<Shape> entries;  // of a mapping with any keys
-  std::string about;               // what was said to be expected
+  std::unique_ptr<Shape> items;    // in a list
+  std::unique_ptr<Shape> entries;  // in a mapping with any keys
+  std::string about;               // text that says what is expected
 
   Shape& Field(absl::string_view key);
   Shape& Items();
@@ -41,15 +41,15 @@ struct Shape {
   void AddScalar(Scalar scalar) { scalars.insert(scalar); }
   // The widest of all ranges.
   void AddInteger(int64_t low, int64_t high);
-  // Of an enumeration's error: `expected a KIND (a, b), got …`.
+  // Adds the choices of an enumeration's error: `expected a KIND (a, b), got …`.
   void AddChoices(absl::string_view error);
   void AddAbout(absl::string_view what);
   // One reading of a mapping was finished, which required these fields.
   void AddReading(const std::set<std::string>& needed);
 
-  // Whether any form is known.
+  // True if any form is known.
   bool IsKnown() const;
-  // How much is known, all below included.
+  // Amount of what is known, all below included.
   size_t Size() const;
 };
 

@@ -390,8 +390,8 @@ void SweepReader::ReadExcludeRule(const Value& value) {
 
 namespace {
 
-// Of the brackets in which settings could stop that have too few for one of them to be chosen; ""
-// without any.
+// Warning about the brackets in which settings could stop that have too few for one of them to be
+// chosen; "" without any.
 std::string ThinBracketWarning(const EarlyStopRule& rule, uint32_t settings) {
   const EarlyStopBrackets brackets(rule, settings);
   std::vector<std::string> thin;
@@ -443,7 +443,7 @@ void SweepReader::ReadEarlyStop(const Value& value) {
     sweep_.warnings.push_back(
         absl::StrCat(value.Place(), "min and max are equal: no setting stops early"));
   }
-  uint32_t settings = 1;  // of the approach with the most
+  uint32_t settings = 1;  // largest number of any approach
   for (const ApproachSpec& approach : sweep_.spec.approaches) {
     settings =
         std::max(settings, CountSettings(approach.hyperparameters, sweep_.spec.random_settings));

@@ -46,7 +46,7 @@ class SweepReader {
     std::vector<const Tags*> tags;
     // Left out of the sweep; a selection may name them.
     std::vector<BenchmarkSpec> absent = {};
-    // What the field may say instead of names.
+    // Words that the field may have instead of names.
     std::vector<std::string> words = {};
   };
 

@@ -130,7 +130,7 @@ std::vector<std::string> SweepReader::PathsOf(const Value& value) {
 void SweepReader::ReadSourceFile(const Value& named_by, const std::string& path,
                                  absl::string_view kind, const std::optional<Value>& overrides,
                                  const std::function<void(const Source&)>& use) {
-  if (named_by.shape() != nullptr) {  // what may stand beside the path is asked for as well
+  if (named_by.shape() != nullptr) {  // fields that may stand beside the path are asked for as well
     use(Source{std::nullopt, std::nullopt, overrides});
     return;
   }
@@ -292,7 +292,7 @@ void SweepReader::PinSettings(const Value& set, ParsedApproach* approach) {
 bool SweepReader::LeaveOut(const ParsedBenchmark& benchmark) {
   if (!benchmark.test || !benchmark.test->optional ||
       !absl::IsNotFound(OpenRegularFile(benchmark.test->path).status())) {
-    return false;  // what is there and cannot be read is an error, later
+    return false;  // a file that is there and cannot be read is an error, later
   }
   sweep_.left_out.push_back(absl::StrCat(benchmark.test->place, "the benchmark \"",
                                          benchmark.spec.name, "\" is left out: its optional test ",
@@ -339,7 +339,7 @@ void SweepReader::AddValidationSets() {
       validation.test->suffix = SuffixOf(use.file->path);
       sweep_.files.push_back({index, false, *std::move(use.file)});
     } else if (validation.train) {
-      // What is cut is written as MRQA JSON lines.
+      // Data that is cut is written as MRQA JSON lines.
       sweep_.spec.benchmarks[owner].train->suffix = ".jsonl";
       validation.test->path = validation.train->path;
       validation.test->suffix = ".jsonl";

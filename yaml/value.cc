@@ -26,7 +26,7 @@ namespace {
 constexpr char kDurationText[] = "a duration such as 90s, 10m or 1h30m";
 constexpr char kBytesText[] = "a size such as 500MB or 1GiB";
 
-// What to say of {train} without quotes, which YAML reads as the mapping of "train" to nothing.
+// Message about {train} without quotes, which YAML reads as the mapping of "train" to nothing.
 std::optional<std::string> BarePlaceholder(const YamlNode& node) {
   constexpr size_t kNameBytesMax = 60;
   if (node.entries.size() != 1 || node.entries[0].value.kind != YamlNode::Kind::kNull) {

@@ -242,7 +242,7 @@ bool CheckBytes(absl::string_view contents, const std::string& path, ErrorList* 
   return true;
 }
 
-// Whether a line has a placeholder such as {test} outside quotes: inside […] and {…}, YAML ends the
+// True if a line has a placeholder such as {test} outside quotes: inside […] and {…}, YAML ends the
 // value at the brace.
 bool HasBarePlaceholder(absl::string_view line) {
   char quote = 0;

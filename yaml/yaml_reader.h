@@ -29,8 +29,8 @@ struct YamlNode {
   struct Entry;
 
   Kind kind = Kind::kNull;
-  Position at;        // of a null value, the position of its key
-  std::string text;   // of a scalar
+  Position at;        // for a null value, the position of its key
+  std::string text;   // a scalar's
   bool plain = true;  // a scalar without quotes, maybe a number or boolean
   // The directory at which a relative path in this scalar starts, if the variable at its start was
   // defined elsewhere; "" means the directory of the file.

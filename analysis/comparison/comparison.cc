@@ -37,7 +37,7 @@ constexpr size_t kColumnsAtOnce = kLanes * kVectorsAtOnce;
 constexpr size_t kChunk = 32;
 // Examples whose scores stay in the fast cache while the replicates of a chunk pass over them.
 constexpr size_t kExamplesAtOnce = 256;
-constexpr double kRounding = 1e-12;  // of sums of scores, relative
+constexpr double kRounding = 1e-12;  // relative rounding error of sums of scores
 
 absl::Status CheckTable(const ExampleTable& table) {
   if (table.examples == 0) {
@@ -238,7 +238,7 @@ double SignsBound(const std::vector<double>& sums) {
   return 2 * factor * normal_above(std::max(0.0, observed - RoundingOf(sums)) / std::sqrt(squares));
 }
 
-// What one way to cluster the examples says about every pair.
+// Tests of every pair by one way to cluster the examples.
 class PairTests {
  public:
   PairTests(const ExampleTable& table, const ExampleClusters& clusters,

@@ -24,7 +24,7 @@
 
 namespace concur::analysis {
 
-// How often both, one or neither of two approaches answered right.
+// Counts of examples that both, one or neither of two approaches answered right.
 struct McNemar {
   int64_t both = 0;
   int64_t only_a = 0;
@@ -41,7 +41,7 @@ struct PairedComparison {
   double mean_a = 0;
   double mean_b = 0;
   double difference = 0;             // mean_a - mean_b
-  std::optional<Interval> interval;  // of the difference: ClusteredMeanInterval
+  std::optional<Interval> interval;  // interval of the difference: ClusteredMeanInterval
   // Two-sided, of the paired permutation test: the share of ways to swap the two approaches,
   // cluster by cluster, that differ by at least as much; where no draw does, a bound of that share.
   double p_value = 1;
@@ -67,7 +67,7 @@ struct BenchmarkComparison {
   Goal goal = Goal::kMaximize;
   std::vector<std::string> approaches;
   size_t examples = 0;
-  ExampleUnit unit = ExampleUnit::kExample;  // of the clusters
+  ExampleUnit unit = ExampleUnit::kExample;  // unit of the clusters
   size_t clusters = 0;
   std::vector<PairedComparison> pairs;  // the better mean is never b; ties in the table's order
   std::vector<std::string> left_out;

@@ -37,7 +37,7 @@ std::optional<double> IfFinite(double value) {
   return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
 }
 
-// What a share of 1 is on both benchmarks.
+// Score that stands for a share of 1 on both benchmarks.
 absl::StatusOr<double> FullScoreOfPair(const ScoreTable& table, size_t from, size_t to,
                                        FitScale scale) {
   double full = 0;
@@ -184,7 +184,7 @@ class Fitter {
     }
   }
 
-  // What the line would be without the noise of the original scores, where all of it is known.
+  // Adds the line as it would be without noise of the original scores, where all of it is known.
   void AddCorrection(const std::vector<double>& x, const std::vector<double>& y,
                      const PointFamilies& families, ShiftFit& fit) const {
     std::vector<double> noise;
@@ -199,7 +199,7 @@ class Fitter {
     }
   }
 
-  // How fast the scale moves with the score, there.
+  // Slope of the scale as a function of the score, at `score`.
   double ScaleSlope(double score) const {
     const double share = score / full_score_;
     switch (options_.scale) {
@@ -283,8 +283,8 @@ class Fitter {
   double full_score_;
 };
 
-// What a share of 1 is on a benchmark: `asked` unless that is 0. Nothing where scores are no
-// shares.
+// Score that stands for a share of 1 on a benchmark: `asked` unless that is 0. Nothing where scores
+// are no shares.
 std::optional<double> FullScoreOf(const ScoreTable& table, const std::string& benchmark,
                                   double asked) {
   if (asked > 0) {

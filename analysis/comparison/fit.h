@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How scores on one test set predict scores on another: least-squares lines in linear, probit or
-// logit scale, the gap, and what each system scores beyond the line (Miller et al., ICML 2020).
+// Prediction of scores on a test set from those on another: least-squares lines in linear, probit
+// or logit scale, the gap, and what each system scores beyond the line (Miller et al., ICML 2020).
 //
 // Thread-safe (stateless). Formulas and sources: docs/statistics.md.
 #ifndef CONCUR_ANALYSIS_COMPARISON_FIT_H_
@@ -46,7 +46,7 @@ struct FittedSystem {
   int64_t new_rank = 0;
   bool is_reference = false;  // AxisEntry::is_reference: listed, and never fitted
   bool fitted = true;  // false: left out of the line (asked for, or a score that is 0 or 100 %)
-  // What the line predicts, and the score beyond it (effective robustness); in the table's unit.
+  // Score that the line predicts, and that beyond it (effective robustness); in the table's unit.
   // Nothing where there is no line, or the scale has no value for `from`.
   std::optional<double> predicted;
   std::optional<double> residual;
@@ -55,7 +55,7 @@ struct FittedSystem {
   // one more system of another family would be, so that one in twenty leaves 0 out by chance.
   std::optional<Interval> predicted_interval;
   std::optional<Interval> residual_interval;
-  // Of the scores themselves, where AddScoreIntervals has put them.
+  // Intervals of the scores themselves, where AddScoreIntervals has put them.
   std::optional<Interval> from_interval;
   std::optional<Interval> to_interval;
   // The same as if examples were independent; differs where they come in clusters.
@@ -67,16 +67,16 @@ struct ShiftFit {
   std::string from;
   std::string to;
   FitScale scale = FitScale::kLinear;
-  double full_score = 1;  // what a share of 1 is
+  double full_score = 1;  // score at a share of 1
   int64_t n = 0;          // systems behind the line
-  // Of the transformed scores. Nothing with fewer than two different `from` scores; r_squared also
-  // where all `to` scores are equal.
+  // Fit of the transformed scores. Nothing with fewer than two different `from` scores; r_squared
+  // also where all `to` scores are equal.
   std::optional<double> slope;
   std::optional<double> intercept;
   std::optional<double> r_squared;
   std::optional<double> mean_gap;  // over the systems behind the line, in the table's unit
-  double level = 0;                // of the intervals, where asked for
-  double score_level = 0;  // of from_interval and to_interval, where AddScoreIntervals has put them
+  double level = 0;                // level of the intervals, where asked for
+  double score_level = 0;  // level of from_interval and to_interval, if AddScoreIntervals put them
   std::string families;    // the tag by which intervals take systems as relatives; "": none
   std::optional<Interval> slope_interval;
   std::optional<Interval> intercept_interval;
@@ -93,8 +93,8 @@ struct ShiftFit {
 struct FitOptions {
   FitScale scale = FitScale::kLinear;
   std::vector<std::string> exclude;  // approaches to list but not to fit, e.g. human scores
-  // What a share of 1 is: 100 for percent, 1 for fractions. 0: by the scale of the two benchmarks;
-  // where neither is stated, 100 if any of their scores is above 1, else 1.
+  // Score that stands for a share of 1: 100 for percent, 1 for fractions. 0: by the scale of the
+  // two benchmarks; where neither is stated, 100 if any of their scores is above 1, else 1.
   double full_score = 0;
   std::optional<double> level;  // with intervals
   std::string families;         // the tag whose values are families, as FamiliesOf takes it
@@ -113,8 +113,8 @@ absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const st
 
 struct ScoreIntervalOptions {
   double level = 0.95;
-  double full_score = 0;  // what a share of 1 is; 0: ScoreTable::full_score of each benchmark
-  std::optional<ExampleUnit> unit = {};  // of clusters, as ClustersOf takes it
+  double full_score = 0;  // score at a share of 1; 0: ScoreTable::full_score of each benchmark
+  std::optional<ExampleUnit> unit = {};  // unit of clusters, as ClustersOf takes it
 };
 
 // Sets from_interval and to_interval from per-example scores, shares from 0 to 1, where there are

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well approaches do on many benchmarks at once: macro averages over groups of benchmarks, a
+// Performance of approaches on many benchmarks at once: macro averages over groups of benchmarks, a
 // ranking by them, and the improvement over a baseline (Fisch et al., MRQA 2019); and which train
 // set serves which test set best (Bartolo et al., TACL 2020).
 //
@@ -69,7 +69,7 @@ struct RankedApproach {
 struct Generalization {
   std::vector<BenchmarkGroup> groups;      // the first one without `left_out`
   std::vector<size_t> left_out;            // benchmarks of the first group that it does not average
-  std::vector<Conversion> converted;       // what the caller did to the table by ToPercent
+  std::vector<Conversion> converted;       // changes that the caller made to the table by ToPercent
   std::vector<RankedApproach> approaches;  // by rank; then the unranked; ties in the table's order
   std::optional<size_t> baseline;
 };

@@ -36,9 +36,9 @@ constexpr double kCopies = 0.5;            // least mean correlation of residual
 constexpr size_t kSlopesMin = 5;           // approaches, for slopes of benchmarks
 constexpr size_t kAgreeingMin = 6;         // units: 2 / 2^6 = 1 / 32
 constexpr double kDegreesMin = 0.9;        // fewer show nothing; three units of equal size have 2
-constexpr double kOwnDegreesMin = 4.9;     // of a pair's own test: six units of equal size have 5
-constexpr double kOwnShare = 0.2;          // of the error level, for pairs' own tests
-constexpr size_t kDrawsAtOnce = 256;       // of one approach: 2 KiB
+constexpr double kOwnDegreesMin = 4.9;     // pairs' own tests need it: six equal-sized units have 5
+constexpr double kOwnShare = 0.2;          // share of the error level for pairs' own tests
+constexpr size_t kDrawsAtOnce = 256;       // draws of one approach: 2 KiB
 constexpr double kNoiseMax = 100'000'000;  // draws of all approaches
 
 std::vector<double> AveragesOf(const ScoreTable& table, const BenchmarkGroup& group,
@@ -168,7 +168,7 @@ bool AllAgree(const Clusters& units, const Rows& scores, const Rows& residuals,
               const std::vector<double>& averages) {
   const double squares = Product(averages, averages) * static_cast<double>(scores.size());
   std::vector<double> shares;
-  double variance = 0;  // of the mean slope
+  double variance = 0;  // variance of the mean slope
   Rows sums;
   for (const std::vector<size_t>& unit : units) {
     shares.push_back(static_cast<double>(unit.size()) / static_cast<double>(scores.size()));
@@ -434,9 +434,9 @@ class RankTest {
   const std::vector<double>& values_;
   size_t count_;
   size_t draws_;
-  double error_level_;  // of the test of all pairs together
+  double error_level_;  // error level of the test of all pairs together
   double degrees_;
-  std::vector<double> variances_;      // of differences, below the diagonal
+  std::vector<double> variances_;      // variances of differences, below the diagonal
   std::vector<double> own_variances_;  // before they were shrunk, for pairs' own tests; or none
   double own_degrees_ = 0;
   double nothing_ = 0;         // differences and errors up to this are none
@@ -571,7 +571,7 @@ absl::StatusOr<RankEstimate> EstimateOverExamples(const ScoreTable& table,
   estimate.values = AveragesOf(table.Oriented(), group, approaches);
   estimate.unit = "test examples";
   const auto benchmarks = static_cast<double>(group.benchmarks.size());
-  double variance = 0;  // of all averages together
+  double variance = 0;  // variance of all averages together
   double squares = 0;   // over degrees, by benchmark
   double degrees = std::numeric_limits<double>::infinity();
   for (const size_t benchmark : group.benchmarks) {
@@ -696,7 +696,7 @@ absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
     sets.order.insert(sets.order.end(), tied.begin(), tied.end());
   }
   sets.groups.assign(count, 1);
-  size_t first = 0;  // of the group
+  size_t first = 0;  // position where the group begins
   for (size_t i = 1; i < count; ++i) {
     const size_t approach = sets.order[i];
     const size_t above = sets.order[i - 1];

@@ -28,7 +28,7 @@ struct RankEstimate {
   std::vector<std::vector<double>> factors;  // each as long as `values`
   // Degrees of freedom of each variance, estimated from few units; 0: the factors are known.
   double degrees = 0;
-  std::string unit;       // what varies, for people: "benchmarks", "test examples", "given errors"
+  std::string unit;       // varying unit, for people: "benchmarks", "test examples", "given errors"
   std::string note = {};  // which units count as one, for people
 };
 

@@ -258,13 +258,13 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // Whether each seed's setting is chosen on the others.
+  // True if each seed's setting is chosen on the other seeds.
   bool NeedsOtherSeeds(const Chosen& chosen) const {
     return options_.select == Select::kBestOnOtherSeeds && chosen.test.has_value() &&
            chosen.setting.has_value();
   }
 
-  // Of a validation set that has no column: as its benchmark's, which may have one.
+  // Goal on a set; on a validation set without a column, that of its benchmark, which may have one.
   Goal GoalOf(const SystemKey& key, size_t test, const ScoreTable& table) const {
     const auto owner = options_.validation_of.find(test);
     const size_t shown = owner == options_.validation_of.end() ? test : owner->second;
@@ -414,7 +414,7 @@ class Builder {
     return cell;
   }
 
-  // What a column is to say of a choice, and what choosing on its test set adds.
+  // Notes what a column is to say of a choice, and what choosing on its test set adds.
   void NoteChoice(const Chosen& chosen, const SystemKey& key, size_t test, size_t column,
                   const Observations& observations, const ScoreTable& table) {
     if (MeansBySetting(observations).empty()) {
@@ -427,7 +427,7 @@ class Builder {
                       : chosen.on == "test"
                           ? absl::StrCat("test of ", options_.benchmarks[*chosen.test].name)
                           : chosen.on);
-    // Of settings that were stopped early it is not known what choosing them would have added.
+    // Where settings were stopped early, it is not known what choosing them would have added.
     if (!chosen.setting.has_value() || options_.validation_of.count(test) > 0 ||
         SummarizeSelection(observations).stopped > 0) {
       return;
@@ -456,7 +456,7 @@ class Builder {
 
   const SelectionOptions& options_;
   const Systems& systems_;
-  std::set<size_t> trains_;                              // what something was trained on
+  std::set<size_t> trains_;                              // sets that something was trained on
   std::map<size_t, std::set<int64_t>> settings_;         // by approach
   std::map<std::pair<size_t, size_t>, size_t> columns_;  // (train or 0, test) -> position
   std::map<std::tuple<size_t, size_t, int64_t>, size_t> rows_;

@@ -35,7 +35,7 @@ struct ScoreRecord {
   CellState state = CellState::kValue;  // kMissing: nobody will make it
 };
 
-// How the settings of an approach become one value.
+// Rule by which the settings of an approach become one value.
 //   kBest: one setting for each approach and train benchmark: the best mean over seeds on the
 //     validation sets of what it was trained on (of several, the mean of these means), among the
 //     settings that have values on all of them; without any, as kBestOnTest. Validation scores that
@@ -56,7 +56,7 @@ enum class Select { kBest, kDefault, kMean, kEach, kBestOnTest, kBestOnOtherSeed
 absl::StatusOr<Select> ParseSelect(absl::string_view name);
 absl::string_view SelectName(Select select);
 
-// What rows and columns are.
+// Meaning of rows and columns.
 //   kTrainInColumns: rows are approaches. A column is a pair of train and test benchmark, named by
 //     the test benchmark when it is the train benchmark's own (a concurrence study) or when the
 //     whole sweep trained on one benchmark (a shift study); otherwise "TRAIN → TEST". What needs no
@@ -76,7 +76,7 @@ struct SelectionOptions {
   Layout layout = Layout::kTrainInColumns;
   // Those of `benchmarks` that are validation sets, with the benchmark that each is for; positions.
   std::map<size_t, size_t> validation_of = {};
-  // What mixtures consist of; positions.
+  // Parts that mixtures consist of; positions.
   std::map<size_t, std::vector<size_t>> parts = {};
   bool show_validation = false;  // columns for validation sets, which are left out else
   // Patterns of columns of which less is better, beside those whose metric says so; settings are

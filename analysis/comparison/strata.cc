@@ -64,7 +64,7 @@ absl::Status Check(const std::string& attribute, absl::Span<const StratifiedExam
 // A stratum that both sets have.
 struct Counted {
   double weight = 0;  // new examples
-  double mean = 0;    // of the old ones
+  double mean = 0;    // mean score of the old ones
   double n = 0;
 };
 
@@ -92,7 +92,7 @@ std::optional<double> HalfWidth(absl::Span<const StratifiedExample> examples,
   double sum = 0;
   double trace = 0;
   double squares = 0;
-  std::map<std::pair<std::string, std::string>, double> products;  // of p, by two strata
+  std::map<std::pair<std::string, std::string>, double> products;  // products of p, by two strata
   for (const auto& [cluster, of_cluster] : parts) {
     double change = 0;
     double own = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the change from one test set to another follows from its mixture of examples: scores
+// Part of the change from one test set to another that follows from its mixture of examples: scores
 // by stratum on the old set, re-weighted by the strata of the new one (Miller et al., ICML 2020).
 //
 // Thread-safe (stateless).
@@ -45,8 +45,8 @@ struct StratifiedPrediction {
   // From what leaving out each cluster of old examples changes, with Student's t; the new mixture
   // counts as known. Nothing when a stratum that counts is in a single cluster.
   std::optional<Interval> interval;
-  ExampleUnit unit = ExampleUnit::kExample;  // of the clusters
-  size_t clusters = 0;                       // of old examples
+  ExampleUnit unit = ExampleUnit::kExample;  // unit of the clusters
+  size_t clusters = 0;                       // number of clusters of old examples
   std::optional<double> actual;  // the score on the new set, where every example of it has one
 };
 

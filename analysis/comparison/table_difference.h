@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed between two score tables: which approaches swapped places, and which cells did it.
+// Changes between two score tables: which approaches swapped places, and which cells did it.
 //
 // Thread-safe (stateless). Tables are matched by names; margins are in the scores' unit.
 #ifndef CONCUR_ANALYSIS_COMPARISON_TABLE_DIFFERENCE_H_
@@ -46,7 +46,7 @@ struct Unmatched {
 struct TableDifference {
   // By benchmark in the first table's order; within it the largest lesser margin first.
   std::vector<Flip> flips;
-  int64_t pairs = 0;  // of approaches on a benchmark with all four scores
+  int64_t pairs = 0;  // pairs of approaches on a benchmark with all four scores
   int64_t ties = 0;   // pairs that are tied in one of the tables only
   int64_t changed_cells = 0;
   int64_t common_cells = 0;

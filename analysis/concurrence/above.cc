@@ -31,7 +31,7 @@ std::optional<double> LeastShown(const ConcurrenceMatrix& matrix, const MatrixPa
   double least = interval->high;
   double most = 1;
   if (matrix.coefficient == Coefficient::kKendall) {
-    const double step = 4 / static_cast<double>(n * (n - 1));  // of one pair turned round
+    const double step = 4 / static_cast<double>(n * (n - 1));  // change from one pair turned round
     least = 1 - std::floor((1 - least) / step) * step;
     most = 1 - 1.5 * step;
   }

@@ -261,7 +261,7 @@ class Search {
     }
   }
 
-  // Of Pearson's r as a function of one score: the ends and the one stationary point.
+  // Ends of one score's range, and the one stationary point of Pearson's r as a function of it.
   std::vector<double> PearsonPlaces(const Hole& hole) const {
     const std::vector<double>& y = values_[hole.side];
     const std::vector<double> dx = ScaledDeviations(values_[1 - hole.side]);

@@ -26,7 +26,7 @@ struct CoefficientBounds {
 };
 
 struct BoundsOptions {
-  size_t top = kTopDefault;  // of the top-k overlap
+  size_t top = kTopDefault;  // the k of the top-k overlap
 };
 
 // More approaches than this would take too long.

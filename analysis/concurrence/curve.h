@@ -28,7 +28,7 @@ struct CurveOptions {
   size_t top = kTopDefault;
   int64_t draws = 1000;  // subsets for each point, where there are more; 10 to 1,000,000
   uint64_t seed = 1;
-  double level = 0.95;  // of the range that subsets spread over, and of intervals
+  double level = 0.95;  // level of the range that subsets spread over, and of intervals
 };
 
 // A coefficient at one point of a curve.
@@ -88,7 +88,7 @@ struct ExpectedBest {
   size_t approach = 0;
   size_t benchmark = 0;
   int64_t k = 0;
-  int64_t settings = 0;  // how many have a score
+  int64_t settings = 0;  // number of settings that have a score
   double value = 0;      // the expected least score where less is better
 };
 std::vector<ExpectedBest> ExpectedBestCurve(const SettingScores& scores);

@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
     return differences;
   }
   CONCUR_ASSIGN_OR_RETURN(const DrawUnits draws, DrawUnitsOf(used, options));
-  std::vector<IntervalRule> rules;  // of the query's pair with fewer families
+  std::vector<IntervalRule> rules;  // rule of each query's pair with fewer families
   for (const DifferenceQuery& query : queries) {
     const auto rule = [&](const std::string& a, const std::string& b) {
       return RuleOfPair(used, draws, options, coefficient, IndexIn(names, a), IndexIn(names, b));

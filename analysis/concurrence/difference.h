@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much more similarly one pair of benchmarks ranks the approaches than another pair, with an
+// Difference between two pairs of benchmarks in how similarly they rank the approaches, with an
 // interval.
 //
 // Thread-safe (stateless). The same table, options and seed give the same bits on any number of

@@ -20,7 +20,7 @@ double FamilyPermutationPValue(const ScoreTable& table,
                                Coefficient coefficient, size_t top, int64_t permutations) {
   std::vector<double> x;
   std::vector<double> y;
-  std::vector<std::vector<double>> blocks;  // of y, by family
+  std::vector<std::vector<double>> blocks;  // values of y, by family
   for (const std::vector<size_t>& family : families) {
     std::vector<double> block;
     for (const size_t i : family) {

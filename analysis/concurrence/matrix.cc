@@ -112,7 +112,7 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
   return absl::OkStatus();
 }
 
-// What is known of relatives among the approaches, and what it means for the intervals.
+// Adds what is known of relatives among the approaches, and what it means for the intervals.
 absl::Status AddFamilies(const ScoreTable& table, const MatrixOptions& options,
                          ConcurrenceMatrix& matrix) {
   CONCUR_ASSIGN_OR_RETURN(matrix.families, FamiliesOf(table, options.families));

@@ -32,8 +32,8 @@ struct MatrixOptions {
   bool complete_cases = false;
   size_t influences = 0;     // for each pair, list so many of the most influential approaches
   bool swaps = false;        // for each pair, list the approaches that swap places
-  bool p_values = false;     // of independence; they cost more than all the rest
-  size_t top = kTopDefault;  // of the top-k overlap
+  bool p_values = false;     // compute p-values of independence; they cost more than all the rest
+  size_t top = kTopDefault;  // the k of the top-k overlap
   bool bounds = false;       // for each pair, what missing scores could make of it
   // Set: with intervals from the bootstrap over approaches (its `top` is the one above), or …
   std::optional<BootstrapOptions> bootstrap;
@@ -41,7 +41,7 @@ struct MatrixOptions {
   // Needs the bootstrap.
   std::vector<DifferenceQuery> differences;
   std::string families;  // the tag of approaches whose values are families, as FamiliesOf takes it
-  // Of the coefficients of many approaches; any order and any threads give the same bits.
+  // Loop for the coefficients of many approaches; any order and any threads give the same bits.
   ParallelFor parallel_for = SequentialFor;
 };
 
@@ -69,25 +69,25 @@ struct MissingScore {
 
 struct ConcurrenceMatrix {
   Coefficient coefficient = Coefficient::kKendall;
-  double level = 0;                     // of the intervals; 0 without
+  double level = 0;                     // level of the intervals; 0 without
   std::string interval_method;          // e.g. "BCa bootstrap, 10000 replicates, seed 1"
   std::vector<std::string> benchmarks;  // the table's order
   std::vector<std::string> approaches;
   // The upper triangle by rows: (0,1), (0,2), …, (1,2), …
   std::vector<MatrixPair> pairs;
-  Families families;                   // of the approaches
+  Families families;                   // families of the approaches
   std::vector<std::string> warnings;   // about all intervals, but for:
   std::optional<Relatives> relatives;  // undeclared, which make intervals too short
   std::vector<MissingScore> missing;   // by benchmark, then approach
-  std::vector<int> decimals;           // of each benchmark's scores
+  std::vector<int> decimals;           // decimal places of each benchmark's scores
   // Benchmarks with scores of which some seeds or settings are not there, and how many.
   std::vector<std::pair<size_t, size_t>> partial;
   std::vector<BenchmarkFlag> flags;    // benchmarks that hardly tell approaches apart
   bool with_swaps = false;             // pairs list their swaps
   std::vector<std::string> left_out;   // approaches dropped by complete_cases
   std::vector<std::string> minimized;  // benchmarks of which less is better
-  std::vector<SettingChoice> choices;  // how their settings were chosen, in order
-  size_t top = kTopDefault;            // of the top-k overlap
+  std::vector<SettingChoice> choices;  // ways in which their settings were chosen, in order
+  size_t top = kTopDefault;            // the k of the top-k overlap
   bool with_bounds = false;            // pairs carry their bounds
   bool with_p_values = false;
   std::vector<PairDifference> differences;

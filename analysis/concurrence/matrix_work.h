@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much work the intervals of a matrix are.
+// Work that the intervals of a matrix take.
 //
 // Pure function.
 #ifndef CONCUR_ANALYSIS_CONCURRENCE_MATRIX_WORK_H_
@@ -11,7 +11,7 @@
 
 namespace concur::analysis {
 
-// Whether bootstrap intervals of all pairs take seconds at most. Unless they are asked for, larger
+// True if bootstrap intervals of all pairs take seconds at most. Unless they are asked for, larger
 // tables go without.
 inline bool IntervalsAreQuick(const ScoreTable& table) {
   constexpr size_t kWorkMax = 100'000;

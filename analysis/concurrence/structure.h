@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a coefficient: the approach that moves it most, the approaches that swap
+// Structure behind a coefficient: the approach that moves it most, the approaches that swap
 // places, and benchmarks that cannot tell approaches apart.
 //
 // Thread-safe (stateless).
@@ -48,8 +48,8 @@ struct BenchmarkFlag {
   enum class Kind { kFloor, kCeiling, kConstant };
   size_t benchmark = 0;
   Kind kind = Kind::kConstant;
-  int64_t approaches = 0;  // how many score there
-  double end = 0;          // of the scale: its worst score (floor) or its best one (ceiling)
+  int64_t approaches = 0;  // number of approaches that score there
+  double end = 0;          // end of the scale: its worst score (floor) or its best one (ceiling)
 };
 // "floor", "ceiling", "constant".
 std::string BenchmarkFlagName(BenchmarkFlag::Kind kind);

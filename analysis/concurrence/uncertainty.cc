@@ -61,9 +61,9 @@ absl::Status CheckRuns(const ExampleRuns& runs) {
 struct ScoreColumn {
   size_t runs = 0;
   size_t examples = 0;
-  ExampleClusters clusters;        // what is drawn
+  ExampleClusters clusters;        // units that are drawn
   double unit = 100;               // as BenchmarkRuns::unit
-  double seed_share = 1;           // of the variance between runs
+  double seed_share = 1;           // seeds' share of the variance between runs
   size_t test_draw = 0;            // which draw of examples it uses
   size_t system_draw = 0;          // which draws of runs it uses
   std::vector<size_t> first;       // by approach: its first run; one more entry ends the last
@@ -80,8 +80,8 @@ size_t KeyIndex(std::map<std::string, size_t>& keys, const std::string& key, siz
 // Beyond this many standard deviations, simulated intervals missed the noise-free coefficient.
 constexpr double kShiftMax = 0.5;
 
-// What a replicate draws anew: examples in clusters, runs (seeds), approaches and all of these, or
-// examples one by one.
+// Units that a replicate draws anew: examples in clusters, runs (seeds), approaches and all of
+// these, or examples one by one.
 enum Kind : size_t { kExamples = 0, kRuns = 1, kAll = 2, kExamplesAlone = 3, kKinds = 4 };
 
 class Resampler {
@@ -487,8 +487,8 @@ Draws DrawAll(const ScoreTable& table, const Resampler& resampler, const NoiseFr
   return draws;
 }
 
-// How many independent units of test examples are drawn of a benchmark; of repeats, which have no
-// examples, as many as are enough.
+// Number of independent units of test examples that are drawn of a benchmark; of repeats, which
+// have no examples, as many as are enough.
 int64_t DrawnOf(const Uncertainty& uncertainty, const ExampleRuns& runs, size_t benchmark) {
   const ExampleClusters& clusters = uncertainty.clusters[benchmark];
   const size_t drawn = clusters.of.empty() ? runs.benchmarks[benchmark].examples : clusters.count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How uncertain each coefficient of a matrix is when approaches, seeds and test examples all count
+// Uncertainty of each coefficient of a matrix when approaches, seeds and test examples all count
 // as drawn by chance, how much of that each of them causes, and what more of which could narrow.
 //
 // Thread-safe (stateless). The same runs, options and seed give the same bits on any number of
@@ -35,7 +35,7 @@ struct PairUncertainty {
   size_t b = 0;
   int64_t n = 0;                     // approaches with both scores
   std::optional<double> value;       // nothing: undefined
-  std::optional<Interval> interval;  // of the hierarchical bootstrap
+  std::optional<Interval> interval;  // interval of the hierarchical bootstrap
   std::string warning;
   double total = 0;  // all variance
   // Part of it that more test examples can remove; nothing without per-example scores.
@@ -48,7 +48,7 @@ struct PairUncertainty {
   // is not known, is most of the spread, or the coefficient has no correction (noise.h).
   std::optional<double> noise_free;
   std::optional<Interval> noise_free_interval;
-  // How far noise of seeds and examples moves the coefficient on average: mostly towards 0.
+  // Mean shift of the coefficient by noise of seeds and examples: mostly towards 0.
   double shift_by_noise = 0;
 };
 

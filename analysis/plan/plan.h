@@ -69,7 +69,7 @@ absl::StatusOr<CellCosts> MatchCosts(const ScoreTable& table, const ScoreTable& 
 struct CellSample {
   std::vector<bool> has;  // approach by approach
   CellGrid probability;
-  // Whether the cells of one approach were drawn independently of each other. Else they share the
+  // True if the cells of one approach were drawn independently of each other. Else they share the
   // approach's number, so that two were run together with the lesser of their probabilities.
   bool independent = false;
   double cost = 0;

@@ -30,7 +30,7 @@ class WeightsByRank {
       sums_[rank] += weight;
     }
   }
-  // Of ranks from 1 to `rank`.
+  // Sum of the weights of ranks from 1 to `rank`.
   double UpTo(size_t rank) const {
     double sum = 0;
     for (; rank > 0; rank -= rank & (~rank + 1)) {
@@ -261,8 +261,8 @@ double FisherVariance(Coefficient coefficient, double value, double n) {
   }
 }
 
-// What each approach moves the coefficient by, as far as it might have been missing; 0 without the
-// pair.
+// Amount by which each approach moves the coefficient, as far as it might have been missing; 0
+// without the pair.
 using Influences = std::vector<double>;
 
 // The coefficient of one pair; `influences`, of as many as there are approaches, is filled.
@@ -285,7 +285,7 @@ void EstimatePair(const PairRows& rows, size_t ranks, const PairEstimateOptions&
       is_tau ? WeightedTau(rows, ranks) : WeightedMoment(options.coefficient, rows, ranks);
   pair.defined = true;
   pair.value = weighted.value;
-  // What an approach contributes: its weight times the derivative.
+  // Contribution of an approach: its weight times the derivative.
   const double correction = static_cast<double>(n) / static_cast<double>(n - 1);
   double squares = 0;
   double fourths = 0;

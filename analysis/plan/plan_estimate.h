@@ -44,7 +44,7 @@ class RankedTable {
 struct PairEstimateOptions {
   Coefficient coefficient = Coefficient::kKendall;  // one that has plans
   double level = 0.95;
-  // Whether the approaches are themselves a sample: then the interval is that of the population
+  // True if the approaches are themselves a sample: then the interval is that of the population
   // that they come from, and has a width also where no score is missing.
   bool approaches_are_sample = false;
   bool pool = true;

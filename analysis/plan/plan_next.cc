@@ -48,7 +48,7 @@ bool IsExcluded(const ScoreTable& table, const PlannedCell& planned, const NextO
   return options.empty_is_excluded && cell.state == CellState::kMissing && cell.missing == 0;
 }
 
-// Whether the cell has no score and may get one.
+// True if the cell has no score and may get one.
 bool CanRun(const ScoreTable& table, const PlannedCell& planned, const NextOptions& options) {
   const CellState state = table.cell(planned.approach, planned.benchmark).state;
   return state != CellState::kValue && state != CellState::kFailed &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to run next in a table that is partly there, until every coefficient is known to ± W.
+// Cells to run next in a table that is partly there, until every coefficient is known to ± W.
 //
 // Thread-safe (values, stateless). Formulas and sources: docs/planning.md.
 #ifndef CONCUR_ANALYSIS_PLAN_PLAN_NEXT_H_
@@ -22,7 +22,7 @@ struct NextOptions {
   double within = 0.1;  // half-width of an interval that is narrow enough
   double level = 0.95;
   uint64_t seed = 1;
-  // Of a sweep: cells without a job cannot be run. They are missing, and none of their scores is.
+  // True for sweeps: cells without a job cannot run. They are missing, and none of their scores is.
   bool empty_is_excluded = false;
 };
 
@@ -35,11 +35,11 @@ struct NextStep {
 
 struct NextCells {
   std::vector<PairEstimate> pairs;  // as they are known now
-  size_t widest = 0;                // of these, the one with the widest interval
-  double half_width = 0;            // of that one
+  size_t widest = 0;                // the one of these with the widest interval
+  double half_width = 0;            // half-width of that interval
   std::vector<NextStep> steps;      // in order; empty when it is narrow enough
-  double cost = 0;                  // of the steps
-  double cost_of_rest = 0;          // of all cells that may be run and have no score
+  double cost = 0;                  // cost of the steps
+  double cost_of_rest = 0;          // cost of all cells that may be run and have no score
   bool in_order = true;             // the scores are those that this plan begins with
   int64_t failed = 0;               // cells that failed, which are not planned again
   int64_t stopped = 0;              // cells whose settings were stopped early: neither are these

@@ -19,11 +19,11 @@ struct PairEstimate {
   size_t b = 0;
   int64_t n = 0;         // approaches with both scores
   bool defined = false;  // else value and pooled are 0 and the interval is [-1, 1]
-  double value = 0;      // of the weighted coefficient
+  double value = 0;      // value of the weighted coefficient
   double pooled = 0;    // value, moved towards what the other pairs of a and b say; in the interval
-  double variance = 0;  // of value
+  double variance = 0;  // variance of value
   double unit_variance = 0;  // variance * n for a small share of many approaches
-  Interval interval;         // of value
+  Interval interval;         // interval of value
 };
 
 // Sets `pooled` of the pairs that are defined. `influences` has a list for each pair: what each

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many approaches, seeds and test examples it takes to know a coefficient to ± W.
+// Numbers of approaches, seeds and test examples that it takes to know a coefficient to ± W.
 //
 // Thread-safe (values, stateless). Formulas and sources: docs/planning.md.
 #ifndef CONCUR_ANALYSIS_PLAN_PLAN_POWER_H_
@@ -18,10 +18,10 @@ struct PowerOptions {
   double within = 0.1;
   double level = 0.95;
   Coefficient coefficient = Coefficient::kKendall;  // one that has plans
-  double value = 0;                                 // of the coefficient that is expected
+  double value = 0;                                 // value of the coefficient that is expected
   double spread = 10;      // standard deviation of the approaches' true scores, in points
-  double seed_spread = 1;  // of one approach's scores over seeds, in points
-  double accuracy = 50;    // of a typical approach, in percent: each example is right or wrong
+  double seed_spread = 1;  // standard deviation of one approach's scores over seeds, in points
+  double accuracy = 50;    // a typical approach's, in percent: each example is right or wrong
 };
 
 // InvalidArgument unless 0 < within < 1 and 0 < level < 1.
@@ -46,7 +46,7 @@ class HalfWidths {
   std::map<int64_t, double> simulated_;
 };
 
-// How far a coefficient between normal scores lies from the one that is seen when this share of the
+// Distance of a coefficient between normal scores from the one that is seen when this share of the
 // variance of either list is noise. REQUIRES: 0 <= noise_share < 1.
 double ShiftByNoise(Coefficient coefficient, double value, double noise_share);
 

@@ -33,23 +33,23 @@ std::string UntilText(const UntilRule& rule);
 
 // A batch of cells, and the look at the coefficients that follows it.
 struct CellBatch {
-  double threshold = 0;  // of the cells released by then: CellPlan::Below
-  size_t cells = 0;      // how many these are
-  double cost = 0;       // of these, as a share of all
+  double threshold = 0;  // limit below which cells are released by then: CellPlan::Below
+  size_t cells = 0;      // number of these cells
+  double cost = 0;       // their cost, as a share of all
 };
 // In order. The costs of the first look and of each further one grow by a third, from a tenth of
 // the whole or from what eight approaches cost; the last batch is all that is left.
 std::vector<CellBatch> BatchesOf(const CellPlan& plan, size_t approaches);
-// Of the intervals at every look, so that those of all looks hold with `level`. The last look is at
-// the whole table, which leaves nothing to chance, and takes no share.
+// Level of the intervals at every look, so that those of all looks hold with `level`. The last look
+// is at the whole table, which leaves nothing to chance, and takes no share.
 double LevelOfLook(double level, size_t looks);
 
 struct Look {
   std::vector<PairEstimate> pairs;
   size_t widest = 0;      // the pair with the widest interval
-  double half_width = 0;  // of that one
+  double half_width = 0;  // half-width of that interval
 };
-// What is known from the cells below `threshold` that have a score (`scored`, approach by
+// Estimates from the cells below `threshold` that have a score (`scored`, approach by
 // approach), by intervals of `level`.
 Look LookAt(const RankedTable& table, const CellPlan& plan, double threshold,
             const std::vector<bool>& scored, Coefficient coefficient, double level);

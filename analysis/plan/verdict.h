@@ -31,7 +31,7 @@ namespace concur::analysis {
 struct VerdictOptions {
   double above = 0.8;
   std::optional<double> within = {};  // a half-width of tau that is enough
-  double level = 0.95;                // of the intervals of all looks together
+  double level = 0.95;                // level of the intervals of all looks together
   size_t looks = 1;
   BootstrapOptions bootstrap = {};  // its level is not used
 };
@@ -42,15 +42,15 @@ double LevelOfVerdict(const VerdictOptions& options);
 
 // The effect of noise in scores, which moves tau towards 0.
 struct NoiseEstimate {
-  bool asked = false;              // whether there is anything to tell noise by
+  bool asked = false;              // true when there is anything to tell noise by
   std::optional<double> tau = {};  // without noise; nothing where noise is most of the spread
-  std::optional<Interval> interval = {};  // of LevelOfVerdict
+  std::optional<Interval> interval = {};  // interval at the level LevelOfVerdict
 };
 
 struct Verdict {
   int64_t approaches = 0;  // with both scores
   double families = 0;     // effective, of these; equal to `approaches` where none are declared
-  double level = 0;        // of the intervals
+  double level = 0;        // level of the intervals
   std::optional<double> tau;
   std::optional<Interval> tau_interval;
   std::optional<double> r;

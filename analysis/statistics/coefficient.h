@@ -45,7 +45,7 @@ struct Correlation {
   }
 };
 
-// How many approaches are "on top" for kTopK, unless one says otherwise.
+// Number of approaches that are "on top" for kTopK, unless one says otherwise.
 inline constexpr size_t kTopDefault = 5;
 
 }  // namespace concur::analysis

@@ -189,7 +189,7 @@ Correlation PearsonFromSums(int64_t n, double xx, double yy, double xy) {
     return result;
   }
   result.value = xy / std::sqrt(xx * yy);
-  // What rounding leaves of points on a line.
+  // Least magnitude that rounding leaves for points on a line.
   constexpr double kOne = 1 - 4 * std::numeric_limits<double>::epsilon();
   if (std::abs(result.value) > kOne) {
     result.value = result.value > 0 ? 1 : -1;

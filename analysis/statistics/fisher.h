@@ -26,7 +26,7 @@ absl::Status ValidateFisher(Coefficient coefficient, double level);
 // tanh(atanh(value) ± z s), with s² = 1/(n - 3) for Pearson (Fisher, 1921; exact order under
 // bivariate normality), (1 + rho²/2)/(n - 3) for Spearman (Bonett and Wright, 2000) and
 // 0.437/(n - 4) for Kendall (Fieller, Hartley and Pearson, 1957). The last two hold without ties.
-// What ValidateFisher says; FailedPrecondition, with the reason, when n is too small, or the value
+// Errors of ValidateFisher; FailedPrecondition, with the reason, when n is too small, or the value
 // is 1 or -1, where the interval would have no width.
 // REQUIRES: -1 <= value <= 1.
 absl::StatusOr<Interval> FisherInterval(Coefficient coefficient, double value, int64_t n,

@@ -60,7 +60,7 @@ Moments ComputeMoments(absl::Span<const double> unsorted) {
     return moments;
   }
   double squares = 0;
-  double rest = 0;  // what rounding took from the mean; corrects the squares to second order
+  double rest = 0;  // amount that rounding took from the mean; corrects the squares to second order
   for (const double value : values) {
     const double deviation = value - moments.mean;
     squares += deviation * deviation;

@@ -120,7 +120,7 @@ LineIntervals::LineIntervals(const std::vector<double>& x, const std::vector<dou
       squares += residual * residual;
     }
     sizes += sums.n * sums.n;
-    constexpr double kAlone = 1e-9;  // of the spread that the others keep
+    constexpr double kAlone = 1e-9;  // share of the spread that the others keep
     const double others = count_ - sums.n;
     if ((xx_ - sums.xx) * others - sums.x * sums.x < kAlone * xx_ * count_) {
       equal_scatter_ = true;

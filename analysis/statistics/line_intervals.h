@@ -43,7 +43,7 @@ class LineIntervals {
 
   std::optional<Interval> Slope() const;
   std::optional<Interval> Intercept() const;
-  std::optional<Interval> At(double x) const;  // of the line at x
+  std::optional<Interval> At(double x) const;  // interval of the line at x
   // An interval for one more point, of another family, at x, which scatters as the others do: the
   // half width of At, and that of the scatter by Student's t with the effective number of families
   // less 2 degrees, are added as squares.

@@ -156,7 +156,7 @@ void SortAndWeighLanes(int32_t* keys, size_t rows, const double* weights, double
 struct WeightedColumns::Work {
   // By row and lane: the rank in y and the position in x, in the high and the low bits.
   std::vector<int32_t> keys;
-  std::vector<double> totals;  // of blocks of rows
+  std::vector<double> totals;  // sums over blocks of rows
   std::vector<uint16_t> next;  // for each group of x, where its next value goes
 };
 
@@ -268,7 +268,7 @@ void WeightedColumns::RankedBy(size_t x, absl::Span<double> out) const {
 
 double WeightedColumns::Mean(double by_x, double by_y) {
   const double value = (by_x + by_y) / 2;
-  // What rounding leaves of equal (or opposite) orders.
+  // Least magnitude that rounding leaves for equal (or opposite) orders.
   constexpr double kOne = 1 - 1e-13;
   return value > kOne ? 1 : value < -kOne ? -1 : value;
 }

@@ -61,7 +61,7 @@ double SortAndWeighExchanges(absl::Span<const double> y, absl::Span<const double
     for (size_t begin = 0; begin < order.size(); begin += 2 * width) {
       const size_t middle = std::min(begin + width, order.size());
       const size_t end = std::min(begin + 2 * width, order.size());
-      double count = 0;  // of what remains on the left
+      double count = 0;  // sum of what remains on the left
       double weight = 0;
       for (size_t i = begin; i < middle; ++i) {
         count += counts[order[i]];
@@ -143,8 +143,8 @@ Correlation BeginRanking(absl::Span<const double> x, absl::Span<const double> y,
   return result;
 }
 
-// How much of each value, by position, is among the `top` best. As counts are at least 1, the last
-// place goes to one of the `top` largest values: no others are sorted.
+// Share of each value, by position, that is among the `top` best. As counts are at least 1, the
+// last place goes to one of the `top` largest values: no others are sorted.
 void FillMembers(absl::Span<const double> values, absl::Span<const double> counts, size_t top,
                  std::vector<uint32_t>& order, std::vector<double>& members) {
   order.resize(values.size());
@@ -181,7 +181,7 @@ double WeightedKendallValue(absl::Span<const double> x, absl::Span<const double>
     return kNoRank;
   }
   const double value = (RankedBy(x, y, counts, scratch) + RankedBy(y, x, counts, scratch)) / 2;
-  // What rounding leaves of equal (or opposite) orders.
+  // Least magnitude that rounding leaves for equal (or opposite) orders.
   constexpr double kOne = 1 - 1e-13;
   return value > kOne ? 1 : value < -kOne ? -1 : value;
 }

@@ -42,7 +42,7 @@ using EntryPtr = std::unique_ptr<archive_entry, EntryFreer>;
 struct Listed {
   std::string name;  // relative to the directory
   struct stat info {};
-  std::string target;  // of a link, in the form that StaysInside accepts
+  std::string target;  // a link's target, in the form that StaysInside accepts
 };
 
 // A link's target is folders up, then names: "../../blobs/ab12". Then it stays inside also where a
@@ -207,7 +207,7 @@ struct DirectoryTarWriter::State {
   }
 
   Sink sink;
-  absl::Status status;  // of the sink
+  absl::Status status;  // latest result of the sink
   ArchivePtr tar;       // goes first, and may still write
 };
 

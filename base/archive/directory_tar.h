@@ -59,12 +59,12 @@ class DirectoryTarWriter {
 absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink,
                                std::vector<std::string>* left_out = nullptr);
 
-// Whether the file at `path` is a tar that WriteDirectoryTar made.
+// True if the file at `path` is a tar that WriteDirectoryTar made.
 absl::StatusOr<bool> IsDirectoryTar(const std::string& path);
 
 struct TarLimits {
   int64_t entries_max = kTarEntriesMax;
-  int64_t bytes_max = std::numeric_limits<int64_t>::max();  // of all files together
+  int64_t bytes_max = std::numeric_limits<int64_t>::max();  // all files together
 };
 // Makes `directory`, which must not exist, from the tar. DataLoss when the tar is malformed, has an
 // entry that is no plain file, folder or link below the root, a link that leads out of it, also

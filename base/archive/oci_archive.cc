@@ -178,7 +178,7 @@ class OciImage {
     return std::string(digits);
   }
 
-  // Of the manifests, the one for this machine; the only one, whatever it says.
+  // Chooses the manifest for this machine; the only one, whatever it says.
   absl::StatusOr<std::string> Choose(const json& manifests) const {
     utsname machine{};
     uname(&machine);
@@ -201,7 +201,7 @@ class OciImage {
   const std::string scratch_;
   const RootLimits limits_;
   int64_t bytes_ = 0;
-  int64_t allowed_ = 0;  // of bytes_
+  int64_t allowed_ = 0;  // limit on bytes_
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a root file system may be. A value.
+// Limits on the size of a root file system. A value.
 #ifndef CONCUR_BASE_ARCHIVE_ROOT_LIMITS_H_
 #define CONCUR_BASE_ARCHIVE_ROOT_LIMITS_H_
 
@@ -10,7 +10,7 @@ namespace concur {
 
 struct RootLimits {
   int64_t entries_max = 2'000'000;
-  // Of all files together; also at most 100 times the packed file, of which 64 MiB are free.
+  // Bytes of all files together; also at most 100 times the packed file, and 64 MiB more.
   int64_t bytes_max = int64_t{256} << 30;
   // Asked now and then; true ends the call with Cancelled.
   std::function<bool()> is_canceled = nullptr;

@@ -19,9 +19,9 @@
 
 namespace concur {
 
-// Whether a file begins as such a tar, plain or packed by gzip, xz or zstd. InvalidArgument.
+// Checks that a file begins as such a tar, plain or packed by gzip, xz or zstd. InvalidArgument.
 absl::Status CheckRootTar(const std::string& path);
-// Whether a file is an OCI archive, as far as its first entries tell. InvalidArgument.
+// Checks that a file is an OCI archive, as far as its first entries tell. InvalidArgument.
 absl::Status CheckOciArchive(const std::string& path);
 
 // Makes `directory`, which must not exist, from the tar. InvalidArgument when the tar is malformed,

@@ -71,8 +71,8 @@ absl::Status RemoveBelow(const std::string& path) {
   return error ? ErrnoStatus(error.value(), path, "remove") : absl::OkStatus();
 }
 
-// Whether something on the way to `name` is there and no folder, as a link would be followed, or
-// cannot be looked at. Asked anew for each entry: any of those before may have made a link.
+// True if a parent of `name` exists and is no directory (a link would be followed), or cannot be
+// inspected. Checked anew for each entry: any of those before may have made a link.
 bool LeadsThroughLink(const std::string& directory, const std::string& name) {
   for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
     struct stat info {};
@@ -269,7 +269,7 @@ absl::Status RootWriter::CopyData(const std::string& tar, const std::string& nam
   }
 }
 
-// What the disk refuses is this machine's fault, and the rest the tar's.
+// Errors of the disk are this machine's fault, and the rest the tar's.
 absl::Status RootWriter::WriteError(const std::string& tar, const std::string& name) const {
   const int error = archive_errno(disk_.get());
   if (error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS) {

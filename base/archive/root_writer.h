@@ -28,7 +28,7 @@ using TarReader = std::unique_ptr<archive, TarReaderCloser>;
 // A tar, plain or packed by gzip, xz or zstd. InvalidArgument when it cannot be read.
 absl::StatusOr<TarReader> OpenTar(const std::string& path);
 
-// How many bytes may be unpacked of a file in all, where `unpacked` were already: 100 times its
+// Bytes that may be unpacked of a file in all, where `unpacked` were already: 100 times its
 // size and 64 MiB more, and no more than limits.bytes_max. Fails if there is no such file.
 absl::StatusOr<int64_t> AllowedBytes(const std::string& path, int64_t unpacked,
                                      const RootLimits& limits);
@@ -63,7 +63,7 @@ class RootWriter {
   const std::unique_ptr<archive, DiskCloser> disk_;
   int64_t entries_ = 0;
   int64_t bytes_ = 0;
-  int64_t allowed_ = 0;  // of bytes_
+  int64_t allowed_ = 0;  // limit on bytes_
 };
 
 }  // namespace concur

@@ -34,10 +34,10 @@ struct ZipFreer {
 struct ZipInput {
   FileDescriptor file;
   std::array<char, size_t{64} << 10> block;
-  // How much may still be read before the first entry is there: libarchive takes the whole
+  // Bytes that may still be read before the first entry is there: libarchive takes the whole
   // directory into memory first, and knows no limit. Negative: no limit any more.
   int64_t directory_bytes = 0;
-  std::string fault;  // of reading; libarchive may replace it by what follows from it
+  std::string fault;  // reading error; libarchive may replace it by what follows from it
 };
 
 la_ssize_t ReadBlock(archive* /*zip*/, void* data, const void** block) {
@@ -83,7 +83,7 @@ class ZipEntries {
     return archive_read_open1(zip_.get()) == ARCHIVE_OK ? absl::OkStatus() : NoZip();
   }
 
-  // Whether there is another entry, which name() then tells.
+  // Advances to the next entry, which name() then names; false if there is none.
   absl::StatusOr<bool> Next() {
     archive_entry* entry = nullptr;
     do {

@@ -15,10 +15,10 @@
 namespace concur {
 
 struct ZipLimits {
-  int64_t entry_bytes_max = 0;  // of one entry, unpacked
+  int64_t entry_bytes_max = 0;  // unpacked size of one entry
   // The list of entries, which is held in memory: room for some 400,000.
   int64_t directory_bytes_max = int64_t{32} << 20;
-  // What is unpacked of all entries together: this, and 100 times the file.
+  // Limit of the bytes unpacked of all entries together: this, and 100 times the file.
   int64_t free_bytes = int64_t{256} << 20;
 };
 

@@ -216,7 +216,7 @@ struct ValueOf<std::optional<T>> {
   using Type = T;
 };
 
-// What is wrong with the text of an option whose value is a T; "" for nothing. CLI11 takes -1 for
+// Error in the text of an option whose value is a T; "" for none. CLI11 takes -1 for
 // an unsigned number, and the largest number for one that is too large.
 template <typename T>
 std::string NumberFault(const std::string& text) {

@@ -46,7 +46,7 @@ class Option {
   template <typename T>
   Option* InRange(T low, T high);
 
-  // How often it was given.
+  // Number of times that the option was given.
   size_t Count() const;
 
  private:
@@ -88,7 +88,7 @@ class Command {
   std::vector<std::string> Extras() const;
   // Calls `work` when this is the command that was asked for.
   void OnParsed(std::function<void()> work);
-  // Whether this is the command that was asked for, or above it.
+  // True if this is the command that was asked for, or above it.
   bool Parsed() const;
 
   // Reads a program's command line: nullopt to go on; its exit status once help or the version was

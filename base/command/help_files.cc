@@ -87,7 +87,7 @@ std::string ValueText(const CLI::Option& option) {
   return choices.empty() ? Italic(type.substr(0, type.find(':'))) : Roff(choices);
 }
 
-// What help says after an option's description.
+// Notes that help prints after an option's description.
 std::string NotesOf(const CLI::Option& option) {
   std::string notes;
   const std::string type = option.get_type_name();
@@ -313,7 +313,7 @@ std::vector<HelpFile> HelpFilesOf(const CLI::App& program) {
 std::string CompletionsOf(const CLI::App& program, const std::vector<std::string>& words,
                           const ListNames& list) {
   const CLI::App* command = &program;
-  size_t arguments = 0;                  // of `command`, before the last word
+  size_t arguments = 0;                  // number of arguments of `command` before the last word
   const CLI::Option* awaited = nullptr;  // the option whose value is the next word
   for (size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] == "=") {

@@ -33,7 +33,7 @@ std::vector<HelpFile> HelpFilesOf(const CLI::App& program);
 using ListNames = std::function<std::vector<std::pair<std::string, std::string>>(
     const std::string& type, const std::string& prefix)>;
 
-// What may stand for the last of `words` (which may be ""), one a line: "NAME\tMEANING\n". "" where
+// Completions of the last of `words` (which may be ""), one a line: "NAME\tMEANING\n". "" where
 // a value is expected that neither the program nor `list` can list, such as a file.
 std::string CompletionsOf(const CLI::App& program, const std::vector<std::string>& words,
                           const ListNames& list = {});

@@ -48,7 +48,7 @@ absl::Status StatusOfCode(int code, absl::string_view url) {
   }
 }
 
-// How much older than the answer a date of change must be to tell versions apart: a file may change
+// Minimum time from a date of change to the answer to tell versions apart: a file may change
 // twice in its second (RFC 9110, 8.8.2.2; a minute allows for two clocks that differ).
 constexpr absl::Duration kDateAge = absl::Minutes(1);
 
@@ -60,7 +60,7 @@ std::optional<absl::Time> ParseDate(const std::string& text) {
              : std::nullopt;
 }
 
-// What may be sent as If-Range (RFC 9110, 13.1.5); a weak tag forbids the date, too.
+// Value that may be sent as If-Range (RFC 9110, 13.1.5); a weak tag forbids the date, too.
 std::string ValidatorOf(const http::Exchange& exchange) {
   std::string tag = exchange.Header("ETag");
   if (!tag.empty()) {

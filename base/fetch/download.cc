@@ -22,10 +22,10 @@
 namespace concur::fetch {
 namespace {
 
-// How often the partial file may have been finished or removed between its opening and its locking.
+// Number of times that the partial file may be finished or removed between opening and locking it.
 constexpr int kOpensMax = 10;
 
-// How often a download may begin anew, by servers that do not resume or whose file changes.
+// Restarts allowed in a download, for servers that do not resume or whose file changes.
 constexpr int kRestartsMax = 20;
 
 bool AreTwoVersions(const Version& a, const Version& b) {

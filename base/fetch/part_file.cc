@@ -109,7 +109,7 @@ absl::Status PartFile::Begin(const Version& version) {
   CONCUR_RETURN_IF_ERROR(Clear());
   version_ = version;
   if (version.validator.empty() && version.bytes < 0) {
-    unlink(VersionPath().c_str());  // of an earlier file
+    unlink(VersionPath().c_str());  // belongs to an earlier file
     return absl::OkStatus();
   }
   return WriteFileAtomically(VersionPath(),

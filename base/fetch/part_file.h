@@ -29,7 +29,7 @@ class PartFile {
   const std::string& path() const { return path_; }
   int64_t bytes() const { return bytes_; }
   const Version& version() const { return version_; }  // unknown without bytes
-  int restarts() const { return restarts_; }           // how often bytes were dropped
+  int restarts() const { return restarts_; }           // number of times that bytes were dropped
 
   absl::Status Append(absl::string_view bytes);
   // Drops all bytes.

@@ -17,16 +17,16 @@
 
 namespace concur::fetch {
 
-// What tells one version of a remote file from another, as far as the server says it.
+// Properties that tell versions of a remote file apart, as far as the server says them.
 struct Version {
   std::string validator;  // a strong entity tag, or a date that does as well; "": none
-  int64_t bytes = -1;     // of the whole file; -1: unknown
+  int64_t bytes = -1;     // size of the whole file; -1: unknown
 };
 
 // The response's headers.
 struct Reply {
   bool from_offset = false;  // false: the server sends the file from its start
-  int64_t bytes = -1;        // of the body; -1 when the server does not say
+  int64_t bytes = -1;        // size of the body; -1 when the server does not say
   Version version = {};
 };
 

@@ -23,7 +23,7 @@
 namespace concur::http {
 namespace {
 
-// How often a transfer without traffic is checked for a stall.
+// Interval at which a transfer without traffic is checked for a stall.
 constexpr absl::Duration kPollMin = absl::Milliseconds(100);
 constexpr absl::Duration kPollMax = absl::Seconds(1);
 constexpr size_t kAheadBytesMax = size_t{1} << 20;  // received before the caller reads them
@@ -154,12 +154,12 @@ struct Exchange::Transfer {
   std::unique_ptr<curl_slist, ListDeleter> headers = nullptr;
   char detail[CURL_ERROR_SIZE] = "";
   std::string ahead = {};       // received before the caller reads them
-  size_t ahead_taken = 0;       // of those
+  size_t ahead_taken = 0;       // bytes of `ahead` that were read
   std::string* sink = nullptr;  // where bytes go during a Read
   size_t sink_bytes_max = 0;
   bool paused = false;
   bool ended = false;
-  absl::Status status = absl::OkStatus();  // of the end
+  absl::Status status = absl::OkStatus();  // result at the end
   absl::Time heard = {};                   // when bytes were last transferred
   curl_off_t moved = 0;                    // bytes transferred by then
 

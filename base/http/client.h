@@ -57,22 +57,22 @@ struct Request {
   // Additional headers, "Name: value". Each needs a value: libcurl 7.88 signs a header without one
   // but does not send it.
   std::vector<std::string> headers = {};
-  absl::string_view body = {};  // of PUT, POST and DELETE; outlives Send
-  int64_t offset = 0;           // of the first byte that is wanted
+  absl::string_view body = {};  // for PUT, POST and DELETE; outlives Send
+  int64_t offset = 0;           // first byte that is wanted
   int redirects_max = 0;
   std::optional<Signature> signature = std::nullopt;
   // Not over a kept connection: when the server has closed one meanwhile, libcurl sends the request
   // again, which is wrong where the server may have carried it out.
   bool fresh_connection = false;
-  absl::Duration timeout = absl::InfiniteDuration();   // of the whole exchange
+  absl::Duration timeout = absl::InfiniteDuration();   // limit on the whole exchange
   std::optional<absl::Duration> stall = std::nullopt;  // instead of the client's
-  Interrupt* interrupt = nullptr;  // of one exchange at a time, which it outlives; null: none
+  Interrupt* interrupt = nullptr;  // serves one exchange at a time, which it outlives; null: none
 };
 
 struct ClientOptions {
   absl::Duration stall = absl::Minutes(1);  // without a byte in either direction
   absl::Duration connect_timeout = absl::Seconds(30);
-  std::string ca_file = {};  // of private servers; "": the system's CAs
+  std::string ca_file = {};  // for private servers; "": the system's CAs
   // The same as PEM text, and the client's own certificate; "": none.
   std::string ca_pem = {};
   std::string certificate_pem = {};
@@ -80,7 +80,7 @@ struct ClientOptions {
   bool verify_server = true;  // false: any certificate is trusted
 };
 
-// Whether a Send that failed cannot have reached the server, so that repeating it is safe.
+// True if a Send that failed cannot have reached the server, so that repeating it is safe.
 bool NothingSent(const absl::Status& status);
 
 class Client;
@@ -94,7 +94,7 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   int code() const;       // 200, 404, …
-  int64_t bytes() const;  // of the body; -1 when the server does not say
+  int64_t bytes() const;  // size of the body; -1 when the server does not say
   std::string Header(const std::string& name) const;  // "" if absent
 
   // Appends the next `bytes_max` bytes of the answer to `data`, or as many as there are. With none,

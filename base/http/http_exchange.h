@@ -83,7 +83,7 @@ class EventOutlet {
   std::function<void()> on_closed_ ABSL_GUARDED_BY(mutex_);
   Connection connection_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_ ABSL_GUARDED_BY(mutex_);
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // of `waiting_`
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of `waiting_`
   bool has_event_ ABSL_GUARDED_BY(mutex_) = false;
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

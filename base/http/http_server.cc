@@ -23,9 +23,9 @@
 namespace concur::http {
 namespace {
 
-constexpr size_t kConnectionBytesMax = 32768;  // of a request's head, and of what is being sent
+constexpr size_t kConnectionBytesMax = 32768;  // for a request's head, and for what is being sent
 constexpr size_t kEventBlockBytes = 16384;
-constexpr int kSendBytes = 32768;  // of events to a viewer; the kernel doubles it
+constexpr int kSendBytes = 32768;  // send buffer for events to a viewer; the kernel doubles it
 constexpr size_t kQueryFieldsMax = 64;
 
 unsigned WholeSeconds(absl::Duration duration) {
@@ -186,11 +186,11 @@ class HttpServer::Loop {
     HttpResponse response_;
     std::shared_ptr<EventOutlet> events_;  // shared with its producer
   };
-  // What libmicrohttpd keeps of a request.
+  // State that libmicrohttpd keeps of a request.
   struct Context {
     std::shared_ptr<Exchange> exchange;  // shared with whoever answers
   };
-  // What it keeps of a stream.
+  // State that it keeps of a stream.
   struct StreamContext {
     Loop* loop;
     std::shared_ptr<EventOutlet> events;
@@ -302,8 +302,8 @@ class HttpServer::Loop {
     if (exchange.events_ == nullptr) {
       return QueueResponse(connection, exchange.response_);
     }
-    // What a dead viewer does not read fills this much of the kernel's memory, and then the
-    // producer of its events waits. Not of other answers: one that is larger than the buffer would
+    // Events that a dead viewer does not read fill this much of the kernel's memory, and then their
+    // producer waits. Not set for other answers: one that is larger than the buffer would
     // wait 40 ms for the receiver's acknowledgement each time that it is full.
     if (const MHD_ConnectionInfo* info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)) {

@@ -19,7 +19,7 @@ struct Endpoint {
 
   // "HOST:PORT", an IPv6 host in brackets.
   std::string ToString() const;
-  // Whether only this machine reaches it.
+  // True if only this machine reaches it.
   bool IsLoopback() const;
 };
 

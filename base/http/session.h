@@ -31,7 +31,7 @@ absl::StatusOr<std::string> EnsurePageKey(const std::string& path);
 // `bytes` random bytes as URL-safe base64.
 std::string RandomText(size_t bytes);
 
-// Whether both are the same, in a time that does not depend on where they differ.
+// True if both are the same; takes a time that does not depend on where they differ.
 bool SameSecret(absl::string_view a, absl::string_view b);
 
 class SessionSealer {
@@ -43,7 +43,7 @@ class SessionSealer {
   std::string Seal(absl::string_view token, absl::Time expire_time) const;
   // The token. Unauthenticated when this key did not seal the cookie or when it has expired.
   absl::StatusOr<std::string> Open(absl::string_view cookie, absl::Time now) const;
-  // What a request with that cookie must carry, too: an HMAC of it.
+  // Value that a request with that cookie must carry, too: an HMAC of the cookie.
   std::string CsrfOf(absl::string_view cookie) const;
 
  private:

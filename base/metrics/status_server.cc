@@ -29,7 +29,7 @@ namespace {
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr char kBytes[] = "application/octet-stream";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
-constexpr size_t kConnectionBytesMax = 16384;  // of a request's head, and of what is being sent
+constexpr size_t kConnectionBytesMax = 16384;  // for a request's head, and for what is being sent
 
 unsigned Seconds(absl::Duration duration) {
   return static_cast<unsigned>(
@@ -50,7 +50,7 @@ struct Answer {
 
 // A request from its head to the end of its answer.
 struct Request {
-  bool is_asked = false;  // of a page's thread
+  bool is_asked = false;  // true once a page's thread was asked for the answer
   std::optional<Answer> answer;
 };
 

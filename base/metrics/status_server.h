@@ -24,10 +24,10 @@
 namespace concur {
 
 struct StatusPages {
-  // Of /metrics, in Prometheus' text format.
+  // Body of /metrics, in Prometheus' text format.
   std::function<std::string()> metrics;
-  // Of /readyz: OK, or why work cannot be done now (503). /healthz says only that the process
-  // answers: restarting a process that is merely waiting would prolong the outage.
+  // Result of /readyz: OK, or why work cannot be done now (503). /healthz says only that the
+  // process answers: restarting a process that is merely waiting would prolong the outage.
   std::function<absl::Status()> ready;
   // Files by the path of their page, "/worker/DIGEST". They are opened at the start: what replaces
   // one later is not served.

@@ -39,7 +39,7 @@ constexpr int64_t kSmallPeak = int64_t{8} << 20;
 constexpr absl::Duration kKillMax = absl::Seconds(2);
 constexpr size_t kFreeMax = 64;
 
-// What the file holds now, from its start; "" when it cannot be read.
+// Current contents of the file, from its start; "" when it cannot be read.
 std::string ReadFd(const FileDescriptor& fd) {
   std::array<char, 8192> text;
   const ssize_t got = pread(fd.get(), text.data(), text.size(), 0);
@@ -114,7 +114,7 @@ std::vector<pid_t> PidsBelow(const std::string& directory) {
   return pids;
 }
 
-// Kills what is in a group and those below, and waits until it is gone. Whether it is.
+// Kills what is in a group and those below, and waits until it is gone. True if it is.
 bool KillAllBelow(const std::string& directory) {
   const absl::Time deadline = absl::Now() + kKillMax;
   for (;;) {

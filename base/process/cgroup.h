@@ -38,7 +38,7 @@ struct GroupLimits {
 
 // A control group's place in one hierarchy.
 struct Hierarchy {
-  std::string directory;  // of the groups' parent
+  std::string directory;  // the groups' parent
   bool memory = false;
   bool pids = false;
   bool cpu = false;
@@ -58,7 +58,7 @@ class JobGroup {
   const std::vector<int>& entry_fds() const { return entry_fds_; }
   // For CLONE_INTO_CGROUP; -1 under version 1.
   int directory_fd() const { return directory_fd_.get(); }
-  // Whether the kernel counts and limits the group's memory.
+  // True if the kernel counts and limits the group's memory.
   bool has_memory() const { return usage_.valid(); }
 
   // Bytes that its processes hold now, without page cache that the kernel may drop.
@@ -68,10 +68,10 @@ class JobGroup {
   int64_t MemoryPeak();
   // Processes that the kernel has killed for memory since Take.
   int64_t OomKills();
-  // Whether it reached its limit of memory since Take.
+  // True if it reached its limit of memory since Take.
   bool ReachedMemoryMax() const;
   // Kills everything in it, also what is being forked, and waits until it is gone, at most for a
-  // while. Cheap when it is empty. Whether all is gone.
+  // while. Cheap when it is empty. True if all is gone.
   bool Kill();
   std::vector<pid_t> Pids() const;
 
@@ -89,12 +89,12 @@ class JobGroup {
   absl::Status Open(const std::vector<Hierarchy>& hierarchies, absl::string_view name);
   absl::Status SetLimits(const GroupLimits& limits);
   absl::Status SetMemoryMax(const std::string& directory, int64_t bytes_max) const;
-  // Makes it as good as new for the next job. Whether that was possible.
+  // Makes it as good as new for the next job. True if that was possible.
   bool Clean();
   int64_t PageCache() const;
   int64_t KernelPeak();
   int64_t OomKillsEver();
-  // Whether nothing runs in it; something may when that cannot be read.
+  // True if nothing runs in it; false when that cannot be read, as something may run.
   bool IsEmpty() const;
 
   // Constant after Open.
@@ -129,7 +129,7 @@ class Cgroups {
  public:
   struct Options {
     std::string work_directory;  // names the groups; its lock is held
-    std::string root = {};       // of /proc and /sys; "" but in tests
+    std::string root = {};       // prefix of /proc and /sys; "" but in tests
     bool prefer_v2 = false;      // also without its memory controller
   };
   // Kills and removes what an earlier worker of this work directory left. FailedPrecondition with

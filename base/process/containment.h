@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps jobs in bounds on this machine, as far as it allows it.
+// Containment of jobs on this machine, as far as the machine allows it.
 #ifndef CONCUR_BASE_PROCESS_CONTAINMENT_H_
 #define CONCUR_BASE_PROCESS_CONTAINMENT_H_
 

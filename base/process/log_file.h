@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job prints, bounded: the first bytes and the last ones, with a line between them that says
+// Output of a job, bounded: the first bytes and the last ones, with a line between them that says
 // how much was left out.
 //
 // Thread-compatible; ReadLogFile may run in another thread or process beside the writer.
@@ -28,7 +28,7 @@ class LogFile {
   absl::Status Finish();
 
   const std::string& path() const { return path_; }
-  // How many bytes the job printed.
+  // Number of bytes that the job printed.
   int64_t bytes_seen() const { return bytes_seen_; }
   // The last bytes, at most `bytes_max`, for messages.
   std::string Last(size_t bytes_max) const;

@@ -52,11 +52,11 @@ constexpr char kEnterDirectory[] = "enter the run directory";
 constexpr char kMapUser[] = "map its user into a namespace";
 constexpr char kMountFiles[] = "mount its own /tmp, /var/tmp and /dev/shm";
 
-// What the kernel takes and gives as a signal's action; the handler comes first. All zeros is its
+// Signal action as the kernel takes and gives it; the handler comes first. All zeros is its
 // form of "default action".
 using SignalAction = std::array<uint64_t, 8>;
 
-// What a job's own files need, made before the clone.
+// Texts that the setup of a job's own files needs, made before the clone.
 struct NamespacePlan {
   std::string temporary;
   std::string shared_options;
@@ -64,7 +64,7 @@ struct NamespacePlan {
   std::string group_map;
 };
 
-// What parent and child share while the parent waits in clone.
+// Data that parent and child share while the parent waits in clone.
 struct Launch {
   const char* program;  // null: nothing is run, the child ends after its preparations
   char* const* argv;
@@ -79,7 +79,7 @@ struct Launch {
   const rlimit* open_files;
   const int* signals;  // those that have another action than the default one here
   size_t signal_count;
-  const int* entry_fds;  // of the control groups that it moves into
+  const int* entry_fds;  // for the control groups that it moves into
   size_t entries;
   const NamespacePlan* plan;  // null: no namespaces
   // Set by a child that failed.
@@ -87,7 +87,7 @@ struct Launch {
   const char* step = "";
 };
 
-// What Child is compiled without: it runs on the parent's memory, where a sanitizer keeps books for
+// Compiles Child without sanitizers: it runs on the parent's memory, where they keep records for
 // the parent's thread.
 #define CONCUR_BARE __attribute__((no_sanitize("address", "thread", "undefined")))
 
@@ -120,7 +120,7 @@ CONCUR_BARE void MakeFilesPrivate(Launch* launch) {
     WriteSelf(launch, kMapUser, "/proc/self/uid_map", plan.user_map.data(), plan.user_map.size());
     WriteSelf(launch, kMapUser, "/proc/self/gid_map", plan.group_map.data(), plan.group_map.size());
   }
-  // What is mounted later on this machine shows in here, and not the other way round.
+  // Later mounts on this machine show in here, and not the other way round.
   Try(launch, kMountFiles, SYS_mount, nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr);
   Try(launch, kMountFiles, SYS_mount, "tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV,
       plan.shared_options.data());
@@ -218,7 +218,7 @@ int NullDevice() {
   return fd;
 }
 
-// Of this process before RaiseOpenFiles.
+// Limit of open files of this process before RaiseOpenFiles.
 const rlimit& OwnOpenFiles() {
   static const rlimit limit = [] {
     rlimit now{};

@@ -33,7 +33,7 @@ namespace concur::process {
 // Makes /tmp, /var/tmp, /dev/shm and System V shared memory a job's own, in namespaces.
 struct PrivateFiles {
   std::string temporary;  // the directory that becomes /tmp and /var/tmp; "": nothing is made
-  int64_t shared_bytes_max = 0;  // of /dev/shm; 0: what the kernel takes for it
+  int64_t shared_bytes_max = 0;  // size of /dev/shm; 0: what the kernel takes for it
 };
 
 // Descriptors above 2 of this process that become a program's standard input and output; -1: as
@@ -51,7 +51,7 @@ struct Command {
   // first, and reads them there. "": none.
   std::string hidden_argv;
   std::string directory;            // where it runs
-  int64_t file_bytes_max = 0;       // of any file that it writes; 0: no limit
+  int64_t file_bytes_max = 0;       // for any file that it writes; 0: no limit
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
   PrivateFiles files;
   Streams streams;
@@ -76,8 +76,8 @@ absl::StatusOr<Process> StartProcess(const Command& command);
 // it starts keep the limit from before.
 void RaiseOpenFiles();
 
-// Whether this user may have a job's files made private, with `temporary` as its directory: OK, or
-// the error of the step that was refused.
+// Checks that this user may have a job's files made private, with `temporary` as its directory: OK
+// or the error of the step that was refused.
 absl::Status TryPrivateFiles(const std::string& temporary);
 
 // The file that `name` means: itself when it has a slash (from `directory` when relative), else the

@@ -88,7 +88,7 @@ bool IsBelow(absl::string_view path, absl::string_view directory) {
   return absl::ConsumePrefix(&path, directory) && (path.empty() || path[0] == '/');
 }
 
-// Whether a process carries a run directory at or below `directory` in its environment, or works
+// True if a process carries a run directory at or below `directory` in its environment, or works
 // there.
 bool BelongsTo(pid_t pid, absl::string_view directory) {
   const std::string environment = ReadProc(absl::StrCat("/proc/", pid, "/environ"), 1 << 20);
@@ -130,7 +130,7 @@ std::vector<pid_t> AdoptedChildren() {
   return children;
 }
 
-// How often the kernel has killed for memory since boot; 0 when unknown.
+// Number of times that the kernel has killed for memory since boot; 0 when unknown.
 int64_t KernelOomKills() {
   const std::string vmstat = ReadProc("/proc/vmstat");
   for (absl::string_view line : absl::StrSplit(vmstat, '\n')) {

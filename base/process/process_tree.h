@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs on this machine, from /proc: the memory of a job's processes, and processes that
+// Processes on this machine, from /proc: the memory of a job's processes, and processes that
 // outlived their job.
 //
 // Thread-safe. Processes come and go while /proc is read: what has vanished is left out, never an
@@ -61,13 +61,13 @@ int KillAdoptedOrphans(absl::string_view run_directory);
 // start, when nothing there can be its own. DeadlineExceeded, with the pids, when some do not die.
 absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration timeout);
 
-// What all watchers of a worker look at, so that one look is enough. Thread-safe.
+// Process table that all watchers of a worker share, so that one look is enough. Thread-safe.
 class ProcessTable {
  public:
   ProcessTable();
   // ListProcesses of at most `age_max` ago.
   std::shared_ptr<const std::vector<ProcessInfo>> Recent(absl::Duration age_max);
-  // Whether the kernel has killed for memory since the last call, or since this object was made.
+  // True if the kernel has killed for memory since the last call, or since this object was made.
   bool KernelHasKilledForMemory();
 
  private:

@@ -28,7 +28,7 @@ namespace {
 // Bytes taken from one process before the others get their turn, and after its end.
 constexpr int64_t kTurnBytes = int64_t{256} * 1024;
 constexpr int64_t kTailTurnBytes = int64_t{1} << 20;
-constexpr int64_t kTailEndBytes = int64_t{8} << 20;  // of a process that has ended
+constexpr int64_t kTailEndBytes = int64_t{8} << 20;  // from a process that has ended
 constexpr size_t kLastBytes = 1024;
 constexpr absl::Duration kSleepMax = absl::Minutes(1);
 constexpr uint64_t kWakerKey = 0;
@@ -77,7 +77,7 @@ struct ProcessWatcher::Watched {
   std::function<void(ProcessEnd)> on_end;
   LogFile log;
   absl::Time start;
-  absl::Time deadline;  // of the time-out, or of the grace after SIGTERM
+  absl::Time deadline;  // end of the time-out, or of the grace after SIGTERM
   KillCause killed_for = KillCause::kNone;
   bool killed = false;  // SIGKILL was sent
   int64_t memory_bytes_peak = 0;

@@ -36,7 +36,7 @@ bool IsExecutable(const struct stat& info) {
   return S_ISREG(info.st_mode) && (info.st_mode & 0111) != 0;
 }
 
-// Whether the command sees `path` by a mount; then whether a program lies there.
+// True if the command sees `path` by a mount; `is_program` then tells if a program lies there.
 bool FindInMounts(const SandboxRun& run, const std::string& path, bool* is_program) {
   for (const SandboxMount& mount : run.mounts) {
     if (path == mount.target || absl::StartsWith(path, absl::StrCat(mount.target, "/"))) {

@@ -49,16 +49,16 @@ class Sandbox {
 
   // "bubblewrap", "podman", "apptainer".
   virtual absl::string_view name() const = 0;
-  // What is started to run this. InvalidArgument for paths that the launcher cannot express.
+  // Command that launches this. InvalidArgument for paths that the launcher cannot express.
   virtual absl::StatusOr<Command> Wrap(const SandboxRun& run) const = 0;
-  // Whether a SIGTERM to the launcher would end it before the command: then it goes to the
+  // True if a SIGTERM to the launcher would end it before the command: then it goes to the
   // launcher's process group without the launcher.
   virtual bool SparesLauncher() const { return false; }
 };
 
 struct SandboxOptions {
   std::string state;                               // a directory for a sandbox's own files
-  std::map<std::string, std::string> environment;  // of launchers: PATH, HOME
+  std::map<std::string, std::string> environment;  // for launchers: PATH, HOME
 };
 
 // Runs something small, with the machine's own programs as the root. OK, or the reason why this

@@ -27,7 +27,7 @@
 namespace concur::cli {
 namespace {
 
-constexpr int64_t kCurvesBytesMax = int64_t{1} << 26;  // of which reading takes ten times as much
+constexpr int64_t kCurvesBytesMax = int64_t{1} << 26;  // reading them takes ten times as much
 
 struct EarlyStopFlags {
   std::string curves;
@@ -93,7 +93,7 @@ void PrintEvents(const std::vector<CellCurves>& cells, const std::vector<EarlySt
   listing.Print();
 }
 
-// Of a cell whose settings all failed there is nothing to select.
+// False for a cell whose settings all failed: there is nothing to select.
 bool IsAsGood(const EarlyStopReplay& replay) {
   return replay.selected.has_value() && replay.selected_value == replay.best_value;
 }

@@ -99,7 +99,7 @@ class Replay {
     }
   }
 
-  // Of the first bracket that has something to train.
+  // Next run of the first bracket that has something to train.
   std::optional<EarlyStop::Run> Next() {
     for (uint32_t bracket = 0; bracket < early_stops_.size(); ++bracket) {
       if (std::optional<EarlyStop::Run> run = early_stops_[bracket].Next()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rule of early stopping would have done on recorded learning curves: which setting it had
-// selected, and how much of the training it had saved. Workers are simulated on a clock of costs.
+// Replay of a rule of early stopping on recorded learning curves: which setting it would have
+// selected, and how much training it would have saved. Workers are simulated on a clock of costs.
 //
 // Thread-safe (stateless); deterministic.
 #ifndef CONCUR_BENCH_REPLAYS_EARLY_STOP_REPLAY_H_
@@ -14,7 +14,7 @@
 
 namespace concur {
 
-// Of one setting that was trained to its end.
+// Learning curve of one setting that was trained to its end.
 struct LearningCurve {
   struct Point {
     int64_t step = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well plans would have done on a complete table: coefficients from what each budget buys,
-// against those of the whole table.
+// Replay of plans on a complete table: coefficients from what each budget buys, against those of
+// the whole table.
 //
 // Thread-safe (stateless): the results depend on the seed, and not on `parallel_for`.
 #ifndef CONCUR_BENCH_REPLAYS_PLAN_REPLAY_H_
@@ -34,7 +34,7 @@ struct ReplayOptions {
 // 0 with the interval [-1, 1].
 struct PolicyResult {
   double mean_abs_error = 0;
-  double standard_error = 0;  // of mean_abs_error, over replays
+  double standard_error = 0;  // standard error of mean_abs_error, over replays
   double coverage = 0;        // share of intervals that hold the table's value
   double half_width = 0;      // mean, of intervals
   double cost = 0;            // mean, as a share of the whole table

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the error of coefficients falls with what was spent, as an SVG document: planned cells,
+// Plot of the error of coefficients against what was spent, as an SVG document: planned cells,
 // random complete rows and random cells of a replay, and where runs with a rule would have stopped.
 //
 // Thread-safe (stateless).

@@ -31,7 +31,7 @@ struct UntilReplay {
   double coverage = 0;        // share of intervals, over replays and pairs, that hold the value
   double all_hold = 0;        // share of replays all of whose intervals do
   double mean_abs_error = 0;  // over pairs
-  double half_width = 0;      // of the widest interval
+  double half_width = 0;      // half-width of the widest interval
   double whole = 0;           // share of replays that ran every cell
 };
 // InvalidArgument as ReplayPlans, and for a width or level out of range.

@@ -26,7 +26,7 @@ class ChildProcess {
                                             const std::string& path_prefix);
 
   pid_t pid() const { return pid_; }
-  // How it ended, in words ("exit code 1", "signal 9 (Killed)"); nullopt while it runs.
+  // Returns how it ended, in words ("exit code 1", "signal 9 (Killed)"); nullopt while it runs.
   std::optional<std::string> Ended();
   bool running() { return !Ended().has_value(); }
   // No-op once it has ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command shares: streams, output mode, server address, exit code.
+// Context that every command shares: streams, output mode, server address, exit code.
 //
 // A command is a function AddXCommands(Command& app, CommandContext& context) in a file
 // cli/commands/x.cc. It declares options and registers its work with OnRun; the work returns an
@@ -50,11 +50,11 @@ struct CommandContext {
   std::istream* in = nullptr;          // where somebody can be asked; null: nowhere
   bool color = false;                  // a terminal and NO_COLOR is unset
   bool notes = false;                  // --notes: tables have their details
-  std::vector<std::string> args = {};  // of the command line, without the program's name
+  std::vector<std::string> args = {};  // from the command line, without the program's name
   std::string server =
       {};  // address of the coordinator: --server, else CONCUR_SERVER, else the default
   rpc::CredentialFiles credentials = {};  // --ca, --certificate, --key, --token-file
-  absl::Status status = {};               // what the command that ran returned
+  absl::Status status = {};               // result of the command that ran
   bool parse_only = false;                // check the command line and do nothing
   int exit_code_override = 0;  // e.g. kExitWorkFailed with an OK status; 0: derived from `status`
 };

@@ -17,7 +17,7 @@
 namespace concur::cli {
 namespace {
 
-// What a signal handler may touch: plain numbers. -1 when no scope is open.
+// Data that a signal handler may touch: plain numbers. -1 when no scope is open.
 std::atomic<int> g_pipe_write = -1;
 std::atomic<int> g_signals = 0;
 std::atomic<bool> g_second_ends = true;

@@ -45,7 +45,7 @@ constexpr int kJobsPage = 1000;
 constexpr int kScoresPage = 10'000;
 constexpr size_t kDigestsPerCall = 10'000;
 
-// Whether to reconnect a stream that ended so. A coordinator that stops cancels its streams.
+// True if a stream that ended so should reconnect. A coordinator that stops cancels its streams.
 bool MayComeBack(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsCancelled(status);
 }

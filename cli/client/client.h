@@ -37,7 +37,7 @@ class Client {
   virtual std::unique_ptr<Client> ForAsides(absl::Duration call_max) const = 0;
 
   const std::string& address() const { return address_; }
-  // How long calls are repeated while nobody answers. Default 3 s.
+  // Time for which calls are repeated while nobody answers. Default 3 s.
   void set_patience(absl::Duration patience) { patience_ = patience; }
 
   virtual absl::StatusOr<v1::CreateSweepResponse> CreateSweep(const v1::CreateSweepRequest&) = 0;

@@ -13,9 +13,9 @@
 
 namespace concur::cli {
 
-// What may stand where `type` is expected ("SWEEP", "JOB", "WORKER" or "POOL"), with its meaning.
-// Jobs come once the sweep in `prefix` ("s12/") says whose; before that the sweeps do. Empty for
-// other types, and when the coordinator does not answer at once.
+// Names that may stand where `type` is expected ("SWEEP", "JOB", "WORKER" or "POOL"), each with its
+// meaning. Jobs come once the sweep in `prefix` ("s12/") says whose; before that the sweeps do.
+// Empty for other types, and when the coordinator does not answer at once.
 std::vector<std::pair<std::string, std::string>> NamesOf(const CommandContext& context,
                                                          const std::string& type,
                                                          const std::string& prefix);

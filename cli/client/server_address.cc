@@ -27,7 +27,7 @@ constexpr int64_t kAddressBytesMax = 4096;
 
 std::string AddressPath() { return DefaultDataDirectory() + "/address"; }
 
-// Whether a "concur up" runs on the default data directory.
+// True if a "concur up" runs on the default data directory.
 bool UpRuns() {
   const std::string path = absl::StrCat(DefaultDataDirectory(), "/", kUpLockFile);
   const FileDescriptor lock(open(path.c_str(), O_RDONLY | O_CLOEXEC));

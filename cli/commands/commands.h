@@ -16,7 +16,7 @@ class Sweep;
 
 namespace concur::cli {
 
-// Of a coordinator.
+// Commands for a coordinator.
 
 // `concurrence NEW`: from a benchmark to a verdict on its concurrence with another.
 void AddConcurrenceCommand(Command& app, CommandContext& context);
@@ -46,7 +46,7 @@ void AddTopCommand(Command& app, CommandContext& context);
 // `usage`: what jobs took.
 void AddUsageCommand(Command& app, CommandContext& context);
 
-// Of results: of a sweep, of a bundle or of files.
+// Commands for results: of a sweep, of a bundle or of files.
 
 void AddScoresCommand(Command& app, CommandContext& context);
 void AddMatrixCommand(Command& app, CommandContext& context);
@@ -69,7 +69,7 @@ void AddBundleConvertCommand(Command& bundle, CommandContext& context);
 // `bundle load`: imported results into a coordinator.
 void AddBundleLoadCommand(Command& bundle, CommandContext& context);
 
-// Of files alone.
+// Commands for files alone.
 
 // `adapt FORM`: converts the output of an evaluation program (docs/adapters.md).
 void AddAdaptCommand(Command& app, CommandContext& context);

@@ -71,8 +71,8 @@ struct IntervalFlags {
 // `flags` must outlive the command. Returns --interval, for options that need it.
 Option* AddIntervalOptions(Command* command, IntervalFlags& flags,
                            const std::string& about = "Level of the bootstrap intervals; 0: none");
-// What the flags ask for, run on all processors; unset without --interval. InvalidArgument for
-// values out of range.
+// Bootstrap that the flags ask for, run on all processors; unset without --interval.
+// InvalidArgument for values out of range.
 absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags);
 
 // --families, for FamiliesOf; `tag` must outlive the command.
@@ -80,7 +80,7 @@ void AddFamiliesOption(Command* command, std::string& tag);
 
 // --cluster, for commands that read per-example scores; `value` must outlive the command.
 void AddClusterOption(Command* command, std::string& value);
-// What --cluster asks for; unset: the default. InvalidArgument for an unknown unit.
+// Unit that --cluster asks for; unset: the default. InvalidArgument for an unknown unit.
 absl::StatusOr<std::optional<analysis::ExampleUnit>> UnitOf(const std::string& value);
 
 // --reference: texts for analysis::AddReferences; `texts` must outlive the command.

@@ -59,7 +59,7 @@ struct HarnessSelection {
   std::string task = {};    // may be "" when there is one
   std::string filter = {};  // the same
   bool all_tasks = false;   // metrics of every task, as TASK.METRIC
-  std::string metric = {};  // of per-example scores; may be "" when there is one
+  std::string metric = {};  // for per-example scores; may be "" when there is one
 };
 
 // The results of the Language Model Evaluation Harness: {"results": {TASK: {"METRIC,FILTER":

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far sweeps are, how fast they go and when they will be done: the only place that makes a rate
-// or an ETA, for `sweep watch`, `sweep list`, `sweep get` and `top` alike. The coordinator counts
-// the jobs that ended by running lately (core/state/work_meter.h); reused ones do not count.
+// Progress of sweeps, their speed and the time when they will be done: the only place that makes a
+// rate or an ETA, for `sweep watch`, `sweep list`, `sweep get` and `top` alike. The coordinator
+// counts the jobs that ended by running lately (core/state/work_meter.h); reused ones do not count.
 //
 // Stateless; thread-safe.
 #ifndef CONCUR_CLI_OUTPUT_ESTIMATE_H_
@@ -32,7 +32,7 @@ struct Estimate {
 
 // `age`: how long ago the sweep was received. Nothing has ended since.
 Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age = absl::ZeroDuration());
-// Of all active sweeps together.
+// Estimate of all active sweeps together.
 Estimate EstimateOf(const std::vector<v1::Sweep>& sweeps);
 
 // "12 jobs/s", "30 jobs/min"; "" when it is unknown.

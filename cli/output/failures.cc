@@ -92,7 +92,7 @@ void FailureGroups::Add(const v1::Job& job) {
 }
 
 std::vector<FailureGroups::Group> FailureGroups::SummedGroups() const {
-  // What failed alike of an approach, then those approaches that did on the same benchmarks.
+  // Jobs of an approach that failed alike, then those approaches that did on the same benchmarks.
   using Alike = std::vector<std::string>;  // kind and signature, then names
   std::map<Alike, std::vector<size_t>> of_approach;
   for (const auto& [key, number] : numbers_) {

@@ -48,7 +48,7 @@ class FailureGroups {
   };
   std::vector<Group> SummedGroups() const;
 
-  std::map<std::vector<std::string>, size_t> numbers_;  // of groups_, by what they have in common
+  std::map<std::vector<std::string>, size_t> numbers_;  // indices in groups_, by what groups share
   std::vector<Group> groups_;                           // as they came
   uint64_t others_ = 0;
 };

@@ -71,7 +71,7 @@ std::vector<std::string> GroupWarnings(const std::vector<std::string>& warnings)
   struct Group {
     std::string first;
     size_t others = 0;
-    std::vector<std::string> places;  // of the others, as far as they have any
+    std::vector<std::string> places;  // one for each other warning that has one
   };
   std::vector<Group> groups;
   std::map<std::string, size_t> group_of;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How commands print lists, single things and messages: aligned text for people; one JSON value,
+// Prints commands' lists, single things and messages: aligned text for people; one JSON value,
 // JSON lines or CSV for programs.
 //
 // Text from the server is made harmless on its way to a terminal: control characters, which could
@@ -45,7 +45,7 @@ struct Column {
   int decimals = 2;
   // On a terminal only:
   int drop = 0;           // as in analysis::TableColumn
-  size_t width_max = 0;   // of its text; 0: any
+  size_t width_max = 0;   // for its text; 0: any
   bool is_state = false;  // coloured by its word
   bool wraps = false;     // as in analysis::TableColumn
 };
@@ -53,7 +53,7 @@ struct Column {
 // A table of these columns, which people and programs see by the same names and in full length.
 analysis::Table ListTable(const std::vector<Column>& columns);
 analysis::TableRow TextCells(std::vector<std::string> cells);
-// How aligned text is written to context.out.
+// Options with which aligned text is written to context.out.
 analysis::TextOptions TextOptionsOf(const CommandContext& context);
 
 // A list of things. Cells are for people, records for programs; only what the output mode of
@@ -66,7 +66,7 @@ class Listing {
           std::string empty);
   ~Listing();
 
-  // Whether people read it: a long list need not make what nobody sees.
+  // True if people read it: a long list need not make what nobody sees.
   bool wants_cells() const { return context_.output == OutputMode::kTable; }
   void Add(std::vector<std::string> cells, const Json& record);
   // After the last thing.
@@ -81,7 +81,7 @@ class Listing {
   const std::vector<Column> columns_;
   analysis::Table table_;
   analysis::TextLayout layout_;
-  std::vector<std::vector<std::string>> keys_;  // of the columns of CSV, part by part
+  std::vector<std::vector<std::string>> keys_;  // CSV columns' keys, part by part
   std::string empty_;
   size_t added_ = 0;
   std::string lines_;  // CSV, JSON lines, or the elements of one JSON value

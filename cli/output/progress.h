@@ -38,9 +38,9 @@ class SweepProgress {
  public:
   explicit SweepProgress(ProgressOptions options) : options_(options) {}
 
-  // What to write after an update. `width` is that of the terminal now.
+  // Text to write after an update. `width` is that of the terminal now.
   std::string Update(const v1::WatchSweepResponse& update, absl::Time now, size_t width);
-  // What to write when time has passed without one: the ETA moves on.
+  // Text to write when time has passed without one: the ETA moves on.
   std::string Tick(absl::Time now, size_t width);
   // A line of its own, above the status line.
   std::string Say(absl::string_view line);
@@ -83,7 +83,7 @@ std::string BytesBar(absl::string_view name, int64_t done, int64_t total, size_t
 
 // The width of the terminal behind `fd` now; 80 when it is none.
 size_t TerminalWidth(int fd);
-// Whether the locale's characters are UTF-8.
+// True if the locale's characters are UTF-8.
 bool LocaleIsUtf8();
 
 }  // namespace concur::cli

@@ -20,7 +20,7 @@ class QuarantineNews {
   std::vector<std::string> Update(const std::vector<v1::Worker>& workers);
 
  private:
-  std::map<std::string, absl::Time> ends_;  // of present quarantines, by worker
+  std::map<std::string, absl::Time> ends_;  // ends of present quarantines, by worker
 };
 
 }  // namespace concur::cli

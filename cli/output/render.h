@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server's things look like: JSON records, and words for people.
+// Renders the server's things: as JSON records, and in words for people.
 //
 // Keys are those of the protos; ids are "s12" and "s12/345"; states and classes are the lower-case
 // words of core/; times are ISO 8601 in UTC, spans are seconds; what is unset is null.
@@ -50,7 +50,7 @@ std::string EarlyStopText(const EarlyStopSpec& early_stop);
 absl::Time TimeOf(const google::protobuf::Timestamp& time);
 absl::Duration SpanOf(const google::protobuf::Duration& span);
 
-// How long a sweep was expected to take when it was submitted, and how long it took. `error` is
+// Time that a sweep was expected to take when it was submitted, and time that it took. `error` is
 // expected / took - 1, of a sweep that has succeeded and stopped no setting early.
 struct SweepForecast {
   std::optional<absl::Duration> expected;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How commands print tables: in the form of -o/--output, or of --format for papers and pages.
+// Prints commands' tables: in the form of -o/--output, or of --format for papers and pages.
 //
 // Thread-compatible.
 #ifndef CONCUR_CLI_OUTPUT_TABLE_OUTPUT_H_

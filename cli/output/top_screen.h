@@ -27,8 +27,8 @@ struct TopLook {
   std::vector<v1::Worker> workers;
 };
 
-// How fast workers get work done, from look to look, over the last minute. Rates of sweeps are
-// those that the coordinator measures (cli/output/estimate.h).
+// Rates at which workers get work done, from look to look, over the last minute. Rates of sweeps
+// are those that the coordinator measures (cli/output/estimate.h).
 class TopRates {
  public:
   void Add(const TopLook& look);
@@ -37,10 +37,10 @@ class TopRates {
 
  private:
   std::map<std::string, WorkMeter> workers_;  // by name
-  absl::Time time_;                           // of the latest look
+  absl::Time time_;                           // when the latest look was taken
 };
 
-// What all sweeps and workers of a look come to.
+// Totals of all sweeps and workers of a look.
 struct TopTotals {
   v1::StateCounts jobs;
   uint32_t sweeps_active = 0;
@@ -48,7 +48,7 @@ struct TopTotals {
   uint32_t quarantined = 0;
   uint32_t draining = 0;
   uint32_t lost = 0;
-  v1::Resources used;  // of all workers but lost ones
+  v1::Resources used;  // summed over all workers but lost ones
   v1::Resources capacity;
 };
 TopTotals AddUp(const TopLook& look);

@@ -162,7 +162,7 @@ const char* OutputVariable() {
   return std::getenv("CONCUR_JOB") == nullptr ? "CONCUR_OUTPUT" : "";
 }
 
-// Whether errors of the command line itself are printed as JSON: parsing may have failed before -o.
+// Guesses if errors of the command line itself are to be JSON: parsing may have failed before -o.
 void GuessOutput(const std::vector<std::string>& args, CommandContext& context) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): never set here
   const char* mode = std::getenv(OutputVariable());

@@ -18,11 +18,11 @@
 
 namespace concur::cli {
 
-// Whether `name`, given where a sweep or a bundle is expected, is the path of a bundle: it has a
+// True if `name`, given where a sweep or a bundle is expected, is the path of a bundle: it has a
 // "/", which names of sweeps cannot have.
 bool IsBundlePath(const std::string& name);
 
-// Whether there is a directory with what every bundle has.
+// True if there is a directory with what every bundle has.
 bool IsBundle(const std::string& directory);
 
 // The study in a bundle. Artifacts are checked as they are read. NotFound; InvalidArgument or

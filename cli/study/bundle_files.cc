@@ -279,7 +279,7 @@ absl::Status CheckMetrics(const v1::Job& job, const Study& study) {
                           qa::ParseExampleScores(*text, ExamplesPath(*digest)));
   const BenchmarkSpec* benchmark = BenchmarkNamed(study.spec, job.test_benchmark());
   if (benchmark == nullptr || !IsQa(benchmark->format)) {
-    return absl::OkStatus();  // of a program's own metrics each analysis asks by itself
+    return absl::OkStatus();  // each analysis asks by itself about a program's own metrics
   }
   for (const v1::Metric& metric : job.result().metrics()) {
     std::optional<double> expected;
@@ -301,7 +301,7 @@ absl::Status CheckMetrics(const v1::Job& job, const Study& study) {
   return absl::OkStatus();
 }
 
-// What a job reported step by step, as the coordinator takes it: all of it, or none.
+// Checks what a job reported step by step, as the coordinator takes it: all of it, or none.
 absl::Status CheckSteps(const v1::Job& job) {
   if (job.steps().empty()) {
     return absl::OkStatus();

@@ -17,9 +17,9 @@
 
 namespace concur::cli {
 
-// How the numbers of a bundle are computed.
+// Options by which the numbers of a bundle are computed.
 struct BundleOptions {
-  double level = 0.95;  // of intervals; 0: none, for tables where they take too long
+  double level = 0.95;  // for intervals; 0: none, for tables where they take too long
   int64_t replicates = 10'000;
   uint64_t seed = 1;
 };
@@ -35,7 +35,7 @@ inline constexpr size_t kMatrixBenchmarksMax = 200;
 // "examples/HEX.jsonl".
 std::string ExamplesPath(const Digest& digest);
 
-// What a job takes of jobs.jsonl.
+// Bytes that a job takes in jobs.jsonl.
 int64_t JobLineBytes(const v1::Job& job);
 
 // sweep.json and jobs.jsonl (and sources.jsonl of imported results): what everything else is
@@ -51,8 +51,8 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
 // kMatrixBenchmarksMax benchmarks), comparisons.json.
 absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions& options);
 
-// Whether the jobs are those that the spec implies, with its settings and seeds, and every metric
-// is the mean of its per-example scores, bit for bit. DataLoss names job and field.
+// Checks that the jobs are those that the spec implies, with its settings and seeds, and that every
+// metric is the mean of its per-example scores, bit for bit. DataLoss names job and field.
 absl::Status CheckJobs(const Study& study);
 
 // "FILE:LINE: expected …, got …" at the first difference; OK when there is none.

@@ -46,7 +46,7 @@ struct EvaluationGroup {
   std::string approach;
   uint32_t setting = 0;
   int64_t seed = 0;
-  std::string sha256;  // of the file that the scores came from
+  std::string sha256;  // digest of the file that the scores came from
   std::string tool;
 
   auto Key() const { return std::tie(approach, setting, seed, sha256, tool); }
@@ -87,7 +87,7 @@ std::string TextOf(const EvaluationJson& json, const char* name) {
   return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
 }
 
-// What the source says of one metric; {} when nothing.
+// Statements of the source about one metric; {} when it has none.
 EvaluationJson AboutMetric(const EvaluationJson& source, const std::string& name) {
   if (source.contains("metrics") && source["metrics"].is_array()) {
     for (const EvaluationJson& about : source["metrics"]) {

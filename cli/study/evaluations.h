@@ -29,7 +29,7 @@ struct EvaluationOptions {
 struct Evaluations {
   BundleFiles files;  // "data/SOURCE/DEVELOPER/MODEL/UUID.json", and "…_samples.jsonl"
   size_t count = 0;
-  size_t originals = 0;  // of these, files as they were imported
+  size_t originals = 0;  // number of these that are files as they were imported
   size_t scores = 0;
 };
 

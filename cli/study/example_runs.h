@@ -34,7 +34,7 @@ const BenchmarkSpec* BenchmarkNamed(const SweepSpec& spec, const std::string& na
 std::vector<std::string> ExampleNamesOf(const SweepSpec& spec, const std::string& benchmark,
                                         const std::string& metric);
 
-// Whether any job has per-example scores.
+// True if any job has per-example scores.
 bool HasExamples(const Study& study);
 
 // The scores of a study without their examples: each seed's score counts as a run of one example.

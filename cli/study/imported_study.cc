@@ -149,7 +149,7 @@ std::string SourceLine(const std::string& job, const std::string& model, const s
   return SourceText(json) + "\n";
 }
 
-// What the evaluation took, as the time of the job.
+// Sets the time of the job to the time that the evaluation took.
 void SetSeconds(const SourceJson& source, v1::JobResult& result) {
   if (!source.contains("seconds") || !source["seconds"].is_number()) {
     return;
@@ -339,7 +339,7 @@ absl::StatusOr<Study> StudyOfImport(imports::ImportedResults& results, const std
     study.sources += SourceLine(job.id(), job.approach(), job.test_benchmark(), imported.run,
                                 results.files[imported.file]);
     study.jobs.push_back(std::move(job));
-    imported.run = imports::Run();  // what is written is not kept twice
+    imported.run = imports::Run();  // a written run is not kept twice
   }
   std::vector<imports::ImportedRun>().swap(results.runs);
   std::vector<imports::ImportedFile>().swap(results.files);

@@ -35,12 +35,12 @@ absl::StatusOr<SweepSpec> ImportedSpec(const v1::SweepSpec& proto);
 // of CheckImportedJobs.
 absl::StatusOr<v1::ImportSweepRequest> ImportRequestOf(const Study& study);
 
-// Of a study that a coordinator gave, whose sweep was imported: drops the jobs without a score, and
-// moves what the others say of their source into `sources`.
+// Drops the jobs without a score of a study that a coordinator gave, whose sweep was imported, and
+// moves what the other jobs say of their source into `sources`.
 void TakeSources(Study& study);
 
-// Whether every job belongs to the place that its id says, and has one line in `sources`. DataLoss
-// names file, line and field.
+// Checks that every job belongs to the place that its id says, and has one line in `sources`.
+// DataLoss names file, line and field.
 absl::Status CheckImportedJobs(const Study& study);
 
 }  // namespace concur::cli

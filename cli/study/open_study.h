@@ -36,7 +36,7 @@ absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep);
 // been deleted meanwhile has none.
 absl::Status ReadSteps(Client& client, v1::Job& job);
 
-// Whether it is a train job that has reported something.
+// True if it is a train job that has reported something.
 bool HasReported(const v1::Job& job);
 
 struct StepsRead {
@@ -61,7 +61,7 @@ absl::StatusOr<analysis::ScoreTable> OpenScoreTable(CommandContext& context,
 
 // The study that `name` means: a bundle when it is a path (it has a "/"), else a sweep.
 struct OpenedStudy {
-  std::unique_ptr<Client> client;  // what the study reads artifacts with; null for a bundle
+  std::unique_ptr<Client> client;  // reads the study's artifacts; null for a bundle
   Study study;
 };
 absl::StatusOr<OpenedStudy> OpenStudy(CommandContext& context, const std::string& name);

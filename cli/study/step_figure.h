@@ -24,7 +24,7 @@ struct StepFigureOptions {
   std::string metric;
   // By approach and train set.
   std::map<std::pair<std::string, std::string>, int64_t> selected;
-  // Whether an approach's curves on a train set are asked for, once for each pair; empty: all are.
+  // True if an approach's curves on a train set are asked for, once for each pair; empty: all are.
   std::function<bool(const std::string& approach, const std::string& train_set)> is_shown;
 };
 

@@ -31,12 +31,12 @@ struct Study {
   std::vector<v1::Job> jobs;  // in order of index
   SweepSpec spec;             // that of `sweep`
   ReadArtifact read_artifact;
-  // Of imported results (cli/study/imported_study.h): one line of JSON for each job, which says
-  // where its score came from. Empty for a sweep that was run.
+  // Sources of imported results (cli/study/imported_study.h): one line of JSON for each job, which
+  // says where its score came from. Empty for a sweep that was run.
   std::string sources;
 
-  // Of imported results, by path within the bundle: files of Every Eval Ever as they were, which
-  // say more than scores. Only when the bundle is made; others read them from there.
+  // Originals of imported results, by path within the bundle: files of Every Eval Ever as they
+  // were, which say more than scores. Only when the bundle is made; others read them from there.
   std::map<std::string, std::string> originals;
 
   bool imported() const { return !sources.empty(); }

@@ -23,7 +23,7 @@ struct WatchOptions {
   // Only events after this cursor, which an earlier event had; empty: from now on.
   std::string after;
   absl::Duration timeout = absl::InfiniteDuration();
-  // How long the server may be away.
+  // Longest time that the server may be away.
   absl::Duration outage_max = absl::Minutes(10);
   // Said after an interruption: how to go on. Empty: the usual hint.
   std::string detach_hint;
@@ -34,7 +34,7 @@ struct WatchOptions {
 absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
                                       const std::string& sweep, const WatchOptions& options);
 
-// How to run failed jobs again, which differs when files were changed: for printing.
+// Text to print that says how to run failed jobs again, which differs when files were changed.
 std::string RetryHint(const std::string& sweep);
 
 // Sets exit code 5 unless every job of the ended sweep succeeded, and says what failed.

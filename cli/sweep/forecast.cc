@@ -280,7 +280,7 @@ absl::StatusOr<Forecast> MakeForecast(CommandContext& context, const ForecastFla
       approach.predict_resources = approach.train_resources;
     }
   }
-  // Of a validation set whose durations nobody states: those of its benchmark.
+  // A validation set whose durations nobody states has those of its benchmark.
   std::map<std::string, std::string, std::less<>> owners;
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
     if (benchmark.validation_of) {

@@ -25,13 +25,13 @@ namespace concur::cli {
 struct ForecastFlags {
   int64_t workers = 0;  // 0: the coordinator's live ones
   int64_t slots = 0;    // jobs at a time of each, whatever they ask for; 0: by resources
-  std::string cpus;     // what each worker has
+  std::string cpus;     // resources of each worker
   std::string memory;
   int64_t gpus = 0;
   std::string durations;  // a CSV file; "": the coordinator's history
-  double spread = 0;      // of durations, where the file has none
+  double spread = 0;      // for durations, where the file has none
   double turnaround_ms = 5;
-  double price = 0;  // of a worker for an hour
+  double price = 0;  // price of a worker for an hour
   uint64_t seed = 1;
 };
 

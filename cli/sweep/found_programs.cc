@@ -116,7 +116,7 @@ std::set<std::string> ProgramsIn(std::vector<std::string> command, const CodePla
   return programs;
 }
 
-// Whether the path is of a file of the code, or a folder that has one.
+// True if the path is of a file of the code, or a folder that has one.
 bool HasFile(const CodePlace& code, absl::string_view relative) {
   const auto it = code.files.lower_bound(std::string(relative));
   const std::string folder = absl::StrCat(relative, "/");
@@ -125,7 +125,7 @@ bool HasFile(const CodePlace& code, absl::string_view relative) {
          (inside != code.files.end() && absl::StartsWith(*inside, folder));
 }
 
-// What is wrong with relative paths of a command, and the remedy.
+// The problem with relative paths of a command, and the remedy.
 std::string EmptyDirectoryText(const std::vector<std::string>& files, bool is_listed) {
   return absl::StrCat("the job's own directory, which is empty: ",
                       is_listed           ? ""
@@ -272,7 +272,7 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
 
 // Files that a warning is about, by name, and the approaches whose commands name them.
 struct UsedFiles {
-  std::string place;  // of the first
+  std::string place;  // belongs to the first file
   std::vector<std::string> files;
   std::vector<std::string> approaches;
 

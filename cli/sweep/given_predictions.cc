@@ -37,7 +37,7 @@ namespace {
 // Copies the file that bears the digest of the test set as its name.
 constexpr char kHandOver[] = "exec cp \"$1/$(sha256sum < \"$2\" | cut -c -64).json\" \"$3\"";
 constexpr absl::Duration kHandOverTimeout = absl::Minutes(30);
-constexpr size_t kEntriesMax = 20'000;  // of a folder
+constexpr size_t kEntriesMax = 20'000;  // in a folder
 
 std::string BaseName(absl::string_view path) {
   absl::ConsumeSuffix(&path, "/");

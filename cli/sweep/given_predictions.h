@@ -48,7 +48,7 @@ absl::StatusOr<spec::LoadedSweep> LoadGivenBenchmarks(
     const std::vector<std::string>& files, const std::map<std::string, std::string>& variables);
 
 struct GivenRules {
-  Tags tags;  // of every system, beside "submitted" and "source"
+  Tags tags;  // for every system, beside "submitted" and "source"
   bool allow_missing = false;
   bool allow_unknown = false;
 };

@@ -171,7 +171,7 @@ class Splitter {
   std::vector<std::string> here_ends_;
 };
 
-// Whether a word is only known when the job runs.
+// True if a word is only known when the job runs.
 bool IsOpen(absl::string_view word) { return word.find_first_of("${}`*?") != word.npos; }
 
 bool IsAssignment(absl::string_view word) {

@@ -11,7 +11,7 @@
 
 namespace concur::cli {
 
-// What --rerun without a value stands for.
+// Value that a --rerun without a value stands for.
 inline constexpr char kRerunAll[] = "true";
 
 // Marks the approaches that a selector names: kRerunAll, or names and tags separated by commas

@@ -99,7 +99,7 @@ absl::Status UploadMissing(CommandContext& context, Client& client,
   return absl::OkStatus();
 }
 
-// Whether the server's error is about a field of an approach or benchmark, which stands in a file.
+// True if the server's error is about a field of an approach or benchmark, which stands in a file.
 bool IsOfAField(const absl::Status& status) {
   return absl::IsInvalidArgument(status) && (absl::StartsWith(status.message(), "approaches[") ||
                                              absl::StartsWith(status.message(), "benchmarks["));

@@ -29,7 +29,7 @@ struct SubmitFlags {
   bool once = false;  // a request id of the sweep's content; REQUIRES: request_id is empty
   bool dry_run = false;
   bool no_check = false;  // leave the data sets unread
-  std::string rerun;      // of MarkReruns; empty: nothing that is finished runs again
+  std::string rerun;      // selector of MarkReruns; empty: nothing that is finished runs again
 };
 // Reads the sweep file and what it names, and checks it. Warnings go to context.err. `made`
 // keeps the files that the sweep's data are made of until they are uploaded: it outlives

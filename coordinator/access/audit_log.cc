@@ -26,7 +26,7 @@
 namespace concur {
 namespace {
 
-constexpr size_t kTextBytesMax = 500;  // of each value; callers choose some of them
+constexpr size_t kTextBytesMax = 500;  // limit for each value; callers choose some of them
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
 constexpr int64_t kAuditPieceBytes = int64_t{256} << 10;  // holds many lines
 constexpr absl::Duration kFoldInterval = absl::Minutes(1);
@@ -357,7 +357,7 @@ absl::StatusOr<AuditPage> AuditLog::Read(const AuditFilter& filter, const std::s
       }
     }
   }
-  std::optional<AuditPlace> place;  // of the files, the first that is read; none: the newest
+  std::optional<AuditPlace> place;  // the first of the files that is read; none: the newest
   if (!page_token.empty()) {
     CONCUR_ASSIGN_OR_RETURN(place, PlaceOf(page_token));
   }

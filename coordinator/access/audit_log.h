@@ -39,12 +39,12 @@ struct AuditEntry {
   std::string certificate;  // the client certificate's name, with mutual TLS
   std::string peer;         // "ipv4:10.0.0.7:41234"
   std::string method;       // "CancelSweep"
-  std::string target;       // what the call was to change
+  std::string target;       // thing that the call was to change
   absl::Status outcome;
 };
 
 struct AuditOptions {
-  int64_t bytes_max = int64_t{16} << 20;  // of one file
+  int64_t bytes_max = int64_t{16} << 20;  // limit for one file
   int files_max = 8;                      // rotated ones, of each kind
 };
 

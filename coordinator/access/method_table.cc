@@ -48,7 +48,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter},
     {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
     {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
-    // Of each worker only the first and the last call: coordinator/access/audit_target.h.
+    // Audits only the first and the last call of each worker: coordinator/access/audit_target.h.
     {"/concur.v1.WorkerGateway/Sync", Role::kWorker, kAudited},
     {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker},
     // Not audited: workers upload results of jobs, which the database records.

@@ -19,7 +19,7 @@ enum class StreamLimit {
   kPerPeer,    // a stream, of which each peer may have StreamLimits::per_peer_max open
 };
 
-// How the page serves a method over HTTP (docs/page.md).
+// Way in which the page serves a method over HTTP (docs/page.md).
 enum class PageUse {
   kNone,
   kGet,     // changes nothing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page may call, and who may open it.
+// Methods that the page may call, and the check of who may open it.
 #ifndef CONCUR_COORDINATOR_ACCESS_PAGE_ACCESS_H_
 #define CONCUR_COORDINATOR_ACCESS_PAGE_ACCESS_H_
 

@@ -23,7 +23,7 @@ struct TlsFiles {
   std::string client_ca;  // clients must show a certificate that it signed
 };
 struct PilotFiles {
-  std::string ca;  // of the server's certificate
+  std::string ca;  // the CA of the server's certificate
   std::string certificate;
   std::string key;
 };

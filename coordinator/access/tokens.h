@@ -24,20 +24,20 @@
 
 namespace concur {
 
-// What a token permits. Each of viewer, submitter and admin may also do what the one before may; a
-// worker may only call the worker service, which an admin may, too.
+// Permissions of a token. Each of viewer, submitter and admin may also do what the one before may;
+// a worker may only call the worker service, which an admin may, too.
 enum class Role { kViewer, kSubmitter, kWorker, kAdmin };
 absl::string_view RoleName(Role role);
 // InvalidArgument lists the roles.
 absl::StatusOr<Role> RoleFromName(absl::string_view name);
-// Whether `role` may do what requires `least`.
+// Returns true if `role` may do what requires `least`.
 bool RoleSuffices(Role role, Role least);
 
 struct TokenRecord {
   std::string id;    // "t3": its name in commands and logs
   std::string user;  // owner of the sweeps that it submits
   Role role = Role::kViewer;
-  Digest digest;  // of the token
+  Digest digest;  // the token's
   absl::Time create_time;
   absl::Time expire_time = absl::InfiniteFuture();
   absl::Time revoke_time = absl::InfiniteFuture();

@@ -17,7 +17,7 @@
 namespace concur {
 namespace {
 
-// Whether the jobs that read a train job's system have all ended, and all succeeded.
+// Tells whether the jobs that read a train job's system have all ended, and all succeeded.
 std::pair<bool, bool> DependentsOf(const Scheduler& scheduler, const SweepView& sweep,
                                    JobId train) {
   bool ended = true;

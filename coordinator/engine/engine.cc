@@ -575,7 +575,7 @@ uint64_t Engine::WaitForLog(JobId job, Attempt attempt, int64_t offset, bool fol
     MutexLock lock(mutex_);
     ticket = next_ticket_++;
   }
-  auto shared_done = std::make_shared<LogDone>(std::move(done));  // of the answer and the refusal
+  auto shared_done = std::make_shared<LogDone>(std::move(done));  // shared by answer and refusal
   // After the commit: an answer about an ended attempt must be durable.
   Post({[](Scheduler&) {},
         [this, ticket, job, attempt, offset, follow, shared_done] {

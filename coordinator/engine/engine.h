@@ -59,10 +59,10 @@ struct EngineOptions {
   // Pools of the options; more may be saved in the store.
   std::vector<PoolSpec> pools;
   PoolsPolicy pools_policy;
-  Pools::SpecDecoder decode_pool;  // of saved pools
+  Pools::SpecDecoder decode_pool;  // decodes saved pools
 };
 
-// What a provider says to the workers of a pool, or why it would not start them.
+// Answer of a provider about the workers of a pool, or why it would not start them.
 using PoolTryDone = std::function<void(absl::StatusOr<std::string>)>;
 
 class Engine {
@@ -126,7 +126,7 @@ class Engine {
     JobId job;
     std::string text;
     std::vector<AttemptRow> attempts;  // that did not succeed, oldest first
-    std::vector<StepRow> steps;        // of Scheduler::ReporterOf the job, if asked for
+    std::vector<StepRow> steps;        // those of Scheduler::ReporterOf the job, if asked for
   };
   void Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool include_steps,
                std::function<void(absl::StatusOr<Explanation>)> done);
@@ -164,7 +164,7 @@ class Engine {
   // Cancels the wait with this ticket: its callback gets Cancelled unless it has run.
   void CancelWait(uint64_t ticket);
 
-  // Whether a turn is waiting for space on the disk.
+  // Returns true if a turn is waiting for space on the disk.
   bool is_stalled() const { return stalled_.has_value(); }
 
   // A failed commit calls this instead of ending the process. From then on the engine behaves like

@@ -24,7 +24,7 @@ class EngineLog : public EngineObserver {
   void LogQuarantine(const WorkerRow& row);
   static void LogAttempts(const Effects& effects);
 
-  // What was logged last; bounded by the sweeps and workers that the scheduler keeps.
+  // State that was logged last; bounded by the sweeps and workers that the scheduler keeps.
   std::map<SweepId, std::string> sweeps_;
   std::map<std::string, std::string> workers_;
   std::map<std::string, absl::Time> quarantines_;  // their ends, by worker

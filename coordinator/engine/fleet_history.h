@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many jobs waited and ran, and how many workers there were, over the time since the
-// coordinator started; and the quarantines of workers.
+// Numbers of waiting and running jobs, and of workers, over the time since the coordinator
+// started; and the quarantines of workers.
 //
 // In memory, and bounded: at most `samples_max` samples. Once there are so many every second one is
 // dropped and half as many are taken, until they are `interval_max` apart; from then on the oldest
@@ -63,7 +63,7 @@ class FleetHistory : public EngineObserver {
   explicit FleetHistory(Clock& clock, FleetHistoryOptions options = {})
       : clock_(clock), options_(options), interval_(options.interval) {}
 
-  // Of the workers that were in quarantine when the coordinator started.
+  // Records the workers that were in quarantine when the coordinator started.
   void Begin(const std::vector<WorkerView>& workers);
   void OnTurn(const Turn& turn, const Effects& effects) override;
 

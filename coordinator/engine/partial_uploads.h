@@ -42,7 +42,7 @@ class PartialUploads {
   // identifies the sender. Returns whether it is kept; then the caller calls GiveUpOld after
   // `kept_for`.
   bool Keep(const Digest& sender, const Digest& artifact, std::unique_ptr<Writer> writer);
-  // How many bytes are kept; 0: none.
+  // Number of bytes that are kept; 0: none.
   int64_t Offset(const Digest& sender, const Digest& artifact);
   // Hands out the writer that holds exactly `offset` bytes, or null. The caller either keeps it
   // again or drops it.

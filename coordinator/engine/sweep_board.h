@@ -2,7 +2,7 @@
 // The SweepBoard: the durable state of sweeps, published by the engine's thread. Reads of sweeps
 // never ask the engine, and a thread of the board sends changes to watchers.
 //
-// Of each sweep the board keeps the newest state and the latest changes. A watcher has at most one
+// The board keeps the newest state and the latest changes of each sweep. A watcher has at most one
 // message in flight; once that is written, the next one has all changes since. A slow reader thus
 // costs one message of memory and delays nobody. A message that is encoded for one watcher is sent
 // to all watchers with the same cursor. A watcher whose changes are no longer kept gets a snapshot
@@ -49,7 +49,7 @@ struct SweepFacts {
   uint32_t reused = 0;
   uint32_t queued = 0;
   OwnerUse owner_use;
-  RecentWork recent;  // of a copy that a reader gets
+  RecentWork recent;  // set in a copy that a reader gets
 
   // Valid as long as this is.
   SweepView View() const {
@@ -57,12 +57,12 @@ struct SweepFacts {
   }
 };
 
-// What a turn changed about one sweep.
+// Changes that a turn made to one sweep.
 struct SweepUpdate {
   SweepId id;
   std::shared_ptr<const SweepFacts> facts;  // null: the sweep was deleted
   std::vector<JobEvent> events;
-  // What its owner uses now; of a deleted sweep, too.
+  // Current use of the sweep's owner; of a deleted sweep, too.
   OwnerUse owner_use;
 };
 
@@ -78,7 +78,7 @@ struct WatchHead {
   absl::Time earliest_change = absl::InfiniteFuture();  // in this message; of a snapshot none
 };
 
-// How messages are encoded: the bytes of the head, followed by those of the events, in any number
+// Encoding of messages: the bytes of the head, followed by those of the events, in any number
 // of pieces. The events of a turn are encoded once for all watchers.
 struct WatchEncoder {
   std::function<std::string(const WatchHead& head)> head;
@@ -141,7 +141,7 @@ class SweepBoard {
   // --- the engine's thread ----------------------------------------------------------------------
 
   void Publish(std::vector<SweepUpdate> updates, absl::Time now);
-  // Of a sweep that was published; null when it is not known.
+  // Facts of a sweep that was published; null when it is not known.
   std::shared_ptr<const SweepFacts> FactsOf(SweepId id) const;
 
   // --- readers ----------------------------------------------------------------------------------
@@ -181,11 +181,11 @@ class SweepBoard {
     uint64_t last = 0;
     absl::Time time;
     std::vector<JobEvent> events;
-    mutable std::string bytes;  // of all events once encoded; used by the encoding thread only
+    mutable std::string bytes;  // all events once encoded; used by the encoding thread only
   };
   struct Sweep {
     std::shared_ptr<const SweepFacts> facts;
-    WorkMeter meter;    // of a sweep that has not ended
+    WorkMeter meter;    // used while the sweep has not ended
     uint64_t head = 0;  // number of the last change
     // The last changes, ascending and without gaps up to `head`. The thread that encodes them
     // shares them.
@@ -226,7 +226,7 @@ class SweepBoard {
   };
   struct Slice {
     std::vector<Draft> drafts;
-    std::vector<std::pair<Watcher*, size_t>> deliveries;  // of a draft
+    std::vector<std::pair<Watcher*, size_t>> deliveries;  // each watcher's draft, by index
     std::vector<std::pair<Watcher*, SweepId>> gone;       // whose sweeps were deleted
   };
 

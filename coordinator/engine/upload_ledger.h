@@ -51,7 +51,7 @@ class UploadLedger {
   };
   struct Uploads {
     absl::flat_hash_map<Digest, Upload> all;
-    int64_t bytes = 0;                                     // of all
+    int64_t bytes = 0;                                     // sum over all
     absl::Time next_expire_time = absl::InfiniteFuture();  // not after the first of all
   };
 

@@ -80,13 +80,13 @@ struct Connection {
   bool wire_in = false;
   bool inner_in = false;
   bool inner_out = true;
-  std::string to_inner;  // what did not fit; at most a piece
+  std::string to_inner;  // the part that did not fit; at most a piece
   std::string to_wire;
-  std::optional<StrangerMeter> meter;  // of a stranger
+  std::optional<StrangerMeter> meter;  // a stranger's
   std::string address;
   std::string host;
   absl::Time ends_at;
-  bool is_ending = false;  // what the client sends is dropped
+  bool is_ending = false;  // anything that the client sends is dropped
 };
 
 }  // namespace
@@ -352,7 +352,7 @@ class Gate::Loop {
     return true;
   }
 
-  // One side has ended. What gRPC sent last, or an alert of TLS, the client should be able to read:
+  // One side has ended. The client should be able to read what gRPC sent last, or an alert of TLS:
   // the connection stays for a while, so that closing it does not reset it.
   bool End(Connection& connection) {
     if (connection.is_ending || connection.inner.valid()) {

@@ -30,9 +30,9 @@ struct StrangerLimits {
   // no client from showing its token: its preface, settings, windows and the headers of its first
   // call.
   int frames_free = 8;
-  size_t data_bytes_max = size_t{64} << 10;    // of messages, in all
-  size_t header_bytes_max = size_t{16} << 10;  // of a header block, packed
-  size_t field_bytes_max = size_t{64} << 10;   // of a header block, unpacked
+  size_t data_bytes_max = size_t{64} << 10;    // all messages together
+  size_t header_bytes_max = size_t{16} << 10;  // a header block, packed
+  size_t field_bytes_max = size_t{64} << 10;   // a header block, unpacked
 };
 
 // The frames that one host's strangers may still send.
@@ -76,9 +76,9 @@ class StrangerMeter {
   const Authenticate authenticate_;
   std::unique_ptr<nghttp2_hd_inflater, void (*)(nghttp2_hd_inflater*)> inflater_;
   size_t preface_ = 0;  // bytes of it that came
-  std::string head_;    // of the current frame
+  std::string head_;    // the current frame's
   size_t payload_left_ = 0;
-  std::string payload_;  // of frames with headers
+  std::string payload_;  // only kept for frames with headers
   std::string block_;
   bool in_block_ = false;  // CONTINUATION is to come
   int frames_ = 0;

@@ -29,7 +29,7 @@ using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
 
 constexpr std::chrono::seconds kCallTimeout{30};
-// Of streams' messages, with their JSON.
+// Limits on streams' messages that are remembered, with their JSON.
 constexpr size_t kRememberedMax = 8;
 constexpr size_t kRememberedBytesMax = 64 << 10;
 

@@ -36,7 +36,7 @@ class Descriptor;
 
 namespace concur::page {
 
-// How a method is served over HTTP.
+// Way in which a method is served over HTTP.
 enum class ApiKind {
   kGet,     // reads: fields in the query
   kPost,    // changes: a JSON body
@@ -46,8 +46,8 @@ enum class ApiKind {
 struct ApiMethod {
   std::string path;  // "/concur.v1.Coordinator/GetSweep"
   ApiKind kind = ApiKind::kGet;
-  // Of a stream whose next message has all that happened since the last one: it is asked for at
-  // multiples of this time. So many viewers of one sweep cost little, and get the same message,
+  // Pace of a stream whose next message has all that happened since the last one: it is asked for
+  // at multiples of this time. So many viewers of one sweep cost little, and get the same message,
   // which is written once. Zero: at once.
   absl::Duration pace = absl::ZeroDuration();
 
@@ -120,7 +120,7 @@ class Api {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
   std::deque<Written> written_ ABSL_GUARDED_BY(mutex_);
-  ThreadPool timers_;  // of paced streams; needed until there are no contexts
+  ThreadPool timers_;  // used by paced streams; needed until there are no contexts
 };
 
 // {"error":{"code":"NOT_FOUND","message":"…"}}.

@@ -85,7 +85,7 @@ PageServer::PageServer(Clock& clock, PageOptions options, std::shared_ptr<grpc::
     : clock_(clock),
       options_(std::move(options)),
       address_(absl::StrCat("http://", endpoint.ToString(), "/")),
-      // Of the port: cookies of two coordinators on one machine must not replace each other.
+      // Named by the port: cookies of two coordinators on one machine must not replace each other.
       cookie_name_(absl::StrCat("concur_session_", endpoint.port)),
       sealer_(std::move(key)),
       link_(address_, LinkPath(options_.data_directory), !options_.without_authentication),

@@ -84,7 +84,7 @@ http::HttpResponse CsvResponse(std::string body) {
   return {200, "text/csv; charset=utf-8", std::move(body)};
 }
 
-// What `write` makes of the format that is asked for.
+// Response with what `write` makes of the format that is asked for.
 template <typename Write>
 http::HttpResponse Written(const TableQuery& query, Write write) {
   return query.format == "csv" ? CsvResponse(write(analysis::TableFormat::kCsv))
@@ -137,7 +137,7 @@ std::string KeyOf(const TableQuery& query, const v1::Sweep& sweep) {
                       query.coefficient, "\n", query.intervals, "\n", query.format);
 }
 
-// Of an ended sweep it changes whenever a score may have.
+// Text that changes whenever a score of an ended sweep may have changed.
 std::string CountsOf(const v1::Sweep& sweep) {
   const v1::StateCounts& counts = sweep.counts();
   return absl::StrCat(counts.succeeded(), " ", counts.failed(), " ", counts.canceled(), " ",
@@ -190,7 +190,7 @@ absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const http::HttpReque
 Tables::Tables(Clock& clock, std::shared_ptr<grpc::Channel> channel)
     : clock_(clock), stub_(v1::Coordinator::NewStub(std::move(channel))) {
   for (Lane* lane : {&quick_, &slow_}) {
-    // Of the thread alone: the machine's workers and the engine go first.
+    // Lowers the priority of the thread alone: the machine's workers and the engine go first.
     lane->thread.Submit([] { setpriority(PRIO_PROCESS, 0, kNiceness); });
   }
 }

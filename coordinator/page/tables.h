@@ -36,13 +36,13 @@ enum class TableKind { kScores, kMatrix, kRank };
 // By the command's name, which is the method's; unset for other names.
 std::optional<TableKind> TableKindOf(absl::string_view name);
 
-// What is asked for, from a request's query.
+// The table that is asked for, from a request's query.
 struct TableQuery {
   TableKind kind = TableKind::kScores;
   std::string sweep;
   std::string metric;                   // "": each benchmark's
-  std::string coefficient = "kendall";  // of a matrix
-  bool intervals = true;                // of a matrix
+  std::string coefficient = "kendall";  // a matrix's
+  bool intervals = true;                // a matrix's
   std::string format = "json";          // json, csv or (a matrix) svg
 };
 // InvalidArgument names an unknown field or a value that is not among those above.
@@ -54,7 +54,7 @@ class Tables {
   Tables(Clock& clock, std::shared_ptr<grpc::Channel> channel);
   // REQUIRES: Stop was called.
   ~Tables() = default;
-  // What waits is answered by Unavailable; tables being computed are finished.
+  // Answers waiting requests with Unavailable; tables being computed are finished.
   void Stop();
 
   // `done` is called once, from any thread. ResourceExhausted when too many wait.

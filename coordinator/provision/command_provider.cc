@@ -288,7 +288,7 @@ absl::StatusOr<std::vector<PilotReport>> CommandProvider::ObserveNow() {
     all.insert(all.end(), reports->begin(), reports->end());
     std::erase_if(*reports, [](const PilotReport& report) { return !IsLiving(report); });
     if (!place.answered && reports->empty()) {
-      it = places_.erase(it);  // of a former run: until something is started there again
+      it = places_.erase(it);  // a former run's: gone until something is started there again
       CONCUR_RETURN_IF_ERROR(Save());
       continue;
     }

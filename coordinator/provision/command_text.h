@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of a pool with `provider: command` are told and what they print; the contract
+// Requests to the programs of a pool with `provider: command`, and what they print; the contract
 // is in docs/clusters.md.
 //
 // Pure functions.
@@ -40,8 +40,8 @@ CommandRequest CancelRequest(const std::string& directory, const PilotSetup& set
 
 // The engine's id from what submit printed; DataLoss when it is something else than a line.
 absl::StatusOr<std::string> ParseSubmit(absl::string_view program, absl::string_view out);
-// What list printed. DataLoss when a line is not as it must be, or the last one is cut: then
-// nothing of it is to be believed.
+// The pilots' reports from what list printed. DataLoss when a line is not as it must be, or the
+// last one is cut: then nothing of it is to be believed.
 absl::StatusOr<std::vector<PilotReport>> ParseList(absl::string_view program, absl::string_view out,
                                                    const PilotSetup& setup);
 

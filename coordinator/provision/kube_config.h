@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to reach a Kubernetes API server: from within a pod, or from a kubeconfig.
+// Access to a Kubernetes API server: from within a pod, or from a kubeconfig.
 //
-// Of a kubeconfig, this reads what servers and certificates are made of: clusters with a CA, users
+// Reads what a kubeconfig says about servers and certificates: clusters with a CA, users
 // with a token, a token file or a client certificate, contexts. Plugins (exec, auth-provider) run
 // programs and are refused by name.
 //

@@ -21,7 +21,7 @@ constexpr int kWorkerUser = 10001;       // as in k8s/ and the image
 constexpr int kMetricsPort = 9465;       // as in k8s/components/static-workers
 constexpr int kGraceSeconds = 60;        // from Stop's TERM to KILL
 constexpr int kEndedKeptSeconds = 3600;  // should nobody delete it
-constexpr int kSecretMode = 0440;        // of the credentials' files: root and the pod's fsGroup
+constexpr int kSecretMode = 0440;        // the credentials' files: root and the pod's fsGroup
 
 std::string Lower(const std::string& text) {
   std::string lower = absl::AsciiStrToLower(text);
@@ -111,7 +111,7 @@ std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup
   return command;
 }
 
-// What lies beside the token in the Secret, and in pods as files.
+// Entries beside the token in the Secret, which are files in pods.
 std::map<std::string, std::string> CredentialFiles(const PilotSetup& setup) {
   std::map<std::string, std::string> files;
   if (!setup.ca_pem.empty()) {

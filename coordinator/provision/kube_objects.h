@@ -38,7 +38,7 @@ std::string PilotSelector(const std::string& coordinator_id);
 // A name that Kubernetes takes, of at most 63 bytes, different for different pilots.
 std::string KubeJobName(const std::string& coordinator_id, const std::string& pilot);
 
-// Of the Secret with this token and the setup's CA, certificate and key: other contents have
+// Name of the Secret with this token and the setup's CA, certificate and key: other contents have
 // another name, so that it need never be read or changed.
 std::string KubeSecretName(const PilotSetup& setup, const std::string& token);
 KubeJson KubeSecret(const std::string& name, const PilotSetup& setup, const std::string& token);
@@ -52,8 +52,8 @@ KubeJson KubePilotJob(const PoolSpec& pool, const PilotSetup& setup, const std::
 // The pilot that an object (Job or pod) was made for; "" when it is none.
 std::string PilotOf(const KubeJson& object);
 
-// What became of a pilot. `pod` is its latest pod, or null; `event` the latest warning about its
-// Job, or "".
+// Report on what became of a pilot. `pod` is its latest pod, or null; `event` the latest warning
+// about its Job, or "".
 PilotReport KubeReport(const KubeJson& job, const KubeJson* pod, const std::string& event);
 // When the Job ended; nullopt while it has not.
 std::optional<absl::Time> KubeEndTime(const KubeJson& job);

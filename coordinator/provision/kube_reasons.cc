@@ -16,7 +16,7 @@ struct KubeRemedy {
 };
 
 // The scheduler's reasons are the ErrReason constants of its plugins, in the words of Kubernetes
-// 1.20 to 1.32. Of two signs of which one holds the other, the longer stands first.
+// 1.20 to 1.32. Where one sign holds another, the longer stands first.
 constexpr KubeRemedy kKubeRemedies[] = {
     // Resources.
     {"Insufficient cpu", "lower resources.cpus, or wait for nodes"},
@@ -81,7 +81,7 @@ constexpr KubeRemedy kKubeRemedies[] = {
 
 std::string WithKubeRemedies(absl::string_view message) {
   std::string text(message);
-  std::string rest(message);  // what no sign has explained yet
+  std::string rest(message);  // the part that no sign has explained yet
   std::set<absl::string_view> told;
   for (const KubeRemedy& known : kKubeRemedies) {
     // Taken away: a shorter sign must not find it again.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do about what Kubernetes says: its scheduler's reasons, refusals of pods, and containers
+// Remedies for what Kubernetes says: its scheduler's reasons, refusals of pods, and containers
 // that do not start.
 //
 // Pure functions.

@@ -90,7 +90,7 @@ void KubeWatch::RequireList() {
   {
     MutexLock lock(mutex_);
     wanted_ = begun_ + 1;
-    status_ = absl::OkStatus();  // what was wrong is found out anew
+    status_ = absl::OkStatus();  // anything wrong is found out anew
     changed_.NotifyAll();
   }
   interrupt_.Set();

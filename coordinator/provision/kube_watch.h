@@ -39,12 +39,12 @@ class KubeWatch {
   KubeWatch(const KubeWatch&) = delete;
   KubeWatch& operator=(const KubeWatch&) = delete;
 
-  // What there is, by name. Waits at most `timeout` for a list that is under way; fails with the
+  // Existing objects, by name. Waits at most `timeout` for a list that is under way; fails with the
   // server's words while the server cannot be watched.
   absl::StatusOr<std::vector<std::shared_ptr<const KubeJson>>> Objects(absl::Duration timeout);
   // An object that the server was just seen to have: counts from now on.
   void Insert(const KubeJson& object);
-  // What is there may have changed unseen: Objects waits for a list that begins from now on.
+  // Notes that objects may have changed unseen: Objects waits for a list that begins from now on.
   void RequireList();
 
  private:
@@ -70,9 +70,9 @@ class KubeWatch {
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   int wanted_ ABSL_GUARDED_BY(mutex_) = 1;  // number of the list that must have begun
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
-  int listed_ ABSL_GUARDED_BY(mutex_) = 0;  // of the latest list that is in
+  int listed_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the latest list that is in
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::string warned_;  // what was logged last; used by the thread alone
+  std::string warned_;  // the error logged last; used by the thread alone
   Objects_ objects_ ABSL_GUARDED_BY(mutex_);
   Objects_ inserted_ ABSL_GUARDED_BY(mutex_);  // since the list under way began
   std::thread thread_;

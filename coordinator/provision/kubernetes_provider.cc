@@ -31,13 +31,13 @@ std::set<std::string> LoadNamespaces(const PilotSetup& setup) {
   return absl::StrSplit(*text, '\n', absl::SkipEmpty());
 }
 
-// Of two pods of one Job, the one that was made later counts.
+// Compares two pods of one Job, of which the one that was made later counts.
 bool IsLater(const KubeJson& pod, const KubeJson& than) {
   const std::vector<const char*> path = {"metadata", "creationTimestamp"};
   return KubeText(pod, path) >= KubeText(than, path);  // ISO 8601 in UTC
 }
 
-// Whether a namespace will answer so again: the other namespaces are looked at without it.
+// Returns true if a namespace will answer so again: the other namespaces are looked at without it.
 bool IsRefused(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsNotFound(status);
 }

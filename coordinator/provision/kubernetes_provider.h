@@ -32,7 +32,7 @@ namespace concur::provision {
 
 struct KubernetesOptions {
   KubeWatchOptions watch;
-  absl::Duration list_wait = absl::Seconds(20);       // of Observe, for a list that is under way
+  absl::Duration list_wait = absl::Seconds(20);       // Observe's wait for a list under way
   absl::Duration ended_kept = absl::Minutes(10);      // then an ended Job is deleted
   absl::Duration event_interval = absl::Seconds(10);  // between looks for why a Job has no pod
 };
@@ -64,7 +64,7 @@ class KubernetesProvider final : public Provider {
     std::shared_ptr<const KubeJson> pod;  // null while there is none
   };
   using Pairs = std::map<std::string, Pair>;   // by the Job's name
-  using Seen = std::pair<std::string, Pairs>;  // of a namespace
+  using Seen = std::pair<std::string, Pairs>;  // a namespace and its pairs
 
   absl::Status Connect();
   Namespace& Open(const std::string& name);

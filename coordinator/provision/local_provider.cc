@@ -81,7 +81,7 @@ bool IsAlive(const Identity& identity) {
   return ticks.has_value() && *ticks == identity.ticks;
 }
 
-// How a child of ours ended; "" when it is no child, or was asked for before.
+// Describes how a child of ours ended; "" when it is no child, or was asked for before.
 std::string EndText(pid_t pid) {
   int status = 0;
   if (waitpid(pid, &status, WNOHANG) != pid) {

@@ -43,7 +43,7 @@ class LocalProvider final : public Provider {
   std::string PathOf(const std::string& pilot, const char* file = "") const;
 
   const PilotSetup setup_;
-  // Of the thread.
+  // Used by the thread alone.
   std::set<std::string> told_to_end_;
   std::map<std::string, std::string> ended_;  // by pilot: how
   ThreadPool thread_{1};

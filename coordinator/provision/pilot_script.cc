@@ -36,7 +36,7 @@ std::string FileLines(const char* name, const char* variable, const std::string&
                       variable, "=$dir/", name, "\n");
 }
 
-// What is not secret comes with the script.
+// Credentials that are not secret come with the script.
 std::string CredentialLines(const PilotSetup& setup, const PilotScriptParts& parts) {
   std::string lines = parts.token;
   if (!setup.ca_pem.empty()) {

@@ -19,7 +19,7 @@ namespace concur::provision {
 // "concur-ID-": what the names of a coordinator's jobs begin with; a pilot's name follows.
 std::string PilotPrefix(const PilotSetup& setup);
 
-// What differs between engines: whole lines of bash, run in the pilot's directory.
+// Parts that differ between engines: whole lines of bash, run in the pilot's directory.
 struct PilotScriptParts {
   std::string name;          // sets `name`, the pilot's; runs first, before there is a directory
   std::string token;         // exports CONCUR_TOKEN; "": the environment has it
@@ -28,7 +28,7 @@ struct PilotScriptParts {
 };
 
 inline constexpr char kPilotSetupFailed[] = "setup failed: ";
-inline constexpr size_t kPilotReasonBytesMax = 1000;  // of $why that is kept
+inline constexpr size_t kPilotReasonBytesMax = 1000;  // bytes of $why that are kept
 
 std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
                         const PilotScriptParts& parts);

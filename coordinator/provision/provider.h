@@ -3,7 +3,7 @@
 // through Kubernetes, through programs of the user's. It decides nothing: core/pools/pools.h says
 // what to start and stop, and keeps account of what became of it.
 //
-// What a new provider must do:
+// Rules for a new provider:
 //  - Know pilots by name. Names are unique for ever. Ids of the engine behind may be lost and
 //  reused,
 //    so every query and every stop uses the name (a job's name, a label).
@@ -54,15 +54,15 @@ struct OfferedWorker {
 };
 std::string OfferedWorkerPage(const OfferedWorker& worker);
 
-// What pilots of one coordinator have in common.
+// Values that pilots of one coordinator have in common.
 struct PilotSetup {
   std::string coordinator_id;  // letters and digits
   std::string coordinator;     // its address, where a pool names no other
   // Gives the token of role worker that pilots speak with; "": none is needed.
   std::function<absl::StatusOr<std::string>()> token;
   std::string ca_pem;  // the CA that signed the coordinator's certificate; "": no TLS
-  // What pilots show to a coordinator that asks for certificates; "": nothing. Never one without
-  // the other, nor without ca_pem.
+  // Certificate that pilots show to a coordinator that asks for one, and its key; "": none. Never
+  // one without the other, nor without ca_pem.
   std::string certificate_pem;
   std::string key_pem;
   std::string worker_program;  // beside the coordinator's own, where a pool names no other
@@ -80,8 +80,8 @@ class Provider {
   virtual void Start(const PoolSpec& pool, const std::vector<std::string>& pilots,
                      StartDone done) = 0;
 
-  // What the provider says to such a pilot, without starting one: a sentence for people, or why it
-  // would not start it.
+  // Answer of the provider about such a pilot, without starting one: a sentence for people, or why
+  // it would not start it.
   using TryDone = std::function<void(absl::StatusOr<std::string>)>;
   virtual void Try(const PoolSpec& pool, TryDone done) = 0;
 
@@ -97,11 +97,11 @@ std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup&
 // The program of a pilot's worker.
 std::string WorkerProgram(const PoolSpec& pool, const PilotSetup& setup);
 
-// Whether the error of a start leaves open what was done.
+// Returns true if the error of a start leaves open what was done.
 bool IsOpen(const absl::Status& status);
 
-// One report for each pilot: an engine may know two jobs by one name. What runs counts before what
-// waits, and what waits before what has ended.
+// One report for each pilot: an engine may know two jobs by one name. A running one counts before
+// a waiting one, and a waiting one before one that has ended.
 std::vector<PilotReport> OnePerPilot(std::vector<PilotReport> reports);
 
 // 17 of "cpu-17". REQUIRES: it is a pilot's name.

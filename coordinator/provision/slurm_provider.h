@@ -43,7 +43,7 @@ class SlurmProvider final : public Provider {
 
   const PilotSetup setup_;
   const Runner runner_;
-  std::map<std::string, std::string> comments_;  // of failed jobs that Slurm remembers, by id
+  std::map<std::string, std::string> comments_;  // keyed by ids of failed jobs that Slurm remembers
   ThreadPool thread_{1};
 };
 

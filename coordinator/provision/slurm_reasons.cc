@@ -90,7 +90,7 @@ constexpr KnownReason kKnownReasons[] = {
 struct ResourceWord {
   absl::string_view code;
   absl::string_view words;
-  absl::string_view field;  // of the pool, that asks for it
+  absl::string_view field;  // pool field that asks for it
 };
 // Longer codes before those that they begin with.
 constexpr ResourceWord kResourceWords[] = {
@@ -144,7 +144,7 @@ SlurmReason LimitReason(absl::string_view code) {
                                    : absl::ConsumeSuffix(&end, "PerUser")    ? " of a user"
                                    : absl::ConsumeSuffix(&end, "PerAccount") ? " of an account"
                                                                              : "";
-    // What runs frees its run minutes; minutes that are used up come back when the period ends.
+    // Running jobs free their run minutes; minutes that are used up come back when the period ends.
     const bool running = absl::ConsumeSuffix(&end, "RunMinutes");
     const bool minutes = !running && absl::ConsumeSuffix(&end, "Minutes");
     const bool never = per_job || per_node || resource.code == "WallDuration";

@@ -17,7 +17,7 @@ struct SlurmReason {
   bool known = false;       // else the words are the reason itself
 };
 
-// Of what squeue prints as reason: "Resources", "ReqNodeNotAvail, UnavailableNodes:n[1-4]".
+// Explains what squeue prints as reason: "Resources", "ReqNodeNotAvail, UnavailableNodes:n[1-4]".
 SlurmReason ExplainSlurmReason(absl::string_view reason);
 
 }  // namespace concur::provision

@@ -55,7 +55,7 @@ std::optional<PilotReport::State> StateOf(absl::string_view state) {
   return std::nullopt;
 }
 
-// Whether Slurm or a person ended the job.
+// Returns true if Slurm or a person ended the job.
 bool IsTakenBack(absl::string_view state) {
   return state == "CANCELLED" || state == "PREEMPTED" || state == "NODE_FAIL" || state == "REVOKED";
 }

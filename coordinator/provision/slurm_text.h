@@ -37,7 +37,7 @@ std::string SlurmScript(const PoolSpec& pool, const PilotSetup& setup,
 // The job's id from what `sbatch --parsable` printed; DataLoss when it is something else.
 absl::StatusOr<std::string> ParseSbatch(absl::string_view out);
 
-// What one squeue is asked for, and what it printed. Jobs of others are left out. DataLoss when a
+// Arguments of one squeue, and pilots that it printed. Jobs of others are left out. DataLoss when a
 // line is not as it was asked for, or the last one is cut: then nothing of it is to be believed.
 std::vector<std::string> SqueueArguments();
 struct SlurmPilot {
@@ -46,13 +46,13 @@ struct SlurmPilot {
 };
 absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out, const PilotSetup& setup);
 
-// A pilot whose `setup` lines failed writes that into its job's comment. Whether it may have; what
-// squeue is asked for, by the job's id; and what it printed, as a sentence, or "".
+// A pilot whose `setup` lines failed writes that into its job's comment. True if it may have; the
+// arguments of squeue, by the job's id; and what it printed, as a sentence, or "".
 bool MayHaveFailedSetup(const PilotReport& report);
 std::vector<std::string> SqueueCommentArguments(const std::string& job);
 std::string SetupFailureOf(absl::string_view out);
 
-// What `sbatch --test-only` printed to its standard error, as a sentence.
+// The text that `sbatch --test-only` printed to its standard error, as a sentence.
 std::string ParseSbatchTest(absl::string_view err);
 
 // Why a program of Slurm failed, in its own words. Unavailable when the controller could not be

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How unary calls are answered: work in an engine turn, whose value is sent after the commit.
+// Answers to unary calls: work in an engine turn, whose value is sent after the commit.
 //
 // Thread-safe.
 #ifndef CONCUR_COORDINATOR_SERVICES_ANSWER_H_

@@ -266,11 +266,11 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
   v1::DownloadArtifactResponse* ahead_ = &pieces_[0];
   v1::DownloadArtifactResponse* sent_ = &pieces_[1];
   std::atomic<int> under_way_{1};  // a read, a write
-  absl::Status read_;              // of the piece ahead
+  absl::Status read_;              // result of reading the piece ahead
   bool gone_ = false;              // after the last write
 };
 
-// How much of the artifact the sender can skip.
+// Finds how much of the artifact the sender can skip.
 absl::Status FindUploadOffset(ArtifactStore& artifacts, PartialUploads& partial,
                               const Digest& sender, const v1::GetUploadOffsetRequest& request,
                               v1::GetUploadOffsetResponse* response) {

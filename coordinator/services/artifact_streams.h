@@ -22,7 +22,7 @@
 namespace concur {
 
 struct UploadLimits {
-  int64_t bytes_max = 0;      // of one artifact
+  int64_t bytes_max = 0;      // limit for one artifact
   int64_t disk_free_min = 0;  // with less free disk space, uploads are refused; 0: no limit
   // Called before the first byte is stored, with the digest and the size that the sender announces
   // (0: unknown); it answers once, on any thread, how many bytes are admitted. Null: `bytes_max`.

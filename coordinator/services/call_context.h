@@ -30,10 +30,10 @@ struct CallContext final : public grpc::CallbackServerContext {
   gate::Peer from;
   // Unknown until the headers have arrived.
   absl::StatusOr<Caller> authenticated;
-  // Whether the caller is authenticated, has the method's role and is within the stream limits.
+  // OK if the caller is authenticated, has the method's role and is within the stream limits.
   absl::Status admitted = absl::UnknownError("");
-  // Of a method that is served without an interceptor: its reactor calls End before Finish. Null:
-  // the interceptor sees the end.
+  // Record of a method that is served without an interceptor: its reactor calls End before Finish.
+  // Null: the interceptor sees the end.
   std::unique_ptr<CallRecord> record;
 
   // REQUIRES: the call was admitted, as every call was that reaches a handler.

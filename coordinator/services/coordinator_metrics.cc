@@ -17,7 +17,7 @@ namespace {
 
 // The least time between two requests for totals, for all scrapes together.
 constexpr absl::Duration kTotalsAgeMax = absl::Seconds(1);
-// How long a scrape waits for the engine; Prometheus gives up after 10 s.
+// Time for which a scrape waits for the engine; Prometheus gives up after 10 s.
 constexpr absl::Duration kScrapeWait = absl::Seconds(2);
 // An engine that answered this recently is ready: a long commit is not an outage.
 constexpr absl::Duration kReadyAgeMax = absl::Seconds(10);
@@ -43,8 +43,8 @@ struct TotalsCache::Shared {
   CondVar answered;
   bool asking ABSL_GUARDED_BY(mutex) = false;
   std::optional<Totals> totals ABSL_GUARDED_BY(mutex);
-  absl::Time time ABSL_GUARDED_BY(mutex) = absl::InfinitePast();  // of `totals`
-  absl::Status status ABSL_GUARDED_BY(mutex);                     // of the last answer
+  absl::Time time ABSL_GUARDED_BY(mutex) = absl::InfinitePast();  // time of `totals`
+  absl::Status status ABSL_GUARDED_BY(mutex);                     // the last answer's
 };
 
 TotalsCache::TotalsCache(Engine& engine, Clock& clock)
@@ -62,7 +62,7 @@ TotalsCache::Answer TotalsCache::Get(absl::Duration age_max, absl::Duration time
   if (ask) {
     Ask();
   }
-  const absl::Time deadline = absl::Now() + timeout;  // of a wait, which no simulated clock ends
+  const absl::Time deadline = absl::Now() + timeout;  // real time: no simulated clock ends a wait
   MutexLock lock(shared_->mutex);
   while (shared_->asking && clock_.Now() - shared_->time > age_max && absl::Now() < deadline) {
     shared_->answered.WaitWithTimeout(shared_->mutex, deadline - absl::Now());

@@ -42,7 +42,7 @@ absl::StatusOr<uint64_t> NumberToken(const std::string& token) {
   return value;
 }
 
-constexpr size_t kPlannedJobsMax = 10'000;  // of a sweep that is only checked
+constexpr size_t kPlannedJobsMax = 10'000;  // jobs of a sweep that is only checked
 
 void AddPlannedJobs(const SchedulerViews& views, const std::shared_ptr<const Expansion>& expansion,
                     v1::CreateSweepResponse& answer) {

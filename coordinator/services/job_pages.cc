@@ -135,7 +135,7 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
   const Done done_;
   std::shared_ptr<const Expansion> expansion_;  // shared with the scheduler
   std::vector<JobView> jobs_;
-  std::deque<JobResult> results_;  // of `jobs_`: their addresses stay
+  std::deque<JobResult> results_;  // results of `jobs_`: their addresses stay
   bool is_full_ = false;
 };
 

@@ -30,7 +30,7 @@ using ::grpc::experimental::InterceptorBatchMethods;
 using ::grpc::experimental::ServerRpcInfo;
 using ::grpc::internal::RpcMethod;
 
-// What gRPC calls the peer of a call in this process; those over sockets have addresses.
+// Name that gRPC gives to the peer of a call in this process; those over sockets have addresses.
 constexpr char kInProcessPeer[] = "unknown";
 
 using CallHeaders = std::multimap<grpc::string_ref, grpc::string_ref>;
@@ -84,7 +84,7 @@ class RefusalReactor final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// What `serve` returns if the call was admitted.
+// Returns what `serve` returns if the call was admitted.
 template <typename Serve>
 auto ServeAdmitted(grpc::CallbackServerContext* context, Serve serve) {
   auto* call = static_cast<CallContext*>(context);
@@ -97,7 +97,7 @@ auto ServeAdmitted(grpc::CallbackServerContext* context, Serve serve) {
 struct ServiceFront::Method {
   const MethodRule* rule = nullptr;                      // null: of no service of ours
   MethodMetrics* metrics = nullptr;                      // null: none are kept
-  AuditTarget (*target)(const void* message) = nullptr;  // of a request
+  AuditTarget (*target)(const void* message) = nullptr;  // a request's target
   // Its handler does what the interceptor does for other methods. An intercepted call passes
   // through gRPC's completion queue two more times, which wakes its threads each time.
   bool is_direct = false;
@@ -119,7 +119,7 @@ class ServiceFront::Record final : public CallRecord {
 
   // Whose call it is; not known of methods without a rule, whose contexts are of other types.
   void SetCall(const CallContext& call) { call_ = &call; }
-  // Of the first message.
+  // Takes the target from the first message.
   void SetTarget(const void* message) {
     if (!has_target_) {
       has_target_ = true;
@@ -357,7 +357,7 @@ class ServiceFront::Service final : public grpc::Service {
     MarkMethodCallback(count_++, handler);
   }
 
-  // What the interceptor does for other methods before their handlers run.
+  // Does what the interceptor does for other methods before their handlers run.
   void Begin(const Method& method, const void* request, CallContext& call) {
     auto record = std::make_unique<Record>(front_.parts_, method);
     record->SetCall(call);

@@ -26,7 +26,7 @@
 
 namespace concur {
 
-// What every call uses beside its service. All outlive the front.
+// Objects that every call uses beside its service. All outlive the front.
 struct ServiceFrontParts {
   Access& access;
   AuditLog& audit;
@@ -56,7 +56,7 @@ class ServiceFront {
 
   const ServiceFrontParts parts_;
   std::deque<MethodMetrics> metrics_;
-  // Of all unknown paths together: callers cannot create labels of metrics.
+  // Method for all unknown paths together: callers cannot create labels of metrics.
   std::unique_ptr<Method> other_;
   absl::flat_hash_map<absl::string_view, std::unique_ptr<Method>> methods_;  // by path
   std::vector<std::unique_ptr<Service>> services_;

@@ -25,12 +25,12 @@ struct ServiceLimits {
   std::string data_directory;
   // Sweeps and their data are refused while there are fewer bytes free on the disk.
   int64_t disk_free_min = 0;
-  // How long an upload that no sweep uses counts against its user's quota.
+  // Time for which an upload that no sweep uses counts against its user's quota.
   absl::Duration uploads_kept = absl::Hours(24);
   // The largest workers that anybody outside the coordinator starts; empty: unknown.
   std::vector<PoolLimit> pools;
-  std::set<ProviderKind> providers;  // of pools that can be added
-  // Whether a pool's workers could connect; null: not checked.
+  std::set<ProviderKind> providers;  // kinds of pools that can be added
+  // Checks whether a pool's workers could connect; null: not checked.
   std::function<absl::Status(const PoolSpec&)> check_pool;
 };
 

@@ -31,7 +31,7 @@
 namespace concur {
 
 struct StreamLimits {
-  size_t per_peer_max = 1000;  // of a user on a host, of methods with StreamLimit::kPerPeer
+  size_t per_peer_max = 1000;  // a user's on a host, for methods with StreamLimit::kPerPeer
   absl::Duration stalled_max = absl::Minutes(10);
   absl::Duration check_interval = absl::Seconds(10);
 };

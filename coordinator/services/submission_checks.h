@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every request that adds a sweep is asked before it reaches the engine, and by the engine's
+// Checks of every request that adds a sweep, before it reaches the engine, and by the engine's
 // count of sweeps.
 //
 // Functions are thread-safe; CheckSweepCount belongs to the engine's thread.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attempts took of their workers, as counters by owner and approach: their run times, times
+// Use of workers by attempts, as counters by owner and approach: their run times, times
 // what their commands asked for, as `concur usage` adds it up.
 //
 // Thread-compatible; Add belongs to the engine's thread.
@@ -43,8 +43,8 @@ class UsageCounters {
   const SweepBoard& board_;
   const size_t series_max_;
   absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Series>> series_;
-  // Of the last job: those that end together are mostly of one approach, and the board is asked,
-  // under its lock, for other sweeps alone.
+  // Sweep, approach and series of the last job: jobs that end together are mostly of one approach,
+  // and the board is asked, under its lock, for other sweeps alone.
   std::shared_ptr<const SweepFacts> sweep_;
   uint32_t approach_ = 0;
   Series* last_ = nullptr;

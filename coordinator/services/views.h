@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API shows of sweeps, jobs, workers and scores: made from the scheduler's views.
+// Messages of the API about sweeps, jobs, workers and scores: made from the scheduler's views.
 //
 // Stateless. Whatever takes the scheduler is called on the engine's thread.
 #ifndef CONCUR_COORDINATOR_SERVICES_VIEWS_H_

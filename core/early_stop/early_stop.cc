@@ -193,7 +193,7 @@ void EarlyStop::End(uint32_t index) {
   }
 }
 
-// Of the others: the setting's own mean, its latest, is left out.
+// Compares with the median of the others: the setting's own mean, its latest, is left out.
 bool EarlyStop::IsBelowMedian(const Setting& setting, int64_t step) const {
   const std::multiset<double>& means = means_.at(step);
   const size_t others = means.size() - 1;

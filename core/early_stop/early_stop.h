@@ -18,7 +18,7 @@
 // Deterministic: the same calls in the same order give the same decisions, so that a log of
 // arrivals is enough to have them again. Equal scores (base/metric_meaning.h) are in the
 // order of the settings' numbers.
-// What decisions rest on does not depend on that order, but on each setting's own reports and on
+// The basis of decisions does not depend on that order, but on each setting's own reports and on
 // how far it was let go, its rung: with the two a restart has everything again (Restore).
 //
 // Thread-compatible; does no I/O and reads no clock.
@@ -43,7 +43,7 @@ namespace concur {
 enum class EarlyStopMethod { kAsha, kMedian, kHyperband };
 absl::string_view EarlyStopMethodName(EarlyStopMethod method);
 absl::StatusOr<EarlyStopMethod> EarlyStopMethodFromName(absl::string_view name);
-// Whether it goes by rungs and eta.
+// True if the method goes by rungs and eta.
 inline bool Halves(EarlyStopMethod method) { return method != EarlyStopMethod::kMedian; }
 
 inline constexpr size_t kMedianOthersMin = 3;
@@ -87,8 +87,8 @@ class EarlyStop {
   // REQUIRES: CheckEarlyStopRule(rule), and not kHyperband.
   EarlyStop(const EarlyStopRule& rule, uint32_t settings);
 
-  // What a free worker trains next; none when nothing can be decided before another Report, or at
-  // all (done()).
+  // The run that a free worker trains next; none when nothing can be decided before another Report,
+  // or at all (done()).
   std::optional<Run> Next();
   // A setting has done `step` steps and scores `value`. False when it trains no further now: it has
   // reached `until`, or is stopped. Later reports of such a setting are kept for when it goes on.
@@ -113,11 +113,11 @@ class EarlyStop {
                        bool stopped);
 
   State StateOf(uint32_t setting) const { return settings_[setting].state; }
-  // How far the setting may train: the number of its rung, which only grows until it begins anew.
+  // Number of the rung that the setting may train to; it only grows until the setting begins anew.
   size_t RungOf(uint32_t setting) const { return settings_[setting].target; }
   // The steps of that rung.
   int64_t UntilOf(uint32_t setting) const { return rungs_[settings_[setting].target].steps; }
-  // How many have reached the setting's rung.
+  // Number of settings that have reached the setting's rung.
   size_t ReachedRungOf(uint32_t setting) const {
     return rungs_[settings_[setting].target].reached.size();
   }
@@ -142,7 +142,7 @@ class EarlyStop {
     bool ended = false;  // by itself
     int64_t step = 0;
     double best;     // so far
-    double sum = 0;  // of the reported values
+    double sum = 0;  // total of the reported values
     int64_t reports = 0;
     size_t target = 0;       // the rung that it trains for, or waits at
     std::vector<double> at;  // its best score when it came as far as each rung
@@ -151,7 +151,7 @@ class EarlyStop {
   struct Rung {
     int64_t steps = 0;
     std::vector<Place> reached;  // sorted
-    std::set<Place> waiting;     // of those, not gone on
+    std::set<Place> waiting;     // those in `reached` that have not gone on
     uint32_t running = 0;        // towards it
   };
 
@@ -171,7 +171,7 @@ class EarlyStop {
   std::set<uint32_t> waiting_;  // to begin
   uint32_t taking_part_;
   uint32_t running_ = 0;
-  std::vector<Rung> rungs_;                         // of kMedian one, at max
+  std::vector<Rung> rungs_;                         // only one for kMedian, at max
   std::map<int64_t, std::multiset<double>> means_;  // kMedian: by step
 };
 

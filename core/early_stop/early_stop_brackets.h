@@ -32,12 +32,12 @@ class EarlyStopBrackets {
   // REQUIRES: CheckEarlyStopRule(rule).
   EarlyStopBrackets(const EarlyStopRule& rule, uint32_t settings);
 
-  // What each bracket decides by: never kHyperband.
+  // Rule that each bracket decides by: never kHyperband.
   const std::vector<EarlyStopRule>& rules() const { return rules_; }
   Place PlaceOf(uint32_t setting) const { return places_[setting]; }
   uint32_t SettingAt(Place place) const { return settings_[place.bracket][place.number]; }
-  // How many brackets the first `settings` settings are in, always the first ones, and how many of
-  // these settings are in one. REQUIRES: there are so many.
+  // Number of brackets that the first `settings` settings are in, always the first ones, and number
+  // of these settings that are in one bracket. REQUIRES: there are so many.
   uint32_t CountFor(uint32_t settings) const;
   uint32_t SizeOf(uint32_t bracket, uint32_t settings) const;
 

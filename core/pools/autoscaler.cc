@@ -24,7 +24,7 @@ struct Bin {
   const Labels* labels = nullptr;
   absl::Duration time_left;
   size_t worker = kNone;
-  size_t pool = kNone;  // of a pilot that waits or is new
+  size_t pool = kNone;  // a waiting or new pilot's
   bool is_new = false;
   bool used = false;
 };
@@ -53,7 +53,7 @@ void Take(const Resources& request, uint64_t count, Resources* free) {
   }
 }
 
-// Whether jobs of the class have time enough there. Nothing is known of an unknown run time.
+// True if jobs of the class have time enough there. Nothing is known of an unknown run time.
 bool HasTime(const DemandClass& demand, absl::Duration time_left) {
   return demand.run_time == absl::InfiniteDuration() ? time_left > absl::ZeroDuration()
                                                      : demand.run_time <= time_left;
@@ -139,7 +139,7 @@ class Planner {
     return HasTime(demand, UsableTime(*pools_[pool].spec));
   }
 
-  // Whether the pool's workers run in the image that the jobs ask for.
+  // True if the pool's workers run in the image that the jobs ask for.
   bool IsOfImage(const DemandClass& demand, size_t pool) const {
     const auto wants = demand.labels.find(kImageLabel);
     const auto has = pool_labels_[pool].find(kImageLabel);
@@ -307,10 +307,10 @@ class Planner {
   const std::vector<WorkerPlace>& workers_;
   const std::vector<PoolPlace>& pools_;
   const AutoscalePolicy& policy_;
-  std::vector<Labels> pool_labels_;       // of each pool's workers; Bin points into it
+  std::vector<Labels> pool_labels_;       // labels of each pool's workers; Bin points into it
   std::map<std::string, int32_t> rooms_;  // for new pilots, by the name of the pool
   std::vector<Bin> bins_;
-  std::vector<int32_t> doubtful_left_;  // of each pool: pilots that have no bin yet
+  std::vector<int32_t> doubtful_left_;  // each pool's pilots that have no bin yet
   // A pool is of the image that is wanted: others whose workers may or may not run it are not
   // asked, or those that cannot would be asked for ever.
   bool only_known_ = false;
@@ -324,7 +324,7 @@ uint64_t PlacesWanted(const DemandClass& demand, const AutoscalePolicy& policy) 
   if (demand.run_time == absl::InfiniteDuration()) {
     return jobs;
   }
-  // What runs is half done on average.
+  // Jobs that run are half done on average.
   const double work =
       (static_cast<double>(demand.ready) + static_cast<double>(demand.running) / 2) *
       absl::FDivDuration(demand.run_time, policy.worth);

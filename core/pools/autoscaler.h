@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many workers each pool should have: a pure function of the waiting jobs, the workers there
-// are and the pools' limits.
+// Number of workers that each pool should have: a pure function of the waiting jobs, the workers
+// there are and the pools' limits.
 //
 // Jobs are counted by class (resources, labels, priority, expected run time). A class wants as many
 // places at once as keep each busy for AutoscalePolicy::worth, so that ten thousand short jobs ask
@@ -25,12 +25,12 @@ namespace concur {
 
 // Jobs that are alike to a worker.
 struct DemandClass {
-  Resources resources;  // of one job
+  Resources resources;  // one job's
   Labels labels;        // that its worker must carry
   int32_t priority = 0;
   uint64_t ready = 0;
   uint64_t running = 0;  // on workers that go on taking jobs
-  // Of one job, as learned; infinite when nothing is known.
+  // Run time of one job, as learned; infinite when nothing is known.
   absl::Duration run_time = absl::InfiniteDuration();
 };
 
@@ -49,8 +49,8 @@ struct PoolPlace {
   const PoolSpec* spec = nullptr;
   bool open = true;     // new pilots may be asked for
   int32_t pilots = 0;   // all that are not known to have ended
-  int32_t waiting = 0;  // of those, asked for and not yet working
-  // Of `waiting`: may never come. They count only for jobs that no pool above takes.
+  int32_t waiting = 0;  // those of `pilots` that were asked for and do not work yet
+  // Pilots of `waiting` that may never come. They count only for jobs that no pool above takes.
   int32_t doubtful = 0;
   bool doubted = false;  // had such pilots lately: comes after the pools that had none
 };
@@ -65,7 +65,7 @@ struct AutoscalePolicy {
 struct ScalePlan {
   struct Pool {
     int32_t start = 0;           // new pilots to ask for
-    int32_t waiting_needed = 0;  // of those that wait
+    int32_t waiting_needed = 0;  // waiting pilots that are needed
     int32_t wanted = 0;          // pilots that jobs want here, whatever the pool's maximum
   };
   std::vector<Pool> pools;           // as in the call
@@ -76,10 +76,10 @@ struct ScalePlan {
   std::vector<size_t> too_long;
 };
 
-// How many jobs of a class should run at once.
+// Number of jobs of a class that should run at once.
 uint64_t PlacesWanted(const DemandClass& demand, const AutoscalePolicy& policy);
 
-// How many jobs with this request fit into `free` at once, at most 100,000.
+// Number of jobs with this request that fit into `free` at once, at most 100,000.
 uint64_t FitCount(const Resources& request, const Resources& free);
 
 // REQUIRES: every pool's spec is set.

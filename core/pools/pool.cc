@@ -190,7 +190,7 @@ absl::Status CheckVolume(const FieldPath& path, const PodVolume& volume) {
   return absl::OkStatus();
 }
 
-// What a mount at `path` would hide; "" when nothing.
+// Concur's own mount that a mount at `path` would hide; "" when there is none.
 std::string OwnMountAt(const PoolSpec& spec, const std::string& path) {
   for (const std::string& own :
        {spec.work_directory.empty() ? std::string(kPodWorkDirectory) : spec.work_directory,

@@ -27,7 +27,7 @@ inline constexpr size_t kPoolsMax = 100;
 inline constexpr size_t kPoolNameBytesMax = 40;  // goes into the names of workers, jobs and pods
 inline constexpr int32_t kPilotsPerPoolMax = 10'000;
 inline constexpr size_t kPoolLabelsMax = kTagsMax - 2;  // beside "pool" and kGpusMinLabel
-inline constexpr size_t kPoolLinesMax = 100;            // of `setup` and of extra arguments
+inline constexpr size_t kPoolLinesMax = 100;            // limits `setup` and extra arguments
 inline constexpr size_t kPoolTextBytesMax = 4096;
 inline constexpr size_t kPauseReasonBytesMax = 1'000;
 inline constexpr size_t kPoolVolumesMax = 100;  // and tolerations, and labels of nodes
@@ -51,7 +51,7 @@ inline constexpr char kPodWorkDirectory[] = "/var/lib/concur-worker";
 inline constexpr char kPodCredentials[] = "/etc/concur";
 // A variable of a pod: the names of those that its pool sets, and not its image.
 inline constexpr char kPodVariables[] = "CONCUR_POD_VARIABLES";
-inline constexpr char kPodPrograms[] = "/opt/concur-pod";  // of the worker that was put into it
+inline constexpr char kPodPrograms[] = "/opt/concur-pod";  // programs of the worker put into it
 
 struct SlurmSettings {
   std::string partition;  // each "": Slurm's own default
@@ -92,9 +92,9 @@ absl::string_view VolumeKindName(VolumeKind kind);
 struct PodVolume {
   VolumeKind kind = VolumeKind::kClaim;
   std::string source;      // name of the claim, Secret or ConfigMap; path on the node
-  int64_t bytes_max = 0;   // of kMemory: counts as the pod's memory
+  int64_t bytes_max = 0;   // kMemory only: counts as the pod's memory
   std::string mount_path;  // absolute
-  std::string sub_path;    // of the source; "": all of it
+  std::string sub_path;    // path within the source; "": all of it
   bool read_only = false;
 
   friend bool operator==(const PodVolume&, const PodVolume&) = default;
@@ -111,11 +111,11 @@ struct KubernetesSettings {
   std::vector<std::string> image_pull_secrets;  // names of Secrets
   std::string priority_class;
   std::string runtime_class;
-  // Of Jobs and pods, beside Concur's own. With the label kKueueLabel a Job waits until Kueue lets
-  // it start.
+  // Labels and annotations of Jobs and pods, beside Concur's own. With the label kKueueLabel a Job
+  // waits until Kueue lets it start.
   Labels labels;
   Labels annotations;
-  Labels env;            // of the worker
+  Labels env;            // the worker's
   std::string affinity;  // a pod's `affinity`, as JSON; "": none
   // Always, IfNotPresent or Never; "": Kubernetes' default.
   std::string image_pull_policy;
@@ -132,7 +132,7 @@ struct KubernetesSettings {
 struct CommandSettings {
   std::string
       directory;  // absolute, on the coordinator's machine: submit, list and cancel are there
-  std::vector<std::string> arguments;  // of submit
+  std::vector<std::string> arguments;  // submit's
   // Absolute, on a file system that the nodes have as well: the workers' token is put there, for
   // the coordinator's user alone. "": .concur in that user's home.
   std::string token_directory;
@@ -145,7 +145,7 @@ struct PoolSpec {
   ProviderKind provider = ProviderKind::kLocal;
   int32_t workers_min = 0;
   int32_t workers_max = 1;
-  Resources resources;  // of each worker
+  Resources resources;  // each worker's
   Labels labels;        // that its workers carry
   // Jobs that ask for fewer GPUs do not come here.
   int32_t gpus_min = 0;
@@ -175,10 +175,10 @@ struct PoolSpec {
 // InvalidArgument, naming the field within `path`, when a value cannot be meant.
 absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path = FieldPath());
 
-// What one of its workers will have, for planning: memory that is not stated is without limit.
+// Capacity of one of its future workers, for planning: memory that is not stated is without limit.
 Resources PlannedCapacity(const PoolSpec& spec);
 
-// How long a job may take on a fresh worker of the pool.
+// Time that a job may take on a fresh worker of the pool.
 absl::Duration UsableTime(const PoolSpec& spec);
 
 // The default of PoolSpec::gpus_min: a pool with GPUs takes only jobs that ask for at least one.
@@ -187,7 +187,7 @@ int32_t DefaultGpusMin(const Resources& worker);
 // InvalidArgument unless it is a variable's name, which may end in "*".
 absl::Status CheckEnvPattern(const FieldPath& path, absl::string_view pattern);
 
-// What its workers carry: its labels, pool=NAME, kGpusMinLabel where the pool has a minimum,
+// Labels that its workers carry: its own, pool=NAME, kGpusMinLabel where the pool has a minimum,
 // kAnyEnvironmentLabel unless its labels say what environments they have, and kAnyImage where it
 // has pods of jobs' images.
 Labels WorkerLabels(const PoolSpec& spec);

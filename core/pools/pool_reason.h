@@ -81,7 +81,7 @@ struct DemandReason {
   bool large_enough = false;          // some pool is, and lets the jobs in
   std::vector<Pool> pools;            // that would take the jobs
   std::vector<std::string> reserved;  // pools for jobs with more GPUs
-  Labels labels;                      // of the jobs
+  Labels labels;                      // the jobs' labels
 };
 
 }  // namespace concur

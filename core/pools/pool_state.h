@@ -125,7 +125,7 @@ struct ProviderState {
   absl::Time next_observe = absl::InfinitePast();
   bool observing = false;
   absl::Time observing_since = absl::InfinitePast();
-  absl::Status status;  // of the last observation
+  absl::Status status;  // the last observation's
   absl::Time failing_since = absl::InfiniteFuture();
   std::map<std::string, int> strangers;  // pilots of ours that are not known: how often seen
 };
@@ -149,13 +149,13 @@ struct PoolState {
   void OrderStop(const Pilot& pilot);
 
   PoolsPolicy policy;
-  absl::Time time = absl::InfinitePast();  // of the last call of Advance
+  absl::Time time = absl::InfinitePast();  // time of the last call of Advance
   absl::Time next_plan = absl::InfinitePast();
   std::map<std::string, Pool> pools;
   std::map<std::string, Pilot> pilots;
   std::map<ProviderKind, ProviderState> providers;
   uint64_t next_pilot = 1;
-  std::vector<DemandClass> impossible;  // of the last plan
+  std::vector<DemandClass> impossible;  // found by the last plan
   std::vector<DemandClass> too_long;
 
   // For Pools::TakeActions and TakeRows.

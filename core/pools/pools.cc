@@ -14,7 +14,7 @@
 namespace concur {
 namespace {
 
-// Whether a start that ended with this status may still have happened.
+// True if a start that ended with this status may still have happened.
 bool IsUnsure(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
@@ -269,7 +269,7 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
   }
   pilot.impossible = report.impossible;
   if (report.impossible && !pilot.row.image.empty() && !pilot.row.joined) {
-    // What a job names may never start: it must not keep others' room.
+    // A pilot of an image that a job names may never start: it must not keep others' room.
     state_.CountFailure(pilot, report.message, now);
     state_.StopPilot(pilot, report.message, now);
     return;

@@ -192,8 +192,8 @@ void PoolPlanner::Plan() {
       needed.insert(workers[i].name);
     }
   }
-  std::map<std::string, int32_t> lacking;  // of each pool, pilots that are not started now
-  std::map<std::string, int32_t> rooms;    // of each pool, for further pilots
+  std::map<std::string, int32_t> lacking;  // each pool's pilots that are not started now
+  std::map<std::string, int32_t> rooms;    // each pool's room for further pilots
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     part.pool->wanted += places[i].pilots + plan.pools[i].wanted;
@@ -218,7 +218,7 @@ void PoolPlanner::Plan() {
         places[i].pilots + start - back;
   }
   for (const auto& [name, count] : lacking) {
-    // What is merely not started at once finds room next time.
+    // Pilots that are merely not started at once find room next time.
     ShrinkWorking(state_.pools.at(name), needed, count - std::max(rooms.at(name), 0));
   }
   state_.impossible.clear();
@@ -308,7 +308,7 @@ void PoolPlanner::ShrinkWaiting(const Part& part, int32_t needed, int32_t in_que
 // images are `lacking` for want of room.
 void PoolPlanner::ShrinkWorking(const Pool& pool, const std::set<std::string>& needed,
                                 int32_t lacking) {
-  int32_t working = 0;  // of the pool's own, of which it has a minimum
+  int32_t working = 0;  // the pool's own pilots, of which it has a minimum
   for (const auto& [name, pilot] : state_.pilots) {
     working += pilot.row.pool == pool.spec.name && pilot.row.image.empty() &&
                        pilot.row.phase == PilotPhase::kWorking && pilot.live && !pilot.draining()

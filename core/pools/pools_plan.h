@@ -25,7 +25,7 @@ class PoolPlanner {
   struct Part {
     Pool* pool = nullptr;
     std::string image;  // "": its own
-    PoolSpec spec;      // what each of them is
+    PoolSpec spec;      // describes each of them
 
     bool Has(const Pilot& pilot) const {
       return pilot.row.pool == pool->spec.name && pilot.row.image == image;

@@ -14,7 +14,7 @@
 namespace concur {
 namespace {
 
-constexpr int kLocalProbesMax = 8;  // of the jobs whose systems a worker made, for one choice
+constexpr int kLocalProbesMax = 8;  // probes of jobs whose systems a worker made, for one choice
 
 // In microseconds of one CPU.
 int64_t CpuMicros(absl::Duration time, int64_t cpu_millis) {
@@ -169,7 +169,7 @@ bool Dispatcher::DispatchOne(Worker& worker, Repeats repeats) {
 // end, while other workers become free.
 bool Dispatcher::DispatchAhead(Worker& worker) {
   const Resources& shortly = worker.assignments.used_shortly();
-  if (GpusMin(worker.info.labels) != 0 ||  // what is given ahead asks for no GPU
+  if (GpusMin(worker.info.labels) != 0 ||  // jobs given ahead ask for no GPU
       worker.assignments.ahead() >= worker.info.queue_max ||
       worker.assignments.ahead_cpu_micros() >= CpuMicros(policy_.ahead, shortly.cpu_millis) ||
       places_.ready.rank_min() > Durations::RankOf(policy_.ahead_job_max)) {

@@ -144,7 +144,7 @@ class World {
     }
     return now_ - kStart;
   }
-  // Whether a job ran; those that did not took the result of an equal one.
+  // True if a job ran; those that did not took the result of an equal one.
   bool HasRun(uint32_t job) const { return ran_[job]; }
 
  private:
@@ -345,7 +345,7 @@ absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
   return smallest;
 }
 
-// What each job needs, times its duration, over what all workers have: for the scarcest resource.
+// Sum of each job's need times its duration, over what all workers have: for the scarcest resource.
 absl::Duration ResourceBound(const Expansion& expansion,
                              const std::vector<absl::Duration>& durations,
                              const std::vector<Resources>& workers) {

@@ -20,7 +20,7 @@
 
 namespace concur {
 
-// How long jobs of one kind take.
+// Time that jobs of one kind take.
 struct ExpectedDuration {
   absl::Duration mean;
   // Standard deviation as a fraction of the mean. Durations are drawn from a log-normal
@@ -31,13 +31,13 @@ struct ExpectedDuration {
 
 struct ForecastOptions {
   std::vector<Resources> workers;  // not empty
-  // Of each of them; empty: every worker is taken to carry whatever a job asks for.
+  // Labels of each of them; empty: every worker is taken to carry whatever a job asks for.
   std::vector<Labels> labels;
   // From the end of an attempt to the start of the next one on its worker: report, commit, order.
-  // What waits at the worker already starts without it.
+  // Jobs that wait at the worker already start without it.
   absl::Duration turnaround = absl::Milliseconds(5);
-  uint32_t queue_max = 1'000;  // of every worker, as core/sync/sync.h has it
-  uint64_t seed = 1;           // of the draws
+  uint32_t queue_max = 1'000;  // every worker's, as core/sync/sync.h has it
+  uint64_t seed = 1;           // seed of the draws
   // The scheduler knows the means (as after a first sweep), or has to learn them.
   bool knows_means = true;
   SchedulerPolicy policy;
@@ -45,15 +45,15 @@ struct ForecastOptions {
 
 struct Forecast {
   uint32_t jobs = 0;
-  uint32_t reused = 0;  // of these, equal to others
+  uint32_t reused = 0;  // jobs among these that are equal to others
   uint32_t workers = 0;
   uint32_t slots = 0;           // jobs that the workers can run at a time, of those there are
   absl::Duration makespan;      // from submission to the last end
   absl::Duration work;          // sum of all jobs' durations
   absl::Duration critical;      // the longest train job with its longest eval job
   absl::Duration bound;         // no schedule is shorter: max(work / slots, critical path)
-  double utilization = 0;       // of the slots while the sweep runs, in [0, 1]
-  absl::Duration machine_time;  // of all workers until the end: what is paid for
+  double utilization = 0;       // used part of the slots while the sweep runs, in [0, 1]
+  absl::Duration machine_time;  // time of all workers until the end: what is paid for
 };
 
 // The duration of jobs of (approach, benchmark), train or eval.

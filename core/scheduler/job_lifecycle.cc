@@ -475,12 +475,12 @@ void JobLifecycle::GiveUpEarly(SweepRecord& sweep, uint32_t job) {
   }
 }
 
-// Has the job's attempt stop, if it runs, and ends the job. Whether it ran.
+// Has the job's attempt stop, if it runs, and ends the job. Returns true if it ran.
 bool JobLifecycle::Halt(SweepRecord& sweep, uint32_t job, JobState state, StopReason reason) {
   const bool runs = sweep.jobs[job].state() == JobState::kRunning;
   if (runs) {
     workers_.StopAttempt(sweep.IdOf(job), reason, /*counted=*/reason == StopReason::kCanceled);
-    sweep.jobs[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
+    sweep.jobs[job].failure = FailureClass::kNone;  // this attempt's outcome is not waited for
   }
   SetState(sweep, job, state);
   return runs;

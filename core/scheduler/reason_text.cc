@@ -106,7 +106,7 @@ std::string ShortValue(const std::optional<std::string>& value) {
   constexpr size_t kDigest = 64;
   constexpr size_t kDigits = 12;
   std::string text;
-  size_t run = 0;  // of hexadecimal digits at the end of `text`
+  size_t run = 0;  // hexadecimal digits at the end of `text`
   for (const char c : value.value_or("absent")) {
     run = absl::ascii_isxdigit(static_cast<unsigned char>(c)) ? run + 1 : 0;
     text.push_back(c);

@@ -46,7 +46,7 @@ struct JobView {
   Attempt attempt;
   uint32_t failures = 0;
   uint32_t lost = 0;
-  uint32_t deaths = 0;  // of its workers while it ran, in a row
+  uint32_t deaths = 0;  // deaths of its workers while it ran, in a row
   FailureClass failure = FailureClass::kNone;
   absl::Time not_before = absl::InfinitePast();
   std::string worker;
@@ -56,7 +56,7 @@ struct JobView {
   // The verdict of early_stop on a train job that it compares with others, and its rung.
   std::optional<EarlyStop::State> early_stop;
   size_t rung = 0;
-  std::optional<Checkpoint> checkpoint;  // what its next attempt goes on from
+  std::optional<Checkpoint> checkpoint;  // left for its next attempt to go on from
   const JobResult* result = nullptr;     // valid until the next change of the scheduler
 };
 
@@ -66,9 +66,9 @@ struct SweepView {
   SweepState state = SweepState::kActive;
   StateCounts counts{};
   uint32_t reused = 0;
-  uint32_t queued = 0;  // of the RUNNING jobs: given ahead, they start when something ends
+  uint32_t queued = 0;  // RUNNING jobs that were given ahead: they start when something ends
   OwnerUse owner_use;   // by all sweeps of its owner
-  RecentWork recent;    // of what runs; the scheduler leaves it unknown
+  RecentWork recent;    // covers what runs; the scheduler leaves it unknown
 };
 
 struct WorkerView {
@@ -80,7 +80,7 @@ struct WorkerView {
   bool called = false;            // since this scheduler started
   std::string quarantine_reason;  // why it gets no jobs for a while; "" when it does
   absl::Time quarantine_end = absl::InfinitePast();
-  absl::Duration quarantine_span;  // of the latest one; the next is longer
+  absl::Duration quarantine_span;  // the latest one's; the next is longer
   Resources used;
   uint32_t running = 0;
   uint32_t queued = 0;  // given ahead: they start there when something ends
@@ -94,7 +94,7 @@ struct WorkerView {
 
 // Everything at a glance.
 struct Totals {
-  std::array<uint64_t, kJobStates> jobs{};      // of all sweeps that are kept
+  std::array<uint64_t, kJobStates> jobs{};      // jobs of all sweeps that are kept
   std::array<uint64_t, kSweepStates> sweeps{};  // by their state
   uint64_t workers_live = 0;                    // that take work
   uint64_t workers_draining = 0;

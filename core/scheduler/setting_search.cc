@@ -16,7 +16,7 @@
 namespace concur {
 namespace {
 
-constexpr uint32_t kSampledMax = 10;  // of the settings of a search
+constexpr uint32_t kSampledMax = 10;  // settings of a search
 constexpr uint32_t kSampledOneOf = 3;
 
 // nullopt when it was canceled.

@@ -291,7 +291,7 @@ bool WorkerExchange::KeepStoppedAttempt(const Worker& worker, const FinishedAtte
                  .end_time = turn_.now(),
                  .result = finished.result};
   row.result.succeeded = false;
-  row.result.failure = FailureClass::kPreempted;  // of no success or failure that counts
+  row.result.failure = FailureClass::kPreempted;  // neither a success nor a failure that counts
   row.result.metrics.clear();
   turn_.batch().put_attempts.push_back(std::move(row));
   return true;

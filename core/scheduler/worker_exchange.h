@@ -33,9 +33,9 @@ struct WorkerOrders {
   struct Start {
     AttemptId id;
     uint64_t gpu_mask = 0;
-    Digest system;  // of its source (core/sweep/expansion.h)
+    Digest system;  // its source's (core/sweep/expansion.h)
     int64_t system_bytes = 0;
-    std::optional<Checkpoint> checkpoint;  // of the job's earlier attempts
+    std::optional<Checkpoint> checkpoint;  // left by the job's earlier attempts
   };
   std::vector<Start> start;
   std::vector<StopOrder> stop;

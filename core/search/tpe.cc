@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kBestOneOf = 10;
 constexpr size_t kBestMax = 25;
 constexpr int kCandidates = 24;
-constexpr int kDrawsMax = 100;  // of one value within its ends
+constexpr int kDrawsMax = 100;  // draws of one value within its ends
 
 using Point = std::vector<double>;  // one coordinate an axis
 
@@ -206,8 +206,8 @@ class Density {
 
   const std::vector<Axis>& axes_;
   const std::vector<Point> points_;
-  double width_;  // of a kernel, as a part of the range
-  double other_;  // of a choice: the weight of all values beside that of the trial's own
+  double width_;  // a kernel's, as a part of the range
+  double other_;  // a choice's: the weight of all values beside that of the trial's own
 };
 
 std::optional<Point> PointOf(const std::vector<Axis>& axes, const Hyperparameters& hyperparameters,
@@ -258,7 +258,7 @@ std::optional<Setting> ChooseByTpe(const Hyperparameters& hyperparameters, Goal 
   const Density good(axes, std::move(best));
   const Density bad(axes, std::move(others));
   std::optional<Setting> chosen;
-  std::pair<bool, double> chosen_rank;  // whether it is new, and its ratio
+  std::pair<bool, double> chosen_rank;  // new or not, and its ratio
   for (int i = 0; i < kCandidates; ++i) {
     const Point point = good.Draw(random);
     Setting setting = hyperparameters.defaults;

@@ -35,7 +35,7 @@ struct Trial {
   };
   Setting setting;
   State state = State::kPending;
-  double score = 0;  // of kScored; finite
+  double score = 0;  // kScored only; finite
 };
 
 // A setting of the space; parameters outside it have their defaults. A setting that was tried is

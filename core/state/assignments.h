@@ -52,7 +52,7 @@ struct Assignment {
   absl::Duration time_left = absl::InfiniteDuration();  // as of `time_left_at`
   absl::Time time_left_at;
 
-  // Whether the worker was told to start it. One given ahead starts when another ends, which the
+  // True if the worker was told to start it. One given ahead starts when another ends, which the
   // coordinator hears of later.
   bool MayHaveStarted() const { return order_sent || listed; }
 };
@@ -71,23 +71,23 @@ class Assignments {
   const absl::btree_map<AttemptId, Assignment>& all() const { return all_; }
   size_t size() const { return all_.size(); }
   bool empty() const { return all_.empty(); }
-  // How many may have started.
+  // Number of attempts that may have started.
   size_t started() const;
 
   // --- room -------------------------------------------------------------------------------------
 
   const Resources& used() const { return used_; }
-  // What is left of a capacity; less than nothing when it has shrunk. No GPU counts as free while
+  // Free part of a capacity; less than nothing when it has shrunk. No GPU counts as free while
   // it is not known which ones are.
   Resources FreeOf(const Resources& capacity) const;
   // The GPUs for a request: those that nothing uses, the lowest first, or for a share the one of
   // which most is used. REQUIRES: it fits in what is free.
   uint64_t GpusFor(const Resources& request) const;
-  // Whether the request could have just these GPUs.
+  // True if the request could have just these GPUs.
   bool GpusAreFree(uint64_t mask, const Resources& request) const;
   size_t ahead() const { return ahead_.size(); }
   int64_t ahead_cpu_micros() const { return ahead_cpu_micros_; }
-  // What the short attempts occupy that nobody stops: it will soon be free for those given ahead.
+  // Room of the short attempts that nobody stops: it will soon be free for those given ahead.
   const Resources& used_shortly() const { return used_shortly_; }
 
   // --- orders -----------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Assignments {
   // Nobody waits any more for the attempt to stop; it still takes its room. Returns what it was.
   // REQUIRES: it is stopping.
   Assignment Abandon(AttemptId id);
-  // Whether an order has not been sent since it last changed.
+  // True if an order has not been sent since it last changed.
   bool HasOrders() const;
   // Every order that the worker has not shown the effect of, sent or not, of those to start at most
   // `starts_max`; all count as sent. Calls start(id, gpu_mask), and returns those to stop.
@@ -125,12 +125,12 @@ class Assignments {
                           absl::FunctionRef<void(AttemptId, const Assignment&)> started);
 
   absl::btree_map<AttemptId, Assignment> all_;
-  absl::btree_set<AttemptId> ahead_;         // of all_
-  int64_t ahead_cpu_micros_ = 0;             // of all of these
+  absl::btree_set<AttemptId> ahead_;         // subset of all_
+  int64_t ahead_cpu_micros_ = 0;             // sum over all of these
   Resources used_shortly_{.cpu_millis = 0};  // CPUs and memory of used_
   Resources used_{.cpu_millis = 0};
   uint64_t gpus_used_ = 0;                      // in whole
-  std::array<int32_t, kGpusMax> gpu_shares_{};  // of those used in part
+  std::array<int32_t, kGpusMax> gpu_shares_{};  // shares of GPUs used in part
   uint64_t gpus_shared_ = 0;                    // where that is not 0
 };
 

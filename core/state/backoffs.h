@@ -20,7 +20,7 @@ namespace concur {
 
 class Backoffs {
  public:
-  // How long a job waits after so many failures and losses: the policy's shortest time, doubled by
+  // Time that a job waits after so many failures and losses: the policy's shortest time, doubled by
   // each one after the first, up to its longest, and up to a quarter more or less at random. The
   // same arguments give the same time. REQUIRES: failures > 0.
   static absl::Duration WaitAfter(const RetryPolicy& retry, int failures, AttemptId attempt,

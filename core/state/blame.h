@@ -38,7 +38,7 @@
 
 namespace concur {
 
-// Whether an attempt that ended so says anything about the worker or the job: not when it was
+// True if an attempt that ended so says anything about the worker or the job: not when it was
 // lost, handed back, asked to be tried again, or can never work.
 bool CountsForBlame(FailureClass failure);
 
@@ -63,10 +63,10 @@ class Blame {
     friend bool operator==(const Cell&, const Cell&) = default;
   };
 
-  // How much of what a worker failed others can do.
+  // Jobs that a worker failed and that others can do.
   struct Suspicion {
     uint32_t jobs = 0;
-    std::set<Kind> kinds;             // of these jobs
+    std::set<Kind> kinds;             // kinds of these jobs
     std::set<std::string> succeeded;  // workers that did them
   };
   // True where this other worker's success says something: not on the suspect's machine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long jobs take, learned from those that succeeded: a mean per (approach, benchmark, train or
-// eval). What a sweep's axes name, not what its jobs are: the memory does not grow with jobs.
+// Durations of jobs, learned from those that succeeded: a mean per (approach, benchmark, train or
+// eval). Means follow a sweep's axes, not its jobs: the memory does not grow with jobs.
 //
 // Sums are in whole microseconds, so that they do not depend on the order of additions and
 // removals: a history rebuilt from stored results equals the one that was lost.
@@ -50,14 +50,14 @@ class Durations {
   void Add(Group group, absl::Duration run_time, OnRank on_rank);
   void Remove(Group group, absl::Duration run_time, OnRank on_rank);
 
-  // What a group without any job of its own is expected to take, as a user says.
+  // Sets the time that a group without any job of its own is expected to take, as a user says.
   void SetPrior(Group group, absl::Duration expected, OnRank on_rank);
 
   // The mean of the group; else its prior; else of the approach's jobs of this kind on other
   // benchmarks (with count 0); nullopt when there is none of these.
   std::optional<Mean> Expected(Group group) const;
   Rank RankOf(Group group) const { return groups_[group].rank; }
-  // What a job's run time counts: nothing below zero, and no more than years.
+  // Microseconds that a job's run time counts: nothing below zero, and no more than years.
   static int64_t MicrosOf(absl::Duration run_time);
   // The rank of an expected duration.
   static Rank RankOf(absl::Duration expected);

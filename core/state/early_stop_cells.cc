@@ -38,7 +38,7 @@ EarlyStopCells::EarlyStopCells(const Expansion& expansion)
   }
 }
 
-// What others start from, the default setting, is trained to its end whatever its score.
+// The default setting, if others start from it, is trained to its end whatever its score.
 uint32_t EarlyStopCells::FirstSetting(uint32_t block) const {
   return expansion_.IsSource(block) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many jobs of each kind of a sweep have failed for good and how many have succeeded, and from
-// that: which parts of the sweep have failed so far without any success.
+// Numbers of jobs of each kind of a sweep that have failed for good and that have succeeded, and
+// from that: which parts of the sweep have failed so far without any success.
 //
 // A *scope* is a set of jobs whose failures may share a cause: an approach on one train set, the
 // same on one test benchmark, an approach, a train set, a test benchmark. It has failed once
@@ -74,7 +74,7 @@ class FailureTallies {
 
   // The scopes of the job in which nothing near it has succeeded, the narrowest first.
   std::vector<Scope> ScopesOf(uint32_t job) const;
-  // Counts the scope's failed jobs. Whether they are enough, and nothing succeeded.
+  // Counts the scope's failed jobs. Returns true if they are enough, and nothing succeeded.
   bool HasFailed(Scope& scope) const;
 
   const Expansion& expansion_;

@@ -85,7 +85,7 @@ void JobTable::CheckInvariants() const {
       CONCUR_CHECK(!used[job.result_]);
       used[job.result_] = true;
     }
-    // What has ended by itself has a result, which says how.
+    // A job that has ended by itself has a result, which says how.
     const bool succeeded = job.state_ == JobState::kSucceeded;
     CONCUR_CHECK(job.has_result() == (succeeded || job.state_ == JobState::kFailed));
     CONCUR_CHECK(!job.has_result() || results_[job.result_].result.succeeded == succeeded);

@@ -34,7 +34,7 @@ class JobTable {
     uint32_t attempt = 0;  // the latest; 0: none
     uint16_t failures = 0;
     uint16_t lost = 0;
-    FailureClass failure = FailureClass::kNone;  // of the latest attempt that did not succeed
+    FailureClass failure = FailureClass::kNone;  // the latest unsuccessful attempt's
     bool settled : 1 = false;                    // the result of the latest attempt was accepted
     bool system_collected : 1 = false;           // train job whose system is gone
     bool no_reuse : 1 = false;                   // somebody asked to run it again
@@ -49,7 +49,7 @@ class JobTable {
 
    public:
     uint8_t rung =
-        0;  // of early_stop: how far a train job may train (core/early_stop/early_stop.h)
+        0;  // early_stop's rung: how far a train job may train (core/early_stop/early_stop.h)
 
    private:
     uint32_t result_ = kNoResult;  // into results_
@@ -95,7 +95,7 @@ class JobTable {
  private:
   std::vector<Job> jobs_;
   std::vector<Result> results_;
-  std::vector<uint32_t> free_results_;  // of `results_`
+  std::vector<uint32_t> free_results_;  // places in `results_`
   StateCounts counts_{};
   uint32_t reused_ = 0;
 };

@@ -21,7 +21,7 @@ class LabelSets {
   uint32_t Add(const Labels& labels);
   // REQUIRES: Add has returned this number, or it is 0.
   const Labels& Get(uint32_t number) const { return sets_[number]; }
-  // Whether a worker with these labels satisfies the set.
+  // True if a worker with these labels satisfies the set.
   bool Match(uint32_t number, const Labels& has) const { return LabelsMatch(sets_[number], has); }
   // Match for one worker and many sets, most of them empty. Valid as long as the labels.
   class Matcher {

@@ -11,7 +11,7 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kMillisOfGpu = 16'000;  // what a GPU counts for, in thousandths of a CPU
+constexpr int64_t kMillisOfGpu = 16'000;  // weight of a GPU, in thousandths of a CPU
 
 int64_t ShareOfAttempt(const Resources& resources) {
   return 1 + resources.cpu_millis + kMillisOfGpu * resources.gpus +

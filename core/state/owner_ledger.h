@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each owner of sweeps uses now, and whether the owner's quota allows more: attempts that
+// Current use by each owner of sweeps, and whether the owner's quota allows more: attempts that
 // occupy workers, and stored bytes (each data file of the owner's sweeps once, and what results
 // keep).
 //
@@ -35,7 +35,7 @@ class OwnerLedger {
   // An attempt occupies a worker, or no longer does.
   void AddAttempt(uint32_t owner, const Resources& resources);
   void RemoveAttempt(uint32_t owner, const Resources& resources);
-  // What results keep: more, or less when `bytes` is negative.
+  // Changes the bytes that results keep: more, or less when `bytes` is negative.
   void AddBytes(uint32_t owner, int64_t bytes) { owners_[owner].stored_bytes += bytes; }
   // The same of checkpoints, which count until their jobs end.
   void AddCheckpointBytes(uint32_t owner, int64_t bytes) {
@@ -46,10 +46,10 @@ class OwnerLedger {
   void AddData(uint32_t owner, const SweepSpec& spec);
   void RemoveData(uint32_t owner, const SweepSpec& spec);
 
-  // How much of the machines the owner has, for taking turns. In thousandths of a CPU; a GPU counts
+  // The owner's share of the machines, for taking turns. In thousandths of a CPU; a GPU counts
   // as 16 CPUs, and each attempt as one more, so that attempts which ask for nothing count too.
   int64_t ShareOf(uint32_t owner) const { return owners_[owner].share; }
-  // Whether the quota allows another attempt.
+  // True if the quota allows another attempt.
   bool MayStart(uint32_t owner) const { return LimitReached(owner) == Limit::kNone; }
   // The limit of the quota that forbids it.
   enum class Limit { kNone, kRunningJobs, kStoredBytes };
@@ -58,7 +58,7 @@ class OwnerLedger {
   // with this data; ResourceExhausted, with the numbers, when the quota on stored bytes forbids it.
   absl::Status CheckQuota(const std::string& name, const SweepSpec& spec,
                           int64_t unclaimed_bytes) const;
-  // What the quota on stored bytes leaves; nullopt when there is none.
+  // Bytes that the quota on stored bytes leaves; nullopt when there is no such quota.
   std::optional<int64_t> FreeBytesOf(const std::string& name) const;
   OwnerUse UseOf(const std::string& name) const;
 
@@ -76,9 +76,9 @@ class OwnerLedger {
     Quota quota;
     int64_t share = 0;
     int64_t running = 0;
-    int64_t stored_bytes = 0;                   // of results, checkpoints and data
-    int64_t checkpoint_bytes = 0;               // of these
-    absl::flat_hash_map<Digest, DataUse> data;  // of the owner's sweeps
+    int64_t stored_bytes = 0;                   // results, checkpoints and data
+    int64_t checkpoint_bytes = 0;               // part of these
+    absl::flat_hash_map<Digest, DataUse> data;  // data of the owner's sweeps
   };
 
   const Owner* Find(const std::string& name) const;

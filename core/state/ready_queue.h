@@ -48,11 +48,11 @@ class ReadyQueue {
     Lane lane;
     uint32_t job = 0;
   };
-  // Whether a lane's jobs may be taken.
+  // True if a lane's jobs may be taken.
   using Accept = absl::FunctionRef<bool(const Lane&)>;
   // The same of one job of such a lane.
   using AcceptJob = absl::FunctionRef<bool(JobId)>;
-  // How much an owner has of the machines now; less goes first.
+  // Share of the machines that an owner has now; less goes first.
   using Share = absl::FunctionRef<int64_t(uint32_t owner)>;
 
   // Adds a job. REQUIRES: it is not in the queue.

@@ -43,7 +43,7 @@ void ReuseIndex::RemoveFinished(const Digest& key, const Digest& block, JobId jo
   auto& others = found->second;
   auto removed = others.end();
   if (source->second == job) {
-    // Of equals the first.
+    // The first of equals.
     removed = std::max_element(others.begin(), others.end(),
                                [&](JobId a, JobId b) { return is_better(b, a); });
     source->second = *removed;

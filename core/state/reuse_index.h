@@ -24,8 +24,8 @@ namespace concur {
 
 class ReuseIndex {
  public:
-  // Whether the first job's result is to be taken rather than the second's: a strict order, of
-  // which equals are as good as each other. What it says of two jobs does not change while both are
+  // True if the first job's result is to be taken rather than the second's: a strict order, of
+  // which equals are as good as each other. The answer for two jobs does not change while both are
   // here.
   using IsBetter = absl::FunctionRef<bool(JobId, JobId)>;
 
@@ -42,12 +42,12 @@ class ReuseIndex {
   std::optional<JobId> SourceOf(const Digest& key) const;
   // All jobs with this key that have succeeded, the source first.
   std::vector<JobId> AllOf(const Digest& key) const;
-  // Whether any job of a block with this key has succeeded.
+  // True if any job of a block with this key has succeeded.
   bool HasFinished(const Digest& block) const { return keys_of_block_.contains(block); }
 
   // --- running ----------------------------------------------------------------------------------
 
-  // A job with this key starts to run. Of several the first one counts.
+  // A job with this key starts to run. The first one of several counts.
   void AddRunning(const Digest& key, JobId job) { running_.try_emplace(key, job); }
   void RemoveRunning(const Digest& key, JobId job);
   std::optional<JobId> RunningWith(const Digest& key) const;
@@ -102,7 +102,7 @@ class ReuseIndex {
   absl::flat_hash_map<Digest, JobId> sources_;
   // The other finished jobs with that key, ascending; none is empty.
   absl::flat_hash_map<Digest, absl::InlinedVector<JobId, 1>> others_;
-  // How many keys of each block have a source.
+  // Number of keys of each block that have a source.
   absl::flat_hash_map<Digest, uint32_t> keys_of_block_;
   absl::flat_hash_map<Digest, JobId> running_;
   absl::flat_hash_map<JobId, absl::btree_set<JobId>> followers_;  // by leader; none is empty

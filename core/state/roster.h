@@ -32,9 +32,9 @@ namespace concur {
 struct Worker {
   bool draining() const { return drain_asked || drain_self; }
   bool in_quarantine(absl::Time now) const { return quarantine_end > now; }
-  // Whether it may be given jobs.
+  // True if it may be given jobs.
   bool TakesJobs(absl::Time now) const { return !lost && !draining() && !in_quarantine(now); }
-  // Whether a Sync of it has something to be answered at once.
+  // True if a Sync of it has something to be answered at once.
   bool HasOrders() const {
     return !forget.empty() || drain_asked != drain_sent || assignments.HasOrders();
   }
@@ -43,7 +43,7 @@ struct Worker {
 
   WorkerInfo info;
   uint32_t holder = kNoHolder;       // a number of RunningJobs
-  std::optional<uint64_t> sequence;  // of the last Sync; nullopt before this incarnation's first
+  std::optional<uint64_t> sequence;  // the last Sync's; nullopt before this incarnation's first
   absl::Time last_seen;
   absl::Time lease_expire;  // its deadline
   absl::Time end_time = absl::InfiniteFuture();
@@ -56,10 +56,10 @@ struct Worker {
   bool parked = false;       // its call waits for an answer
   // It gets no jobs until then: others succeed at what it fails. InfinitePast: no quarantine.
   absl::Time quarantine_end = absl::InfinitePast();
-  absl::Duration quarantine_span;  // of the latest one; the next is longer
+  absl::Duration quarantine_span;  // the latest one's; the next is longer
   std::string quarantine_reason;
   Assignments assignments;
-  // What it held when its lease ended: it may come back still running it.
+  // Attempt that it held when its lease ended: it may come back still running it.
   struct Lost {
     uint64_t gpu_mask = 0;
     int32_t gpu_share = 0;
@@ -87,7 +87,7 @@ class Roster {
   // By name.
   Workers::const_iterator begin() const { return workers_.begin(); }
   Workers::const_iterator end() const { return workers_.end(); }
-  // Whether a worker that may be given jobs, other than this one, is there.
+  // True if a worker that may be given jobs, other than this one, is there.
   bool HasOtherThatTakesJobs(const std::string& name, absl::Time now) const;
 
   // --- deadlines --------------------------------------------------------------------------------

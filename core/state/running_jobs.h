@@ -32,7 +32,7 @@ class RunningJobs {
   struct Lease {
     uint32_t holder = kNoHolder;
     uint64_t gpu_mask = 0;
-    Digest key;  // of the job's content
+    Digest key;  // key of the job's content
   };
   // A lease that ended without a result.
   struct Lost {

@@ -22,7 +22,7 @@ namespace concur {
 
 class Suspects {
  public:
-  // Of one job.
+  // Deaths of workers that ran one job.
   struct Deaths {
     uint32_t in_a_row = 0;     // its latest attempts, which all ended so
     bool last_shared = false;  // other jobs ran beside the last of them
@@ -33,9 +33,9 @@ class Suspects {
   // A job is suspect after so many deaths in a row; 0: never.
   explicit Suspects(uint32_t deaths_max) : deaths_max_(deaths_max) {}
 
-  // The job's worker died while it ran, beside others or alone. Whether the job is poison.
+  // The job's worker died while it ran, beside others or alone. Returns true if the job is poison.
   bool AddDeath(JobId id, bool shared);
-  // The worker had not died after all. Whether that death was shared.
+  // The worker had not died after all. Returns true if that death was shared.
   bool TakeBackDeath(JobId id);
   // An attempt of the job has ended in another way.
   void Acquit(JobId id) { deaths_.erase(id); }

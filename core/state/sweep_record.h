@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler keeps of one sweep: its row, its jobs, and what is derived from its expansion.
+// State of one sweep in the scheduler: its row, its jobs, and what is derived from its expansion.
 // Whatever a job's state puts into other structures (queues, leases, indices) is the scheduler's.
 //
 // Thread-compatible.
@@ -41,21 +41,21 @@ struct SweepRecord {
   const Digest& BlockKeyOf(uint32_t job) const {
     return keys.BlockKey(expansion->Locate(job).block);
   }
-  // Whether the result of an equal job will do: unless somebody asked to run it again, or what it
+  // True if the result of an equal job will do: unless somebody asked to run it again, or what it
   // starts from.
   bool MayTakeResult(uint32_t job) const;
-  // Whether the time that the succeeded job took says how long such jobs take here: it ran itself.
+  // True if the time that the succeeded job took says how long such jobs take here: it ran itself.
   bool TaughtDuration(uint32_t job) const {
     return !jobs[job].reused() && !expansion->spec().imported;
   }
   const ApproachSpec& ApproachOf(uint32_t job) const {
     return expansion->spec().approaches[expansion->blocks()[expansion->Locate(job).block].approach];
   }
-  // Whether the job is a train job that succeeded and whose system has not been collected.
+  // True if the job is a train job that succeeded and whose system has not been collected.
   bool HasSystem(uint32_t job) const;
-  // Whether a job that reads this train job's system has not succeeded.
+  // True if a job that reads this train job's system has not succeeded.
   bool NeedsSystem(uint32_t train_job) const;
-  // Whether the job reads a system that is still to be made.
+  // True if the job reads a system that is still to be made.
   bool AwaitsSource(uint32_t job) const;
   // True while a search has not chosen the job's setting.
   bool AwaitsSetting(uint32_t job) const;
@@ -64,7 +64,7 @@ struct SweepRecord {
   // "its train job", or "the train job that it starts from".
   // REQUIRES: the job has a source (core/sweep/expansion.h).
   absl::string_view SourceText(uint32_t job) const;
-  // What the job's result keeps for its owner; one that was taken over counts where it was made.
+  // Bytes that the job's result keeps for its owner; a taken-over one counts where it was made.
   int64_t StoredBytesOf(uint32_t job) const;
 
   // Ends the process when the parts contradict each other.
@@ -77,10 +77,10 @@ struct SweepRecord {
   ContentKeys keys;
   JobTable jobs;
   FailureTallies tallies;
-  absl::btree_map<uint32_t, StepCounts> steps;  // of the jobs that have reported
-  uint64_t next_arrival = 1;                    // of a report
+  absl::btree_map<uint32_t, StepCounts> steps;  // counts of the jobs that have reported
+  uint64_t next_arrival = 1;                    // arrival of a report
   std::optional<EarlyStopCells> early_stop;
-  absl::btree_map<uint32_t, Checkpoint> checkpoints;  // of unfinished train jobs that left one
+  absl::btree_map<uint32_t, Checkpoint> checkpoints;  // left by unfinished train jobs
   uint32_t owner = 0;                                 // a number of the OwnerLedger
   uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
   uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much work got done lately: what every rate and every estimate of the time left is made from.
+// Amount of work that got done lately: every rate and estimate of the time left is made from it.
 //
 // Work is counted over the last minute, or since it began. Time in which nothing could get done,
 // because nothing ran, does not count until something gets done again.
@@ -41,7 +41,7 @@ class WorkMeter {
     uint64_t done = 0;
   };
 
-  std::deque<Sample> samples_;  // of the window, and the last one before it
+  std::deque<Sample> samples_;  // samples of the window, and the last one before it
   uint64_t done_ = 0;
   bool some_run_ = false;
 };

@@ -14,7 +14,7 @@ struct Request {
   std::string field;
   Resources resources;
   Labels labels;
-  bool only_labels = false;  // what its jobs need is not said here
+  bool only_labels = false;  // the needs of its jobs are not said here
 
   bool IsTakenBy(const Labels& has) const {
     return only_labels ? LabelsMatch(labels, has) : TakesRequest(has, resources, labels);

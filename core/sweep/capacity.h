@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether any worker could run a sweep's jobs.
+// Checks whether any worker could run a sweep's jobs.
 //
 // Pure functions.
 #ifndef CONCUR_CORE_SWEEP_CAPACITY_H_

@@ -2,7 +2,7 @@
 // The code of an approach: the files that its commands need, packed as one artifact
 // (base/archive/directory_tar.h) and unpacked by workers.
 //
-// What counts is the files, and not how they were packed: the key of the code, which is part of
+// Only the files count, and not how they were packed: the key of the code, which is part of
 // content keys, is made of their paths, contents and executable bits. A worker compares what it
 // unpacked with the key.
 //
@@ -21,9 +21,9 @@
 
 namespace concur {
 
-// Of one approach.
+// Limits of one approach.
 inline constexpr size_t kCodeFilesMax = 1'000;
-inline constexpr int64_t kCodeBytesMax = int64_t{64} << 20;  // of all files together
+inline constexpr int64_t kCodeBytesMax = int64_t{64} << 20;  // all files together
 inline constexpr size_t kCodePathBytesMax = 1'000;
 
 struct CodeFile {
@@ -36,7 +36,7 @@ struct CodeFile {
 };
 
 struct Code {
-  Digest digest;  // of the artifact
+  Digest digest;  // the artifact's
   int64_t bytes = 0;
   std::vector<CodeFile> files;  // by path
   Digest key;                   // KeyOfCode(files)

@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argume
 absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
                                                     bool has_code, const Setting& hyperparameters);
 
-// Whether an argument has the placeholder. REQUIRES: CheckArgument was OK on all of them.
+// True if an argument has the placeholder. REQUIRES: CheckArgument was OK on all of them.
 bool UsesPlaceholder(const std::vector<std::string>& command, absl::string_view name);
 
 // Replaces each placeholder by its value: {"train": "/path", "hp.lr": "0.1", …}. InvalidArgument

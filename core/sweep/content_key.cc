@@ -146,7 +146,7 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block, const Digest* 
       }
     }
   }
-  if (block.source) {  // of the source's train key all but the seed, which is the job's own
+  if (block.source) {  // all of the source's train key but the seed, which is the job's own
     const Block& source = expansion.blocks()[*block.source];
     hasher.UpdateField("train_from");
     hasher.UpdateField(source_key->ToBytes());

@@ -9,7 +9,7 @@
 //             with suffixes, caps and seed, digests of validation sets where the train template
 //             reads {validation}, with train_from the source's block and default setting)
 //
-// Of imported results, block = H("imported", their digest, approach) and the test is its name.
+// Imported results have block = H("imported", their digest, approach), and the test is its name.
 //
 // H is SHA-256 over length-prefixed fields. Names, owners, priorities, resources and time-outs are
 // not part of a key, but for the names of what is mixed, which name its random streams. An
@@ -40,8 +40,8 @@ class ContentKeys {
   // The key of a job; about a microsecond. While a search has not chosen the job's setting, it is
   // that of no job that has run. REQUIRES: job < expansion.job_count().
   Digest KeyOf(uint32_t job) const;
-  // What jobs have in common that differ in setting and seed alone: of train jobs their block's
-  // key, of eval jobs also the predict command and the test.
+  // Key of what is common to jobs that differ in setting and seed alone: of train jobs their
+  // block's key, of eval jobs also the predict command and the test.
   Digest KindKeyOf(uint32_t job) const;
   // The key of a block's training, before setting and seed: cells of blocks with different keys
   // never share a result, so that a search may skip whole blocks.

@@ -26,7 +26,7 @@ constexpr char kDigestMark[] = "@sha256:";
 
 std::string LabelOf(absl::string_view name) { return absl::StrCat(kEnvironmentLabelPrefix, name); }
 
-// Whether a container of the image is all that its jobs need. The image's name is a label's value.
+// True if a container of the image is all that its jobs need. The image's name is a label's value.
 bool IsImageAsItIs(const Environment& environment) {
   return !environment.HasFile() && environment.setup.empty() &&
          environment.reference.size() <= kNameBytesMax;

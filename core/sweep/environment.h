@@ -19,7 +19,7 @@
 
 namespace concur {
 
-inline constexpr size_t kSetupLinesMax = 100;  // of one environment
+inline constexpr size_t kSetupLinesMax = 100;  // lines of one environment
 inline constexpr size_t kReferenceBytesMax = 1'000;
 
 // "root", "image", "venv", "conda".
@@ -62,7 +62,7 @@ absl::Status CheckImageReference(absl::string_view reference);
 // "python3" or "python3.N". InvalidArgument without the place.
 absl::Status CheckPythonName(absl::string_view python);
 
-// What a worker must have for it.
+// Labels that a worker must have for it.
 Labels LabelsOfEnvironment(const Environment& environment);
 
 }  // namespace concur

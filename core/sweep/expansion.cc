@@ -22,7 +22,7 @@
 namespace concur {
 namespace {
 
-// What the exclude rules say about one scope (a pair, an approach, a train set, everything).
+// Effect of the exclude rules on one scope (a pair, an approach, a train set, everything).
 struct Excluded {
   bool cell = false;
   std::vector<uint32_t> tests;
@@ -69,7 +69,7 @@ class ExcludeIndex {
     return !had_tests || !tests.empty();
   }
 
-  // Whether a rule excludes the whole cell.
+  // True if a rule excludes the whole cell.
   bool HasCell(uint32_t approach, uint32_t train_set) const {
     const Scope scopes[] = {{approach, train_set}, {approach, kAny}, {kAny, train_set}};
     return std::any_of(std::begin(scopes), std::end(scopes), [this](const Scope& scope) {
@@ -121,7 +121,7 @@ class TestSets {
     }
   }
 
-  // Of an approach that needs no training when `train_set` is kNoTrainSet.
+  // Test sets of an approach that needs no training when `train_set` is kNoTrainSet.
   const std::vector<uint32_t>& Of(uint32_t train_set) const {
     return train_set < own_.size() ? own_[train_set] : everywhere_;
   }
@@ -206,7 +206,7 @@ std::vector<Block> ProductOf(const SweepSpec& spec, const ExcludeIndex& excluded
           !excluded.Apply(a, block.train_set, block.tests) || block.JobsPerCell() == 0) {
         continue;
       }
-      // What was not excluded is evaluated on its validation sets too.
+      // A block that was not excluded is evaluated on its validation sets too.
       const std::vector<uint32_t> more =
           ValidationOfAll(validation, trained ? BenchmarksOf(spec.train_sets[t]) : block.tests);
       block.tests.insert(block.tests.end(), more.begin(), more.end());
@@ -310,7 +310,7 @@ bool CanDiffer(const Hyperparameters& hyperparameters) {
       });
 }
 
-// Whether every job of the block can have a worker.
+// OK if every job of the block can have a worker.
 absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
   const ApproachSpec& approach = spec.approaches[block.approach];
   const std::string whose = absl::StrCat("the approach \"", approach.name, "\"");
@@ -391,7 +391,7 @@ absl::Status Expansion::AddBlocks() {
 absl::Status Expansion::NumberJobs() {
   uint64_t jobs = 0;
   uint64_t settings_total = 0;
-  std::optional<uint32_t> approach;  // of the block before
+  std::optional<uint32_t> approach;  // the previous block's
   for (Block& block : blocks_) {
     block.first_job = static_cast<uint32_t>(jobs);
     block.first_kind = kind_count_;

@@ -105,7 +105,7 @@ class Expansion {
   void ForEachDependent(uint32_t job, absl::FunctionRef<void(uint32_t)> visit) const;
   // Trainings before the job's own: 0 unless its block has a source.
   uint32_t StageOf(uint32_t job) const { return blocks_[Locate(job).block].stage; }
-  // Whether train jobs of other blocks start from the block's.
+  // True if train jobs of other blocks start from the block's.
   bool IsSource(uint32_t block) const { return !stages_[block].empty(); }
   // Index one past the last job of the cell of `job`.
   uint32_t EndOfCell(uint32_t job) const;
@@ -115,8 +115,8 @@ class Expansion {
   const std::vector<uint32_t>& ValidationSetsOf(uint32_t train_set) const {
     return validation_sets_[train_set];
   }
-  // Of them, what the train command of the block's approach reads as {validation}: none when it
-  // does not.
+  // Those of them that the train command of the block's approach reads as {validation}: none when
+  // it does not.
   absl::Span<const uint32_t> ValidationInputsOf(const Block& block) const;
 
   // All settings of an approach, sampled once; of a search the default alone.
@@ -136,10 +136,10 @@ class Expansion {
   // it was trained on; or the test sets of that, or else its first one.
   std::vector<uint32_t> ComparedOn(const Block& block) const;
 
-  // What a job of the block asks of its worker's labels: its approach's, and those of the
+  // Labels that a job of the block asks of its worker: its approach's, and those of the
   // benchmarks whose data it reads. `test_benchmark` is absent for train jobs.
   Labels LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const;
-  // Whether any job asks for labels at all.
+  // True if any job asks for labels at all.
   bool has_labels() const { return has_labels_; }
 
   // "logistic-regression on squad, setting 2, seed 1" and, for eval jobs, ", evaluated on newsqa".

@@ -28,7 +28,7 @@ using ParamValue = std::variant<bool, int64_t, double, std::string, WrittenNumbe
 // One assignment of an approach's hyperparameters, by name.
 using Setting = std::map<std::string, ParamValue>;
 
-// How a value reaches a command line, a table and a content key: "true", "3", the shortest decimal
+// Text of a value in a command line, a table and a content key: "true", "3", the shortest decimal
 // that reads back as the same double (always with "." or an exponent), or the text as it was
 // written.
 std::string ParamText(const ParamValue& value);

@@ -8,7 +8,7 @@
 namespace concur {
 namespace {
 
-// Whether an artifact stays once its job has ended. Systems have rules of their own.
+// True if an artifact stays once its job has ended. Systems have rules of their own.
 bool PolicyKeeps(const KeepPolicy& keep, ArtifactKind kind, bool succeeded) {
   switch (kind) {
     case ArtifactKind::kPredictions:

@@ -9,7 +9,7 @@
 //
 // An artifact that two results share lives if either needs it.
 //
-// How to collect, so that a crash at any moment leaves nothing that points nowhere:
+// Collect as follows, so that a crash at any moment leaves nothing that points nowhere:
 //   1. in one turn of the engine: feed a RetentionPlanner, Scheduler::MarkSystemsCollected(
 //      plan.lost_systems), and commit;
 //   2. only then ArtifactStore::Collect(plan.live, before), where `before` lies before every upload
@@ -33,18 +33,18 @@
 
 namespace concur {
 
-// What retention must know of a sweep.
+// Facts that retention must know of a sweep.
 struct RetainedSweep {
   KeepPolicy keep;
   bool ended = false;  // every job of it has
 };
 
-// What it must know of a job that has a counted result, its own or a shared one.
+// Facts that it must know of a job that has a counted result, its own or a shared one.
 struct RetainedJob {
   JobId id;
   JobState state = JobState::kReady;
   bool system_collected = false;
-  // Of a train job, over the jobs that read its system; true when there are none. Ignored for eval
+  // State of all jobs that read a train job's system; true when there are none. Ignored for eval
   // jobs.
   bool dependents_ended = true;
   bool dependents_succeeded = true;
@@ -57,14 +57,14 @@ struct RetentionPlan {
   std::vector<JobId> lost_systems;
 };
 
-// How many bytes of artifacts a result keeps as long as its sweep is there, by the sweep's policy;
+// Bytes of artifacts that a result keeps as long as its sweep is there, by the sweep's policy;
 // its system counts until it is collected.
 int64_t KeptBytesOf(const KeepPolicy& keep, const JobResult& result, bool system_collected);
 
 class RetentionPlanner {
  public:
-  // What a sweep reads: data until it has ended; code stays with it, since a retry runs it again
-  // and the user's files may have changed.
+  // A file that a sweep reads: data until it has ended; code stays with it, since a retry runs it
+  // again and the user's files may have changed.
   void AddFile(const RetainedSweep& sweep, const SweepFile& file);
   // A job and its counted result.
   void AddJob(const RetainedSweep& sweep, const RetainedJob& job, const JobResult& result);

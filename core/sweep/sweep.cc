@@ -176,7 +176,7 @@ absl::Status CheckBenchmark(const FieldPath& path, const BenchmarkSpec& benchmar
   return AtField(path.Field("metric").Field("scale"), CheckScale(benchmark.meaning.scale));
 }
 
-// What makes a benchmark the validation set of another, beside CheckBenchmark.
+// Checks what makes a benchmark the validation set of another, beside CheckBenchmark.
 absl::Status CheckValidationSets(const FieldPath& path, const SweepSpec& spec) {
   std::map<uint32_t, size_t> found;
   for (size_t i = 0; i < spec.benchmarks.size(); ++i) {

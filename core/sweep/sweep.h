@@ -38,15 +38,15 @@ inline constexpr size_t kSeedsMax = 10'000'000;
 inline constexpr size_t kTrainSetsMax = 10'000;
 inline constexpr size_t kExcludeRulesMax = 10'000;
 inline constexpr uint64_t kSettingsTotalMax = 1'000'000;  // over all approaches
-inline constexpr uint32_t kTrialsMax = 1'000;             // of a search; SearchSpec
-inline constexpr uint32_t kProposalsMax = 10'000;         // of a sweep
-inline constexpr size_t kHyperparametersMax = 100;        // of an approach; also parameters
-inline constexpr size_t kArgumentsMax = 1'000;            // of one command; variables of its env
+inline constexpr uint32_t kTrialsMax = 1'000;             // a search's; SearchSpec
+inline constexpr uint32_t kProposalsMax = 10'000;         // a sweep's
+inline constexpr size_t kHyperparametersMax = 100;        // an approach's; also parameters
+inline constexpr size_t kArgumentsMax = 1'000;            // one command's; variables of its env
 inline constexpr size_t kTextBytesMax = 65'536;     // an argument, environment value, description
-inline constexpr size_t kPathBytesMax = 4'096;      // of a data file
-inline constexpr size_t kSuffixBytesMax = 32;       // of a data file's name
+inline constexpr size_t kPathBytesMax = 4'096;      // path of a data file
+inline constexpr size_t kSuffixBytesMax = 32;       // suffix of a data file's name
 inline constexpr int32_t kPriorityMax = 1'000'000;  // and its negative
-inline constexpr uint32_t kAttemptsMax = 1'000;     // of a job, by each count of RetryPolicy
+inline constexpr uint32_t kAttemptsMax = 1'000;     // a job's, by each count of RetryPolicy
 inline constexpr absl::Duration kTimeoutMin = absl::Seconds(1);
 inline constexpr absl::Duration kBackoffMax = absl::Hours(24);
 
@@ -82,12 +82,12 @@ struct ApproachSpec {
   // these lie in no code; part of the key.
   std::optional<Digest> train_program;
   std::optional<Digest> predict_program;
-  // What its train command reads as {start}; part of the key (core/sweep/train_from.h).
+  // Source of what its train command reads as {start}; part of the key (core/sweep/train_from.h).
   std::optional<TrainFrom> train_from;
   Hyperparameters hyperparameters;
   Resources train_resources;
   Resources predict_resources;
-  // Of the workers that may run its jobs; not part of the key.
+  // Labels of the workers that may run its jobs; not part of the key.
   Labels train_labels;
   Labels predict_labels;
   absl::Duration train_timeout = absl::InfiniteDuration();
@@ -122,7 +122,7 @@ enum class DataFormat {
   kQaVariants,
 };
 
-// Whether the worker scores predictions.
+// True if the worker scores predictions.
 inline bool IsQa(DataFormat format) { return format != DataFormat::kFile; }
 
 struct BenchmarkSpec {
@@ -139,17 +139,17 @@ struct BenchmarkSpec {
   // The metric that matrices use: "exact_match" or "f1" for qa (both are always computed, in
   // percent); for kFile the name of a value of {metrics}.
   std::string metric = "exact_match";
-  // What that metric's values mean, as far as it is stated. Not part of the key: a result is the
+  // Meaning of that metric's values, as far as it is stated. Not part of the key: a result is the
   // same, whoever reads it how.
   MetricMeaning meaning;
   // By name, what predict commands have as {benchmark.NAME}; part of eval jobs' keys.
   std::map<std::string, std::string> parameters;
-  // Of the workers that may read its data: jobs that train or are evaluated on it ask for these
-  // beside their approach's. Not part of the key.
+  // Labels of the workers that may read its data: jobs that train or are evaluated on it ask for
+  // these beside their approach's. Not part of the key.
   Labels labels;
 };
 
-// What a cell trains on: one benchmark's train set, or a mixture of several.
+// Data that a cell trains on: one benchmark's train set, or a mixture of several.
 struct TrainSet {
   struct Part {
     uint32_t benchmark = 0;    // index into SweepSpec::benchmarks
@@ -157,7 +157,7 @@ struct TrainSet {
   };
   std::string name;  // the benchmark's name, or the mixture's own
   std::vector<Part> parts;
-  uint64_t seed = 0;  // of the sample and the order of a mixture
+  uint64_t seed = 0;  // seed of the sample and the order of a mixture
   Tags tags;
   bool source_only = false;  // only what other approaches start from is trained on it
 
@@ -185,7 +185,7 @@ struct ExcludeRule {
   std::optional<uint32_t> test_benchmark;
 };
 
-// How several settings of one approach become one score: "best", "default", "mean", "each",
+// Way to make one score of several settings of one approach: "best", "default", "mean", "each",
 // "best-on-test". The best setting is the one that did best on the validation sets of what it was
 // trained on, or, where there is none, on the test set; kBestOnTest leaves validation sets aside.
 enum class Selection { kBest, kDefault, kMean, kEach, kBestOnTest };
@@ -216,7 +216,7 @@ struct EarlyStopSpec {
 // A setting that a search has chosen. It stands in the sweep's spec before any job has it, and
 // never changes.
 struct Proposal {
-  uint32_t block = 0;  // of the sweep's expansion
+  uint32_t block = 0;  // index in the sweep's expansion
   uint32_t setting = 0;
   Setting values = {};
 
@@ -260,16 +260,16 @@ struct SweepSpec {
   // Such a sweep has approaches and benchmarks by name, no commands and no data; its jobs have
   // ended when it is added, never run, and share their content keys with no job that ran.
   std::optional<Digest> imported;
-  std::string path;  // of the file that the submitting machine read; for people
+  std::string path;  // the file that the submitting machine read; for people
 };
 
-// Whether the approach is more than a source that others start from. One of imported results has no
+// True if the approach is more than a source that others start from. One of imported results has no
 // commands.
 inline bool IsEvaluated(const ApproachSpec& approach) {
   return !approach.predict_command.empty() || approach.train_command.empty();
 }
 
-// What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else
+// Meaning of values of `metric` on a benchmark of the sweep: as it states for its own metric, else
 // as the first benchmark does whose own it is, else as its name says (UsuallyMinimized);
 // exact_match and f1 of formats that the worker scores are percents.
 MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
@@ -307,7 +307,7 @@ absl::Status CheckCommand(const FieldPath& path, absl::string_view name,
                           const std::vector<std::string>& command);
 // Names are [A-Za-z_][A-Za-z0-9_]* and do not start with CONCUR_.
 absl::Status CheckEnvironment(const FieldPath& path, const std::map<std::string, std::string>& env);
-// Of each value the place is `path.field.NAME`.
+// The place of each value is `path.field.NAME`.
 absl::Status CheckSetting(const FieldPath& path, absl::string_view field, const Setting& setting);
 // "", or "." and letters, digits, ".", "_", "-": safe as the end of a file name.
 absl::Status CheckSuffix(const FieldPath& path, absl::string_view suffix);

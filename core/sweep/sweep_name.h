@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How users name sweeps: by id ("s12"), by name, which is the newest of their own, or as
+// Ways in which users name sweeps: by id ("s12"), by name, which is the newest of their own, or as
 // "OWNER/NAME".
 //
 // Thread-safe (stateless).
@@ -26,7 +26,7 @@ struct NamedSweep {
   SweepId id;
   std::string owner;
 };
-// Of `sweeps`, all of that name with the oldest first, the one that `user` means: the newest of the
+// Sweep that `user` means of `sweeps`, all of that name with the oldest first: the newest of the
 // owner that is said, or of `user`, or of the only owner there is. NotFound; InvalidArgument names
 // the owners when there are several and `user` is none of them.
 absl::StatusOr<SweepId> ChooseSweep(const SweepName& name, absl::string_view user,

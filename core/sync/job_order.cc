@@ -40,7 +40,7 @@ void FillTrain(const Expansion& expansion, const Block& block, JobOrder& order) 
     const BenchmarkSpec& benchmark = spec.benchmarks[validation];
     order.validation.push_back(InputOf(benchmark, *benchmark.test));
   }
-  // What a train job reads has one format; a mixture of formats is refused at submission.
+  // All inputs of a train job have one format; a mixture of formats is refused at submission.
   order.format = spec.benchmarks[train_set.parts.front().benchmark].format;
 }
 

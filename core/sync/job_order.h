@@ -25,16 +25,16 @@ namespace concur {
 struct JobOrder {
   // One data file that the job reads. The worker has it locally or downloads it by digest.
   struct Input {
-    std::string name;  // of the benchmark
+    std::string name;  // the benchmark's
     Digest digest;
     int64_t bytes = 0;
     std::string suffix;
-    int64_t examples_max = 0;  // of a mixture's part; 0: all
+    int64_t examples_max = 0;  // limit for a mixture's part; 0: all
   };
 
   // The code of the approach, as {code}.
   struct CodeInput {
-    Digest digest;  // of the artifact
+    Digest digest;  // the artifact's
     int64_t bytes = 0;
     Digest key;  // KeyOfCode of its files
   };
@@ -63,12 +63,12 @@ struct JobOrder {
   std::vector<Input> train;
   bool is_mixture = false;
   uint64_t mixture_seed = 0;
-  // What the command reads as {validation}: nothing, one file, or several to be mixed likewise.
+  // Files that the command reads as {validation}: none, one, or several to be mixed likewise.
   std::vector<Input> validation;
   std::optional<Checkpoint> checkpoint;  // that it goes on from
 
-  // Of its source (core/sweep/expansion.h): what an eval job evaluates, what a train job starts
-  // from. Zero without one.
+  // System of its source (core/sweep/expansion.h): what an eval job evaluates, what a train job
+  // starts from. Zero without one.
   Digest system;
   int64_t system_bytes = 0;
 

@@ -45,9 +45,9 @@ struct WorkerInfo {
   // as others end. None of them may ask for GPUs.
   uint32_t queue_max = 0;
   std::map<std::string, std::string> labels;
-  // What somebody should look after on its machine, a line each; at most kNoticesMax.
+  // Problems that somebody should look after on its machine, a line each; at most kNoticesMax.
   std::vector<std::string> notices;
-  // What keeps a job in bounds on it: first "cgroup-v2", "cgroup-v1" or "processes" (no control
+  // Means that bound a job on it: first "cgroup-v2", "cgroup-v1" or "processes" (no control
   // group), then what is controlled or the job's own: "memory", "pids", "cpu", "shm", "tmp". Empty
   // when unknown; at most kContainmentMax.
   std::vector<std::string> containment;
@@ -56,7 +56,7 @@ struct WorkerInfo {
 struct FinishedAttempt {
   AttemptId id;
   JobResult result;
-  // Of a train job that did not succeed: what it left, if anything.
+  // Checkpoint that a train job without success left, if any.
   std::optional<Checkpoint> checkpoint = {};
 };
 
@@ -68,8 +68,8 @@ struct LogChunk {
   std::string data;
 };
 
-// What a running attempt has reported, or one that this Sync says has finished. It is sent again
-// until a Sync that has it is answered.
+// Step that a running attempt has reported, or one that this Sync says has finished. It is sent
+// again until a Sync that has it is answered.
 struct AttemptStep {
   AttemptId id;
   ReportedStep step;
@@ -83,10 +83,10 @@ struct SyncRequest {
   std::vector<AttemptId> running;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
-  std::vector<AttemptStep> steps;  // of one attempt in the order in which it reported them
+  std::vector<AttemptStep> steps;  // those of one attempt in the order in which it reported them
   // Until this worker hands back what still runs, for its machine is taken away then.
   absl::Duration time_left = absl::InfiniteDuration();
-  absl::Duration wait;  // how long the coordinator may park this call while it has no orders
+  absl::Duration wait;  // longest that the coordinator may park this call while it has no orders
 };
 
 enum class StopReason {
@@ -135,7 +135,7 @@ inline constexpr size_t kSyncAttemptsMax = 20'000;
 inline constexpr size_t kSyncFinishedMax = 5'000;  // a worker with more sends several Syncs
 inline constexpr size_t kSyncStartsMax = 500;      // orders in one answer
 inline constexpr size_t kSyncLogsMax = 1'000;      // chunks, and orders for them
-// Of these one attempt never has more.
+// One attempt never has more of these.
 inline constexpr size_t kSyncStepsMax = 10'000;
 static_assert(kSyncStepsMax >= kStepsOfJobMax);
 inline constexpr size_t kLogChunkBytesMax = size_t{64} * 1024;

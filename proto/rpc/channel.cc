@@ -56,7 +56,7 @@ class TokenAdder final : public grpc::experimental::Interceptor {
   }
 
  private:
-  const Credentials& credentials_;  // of the factory, which lives as long as the channel
+  const Credentials& credentials_;  // the factory's, which lives as long as the channel
 };
 
 class TokenAdderFactory final : public grpc::experimental::ClientInterceptorFactoryInterface {

@@ -51,8 +51,8 @@ bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
 // When a call gives up.
 struct CallOptions {
   grpc::Channel* channel = nullptr;                    // that the attempts use
-  absl::Duration attempt_timeout = absl::Seconds(20);  // of one attempt
-  absl::Duration total_timeout = absl::Seconds(30);    // of all attempts and the waits between
+  absl::Duration attempt_timeout = absl::Seconds(20);  // limits one attempt
+  absl::Duration total_timeout = absl::Seconds(30);    // limits all attempts and the waits between
   absl::Duration backoff_min = absl::Milliseconds(100);
   absl::Duration backoff_max = absl::Seconds(5);
   // Asked before every attempt after the first and while waiting: true ends the call as Cancelled.

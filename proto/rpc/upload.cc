@@ -125,7 +125,7 @@ absl::Status UploadFile(const UploadMethods& methods, const Digest& digest, cons
   }
   file.bytes = info.st_size;
   v1::GetUploadOffsetResponse held;
-  if (file.bytes > kResumableBytesMin) {  // of less, nothing is held: not worth a call
+  if (file.bytes > kResumableBytesMin) {  // nothing is held of less: not worth a call
     CONCUR_ASSIGN_OR_RETURN(held, AskOffset(methods, digest));
   }
   if (held.stored()) {

@@ -56,7 +56,7 @@ Sparse PositiveMutualInformation(const WordStream& stream, size_t vocabulary, si
   std::vector<uint32_t> pairs;
   CollectPairs(stream, vocabulary, window, begins, pairs);
   const auto total = static_cast<double>(pairs.size());
-  std::vector<double> logs(vocabulary, 0);  // of the row sums
+  std::vector<double> logs(vocabulary, 0);  // logarithms of the row sums
   for (size_t i = 0; i < vocabulary; ++i) {
     const uint64_t sum = begins[i + 1] - begins[i];
     logs[i] = sum == 0 ? 0 : PortableLog2(static_cast<double>(sum));

@@ -61,7 +61,7 @@ absl::StatusOr<Groups> FindGroups(const std::string& in, SplitBy by) {
   Groups result;
   PassageGroups contexts;
   absl::flat_hash_map<std::string, uint32_t> titles;
-  std::vector<int64_t> questions;  // of each passage
+  std::vector<int64_t> questions;  // counts, one for each passage
   CONCUR_RETURN_IF_ERROR(ForEachPassage(in, [&](const Passage& passage) {
     questions.push_back(static_cast<int64_t>(passage.questions.size()));
     if (by == SplitBy::kContext) {

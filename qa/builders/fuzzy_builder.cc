@@ -35,7 +35,7 @@ namespace {
 
 constexpr size_t kBatchPassages = 256;  // share one search for neighbours
 constexpr int64_t kDrawsPerPassageMax = 100;
-constexpr int64_t kOccurrencesMin = 5;  // of a word in the text, for a vector
+constexpr int64_t kOccurrencesMin = 5;  // required in the text before a word gets a vector
 constexpr uint32_t kNoVector = UINT32_MAX;
 
 struct Options {
@@ -56,7 +56,7 @@ struct Draft {
     uint32_t token = 0;
     bool mask = false;
     bool dropped = false;
-    uint32_t rank = kNoVector;  // of the neighbour that replaces the token
+    uint32_t rank = kNoVector;  // position of the neighbour that replaces the token
   };
   uint32_t answer = 0;  // position in the passage
   std::vector<Slot> slots;

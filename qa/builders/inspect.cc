@@ -35,7 +35,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 
 constexpr char kWhiteSpace[] = " \t\r\n\f\v";
-// Of a file that is parsed as one JSON document, which takes up to 15 times as much memory.
+// Limit for a file that is parsed as one JSON document, which takes up to 15 times as much memory.
 constexpr int64_t kDocumentBytesMax = kJsonItemBytesMax;
 
 int64_t CountTokens(absl::string_view text) {
@@ -154,7 +154,7 @@ absl::StatusOr<Validation> Validator::Validate(const std::string& path) {
   return std::move(result_);
 }
 
-// Whether the first line that is not blank is JSON by itself, and another such line follows.
+// True if the first line that is not blank is JSON by itself, and another such line follows.
 absl::StatusOr<bool> Validator::BeginsWithSeveralValues(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   bool has_value = false;
@@ -201,7 +201,7 @@ absl::Status Validator::CheckLinesOf(const std::string& path) {
   }
 }
 
-// What keeps the rest of the file from being read: "PATH:LINE: what".
+// Reports what keeps the rest of the file from being read: "PATH:LINE: what".
 void Validator::ReportEnd(absl::string_view path, const absl::Status& status) {
   absl::string_view what = status.message();
   id_.clear();
@@ -251,7 +251,7 @@ void Validator::CheckLine(absl::string_view line, int64_t number, bool padded, b
   element value;
   if (parser_.parse(line.data(), line.size(), /*realloc_if_needed=*/!padded).get(value) !=
       simdjson::SUCCESS) {
-    // Of a file in another form, each line would be a problem.
+    // Each line of a file in another form would be a problem.
     const char start = line[line.find_first_not_of(kWhiteSpace)];
     is_other_text_ = first && start != '{' && start != '[';
     Report(is_other_text_ ? absl::StrCat(Shown(line),

@@ -22,7 +22,7 @@ struct DatasetStats {
   int64_t questions_with_spans = 0;
   double question_tokens_mean = 0;  // 0 without questions
   double context_tokens_mean = 0;
-  double answer_tokens_mean = 0;  // of a question's first answer
+  double answer_tokens_mean = 0;  // first answer of each question
   double overlap_mean = 0;        // LongestOverlap of question and passage, in words
 };
 
@@ -30,7 +30,7 @@ absl::StatusOr<DatasetStats> ComputeStats(const std::string& path);
 
 struct Problem {
   std::string place;  // "7: qas[2]" (a line of MRQA), "data[0].paragraphs[3].qas[1]" (SQuAD)
-  std::string id;     // of the question; "" when there is none
+  std::string id;     // the question's; "" when there is none
   std::string what;
 };
 

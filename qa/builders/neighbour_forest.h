@@ -34,7 +34,7 @@ class NeighbourForest {
   struct Node {
     std::array<uint32_t, 2> pair = {0, 0};
     std::array<uint32_t, 2> below = {0, 0};
-    double distance = 0;  // of the pair
+    double distance = 0;  // the pair's
     uint32_t begin = 0;
     uint32_t end = 0;
     bool is_leaf = true;
@@ -44,11 +44,11 @@ class NeighbourForest {
   // Divides the words of a leaf; returns the place in `order_` where the second part begins. Sets
   // the node's pair unless no two different words were drawn, when it halves the words.
   uint32_t Divide(Node& node, bool by_pair, Random& random);
-  // How much nearer `word` is to the first of the pair: its distance from the plane between them.
+  // Margin by which `word` is nearer the first of the pair: distance from the plane between them.
   double Margin(const Node& node, uint32_t word) const;
 
   const WordVectors& vectors_;
-  std::vector<uint32_t> order_;  // of each tree all words, one tree after the other
+  std::vector<uint32_t> order_;  // all words of each tree, one tree after the other
   std::vector<Node> nodes_;
   std::vector<uint32_t> roots_;
 };

@@ -46,8 +46,8 @@ class NeighbourTable {
 
   const WordVectors& vectors_;
   size_t neighbours_;
-  std::optional<NeighbourForest> forest_;  // of an approximate search
-  std::vector<uint32_t> slots_;            // of a word: which run of `found_` is its own
+  std::optional<NeighbourForest> forest_;  // set for an approximate search
+  std::vector<uint32_t> slots_;            // by word: number of its own run of `found_`
   std::vector<uint32_t> found_;
 };
 

@@ -32,7 +32,7 @@ struct ParameterInfo {
   double low = 0;
   double high = 0;
   std::vector<std::string> choices;
-  // Whether headers of data sets name it where it has its default. Not for a parameter that is
+  // True if headers of data sets name it where it has its default. Not for a parameter that is
   // younger than its builder or importer: earlier data sets would get other bytes.
   bool recorded_by_default = true;
 };
@@ -59,7 +59,7 @@ class Parameters {
   int64_t Count(absl::string_view name) const;
   double Rate(absl::string_view name) const;
   const std::string& Text(absl::string_view name) const;
-  // Whether a value other than the default's text was given.
+  // True if a value other than the default's text was given.
   bool IsGiven(absl::string_view name) const;
 
   // Name → value as recorded in a data set's header: files by their base name only, so that the

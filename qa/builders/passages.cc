@@ -95,7 +95,7 @@ class Trigram : public PassageSource {
 
 struct Item {
   bool terminal = false;
-  uint32_t number = 0;  // of a token or a symbol
+  uint32_t number = 0;  // the token's or the symbol's
 };
 
 struct Production {
@@ -106,7 +106,7 @@ struct Production {
 struct Symbol {
   std::string name;
   std::vector<Production> productions;
-  int64_t line = 0;  // of its first mention
+  int64_t line = 0;  // first one that mentions it
 };
 
 class Grammar : public PassageSource {

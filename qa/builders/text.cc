@@ -108,7 +108,7 @@ const absl::flat_hash_set<absl::string_view>& Abbreviations() {
   return *set;
 }
 
-// Whether the full stop at `stop` ends an abbreviation or an initial.
+// True if the full stop at `stop` ends an abbreviation or an initial.
 bool IsAbbreviation(absl::string_view text, size_t stop) {
   size_t begin = stop;
   while (begin > 0 && absl::ascii_isalpha(static_cast<unsigned char>(text[begin - 1]))) {

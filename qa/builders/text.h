@@ -64,7 +64,7 @@ size_t LastSentenceBegin(absl::string_view text);
 // Lower case of ASCII letters; other bytes as they are.
 std::string LowerAscii(absl::string_view text);
 
-// Whether a lower-case word is a function word of English, today's or the King James Bible's.
+// True if a lower-case word is a function word of English, today's or the King James Bible's.
 bool IsFunctionWord(absl::string_view lower);
 
 // Sentences [begin, end) of a document.

@@ -35,7 +35,7 @@ enum Element : size_t { kSubject, kPredicate, kObject, kElements };
 
 using TriplesOf = std::vector<std::vector<uint32_t>>;
 
-// Of each entity the triples that mention it, by index.
+// Indexes of the triples that mention each entity.
 TriplesOf IndexTriples(const TripleGraph& graph) {
   TriplesOf triples_of(graph.labels.size());
   for (uint32_t i = 0; i < graph.triples.size(); ++i) {
@@ -80,7 +80,7 @@ class TripleGenerator : public Generator {
                       std::vector<Spans>& spans) const;
   Question MakeQuestion(const Triple& triple, const Spans& spans, const std::string& context,
                         Random& random) const;
-  // Of passage `number`, which begins after `made` questions.
+  // Number of questions on passage `number`, which begins after `made` questions.
   int64_t QuestionsOn(Split split, int64_t number, int64_t made) const;
 
   const TripleGraph graph_;
@@ -88,7 +88,7 @@ class TripleGenerator : public Generator {
   const uint64_t seed_;
   const TriplesOf triples_of_;
   std::vector<uint32_t> seeds_;
-  std::vector<uint32_t> mark_of_;  // of each entity; mark_ for those in members_
+  std::vector<uint32_t> mark_of_;  // by entity; mark_ for those in members_
   uint32_t mark_ = 0;
   std::vector<uint32_t> members_;
   std::vector<size_t> ends_;

@@ -31,14 +31,14 @@ struct Triple {
 struct TripleGraph {
   struct Property {
     std::vector<std::string> labels;  // at least one
-    // Of the swapped triple. A symmetric property needs none; one that has none and is not
+    // Labels of the swapped triple. A symmetric property needs none; one that has none and is not
     // symmetric is never inverted.
     std::vector<std::string> inverse_labels;
     bool symmetric = false;
   };
 
-  std::vector<std::vector<std::string>> labels;  // of each entity; the seeds' are not empty
-  std::vector<std::vector<uint32_t>> hypernyms;  // of each entity; each has a label
+  std::vector<std::vector<std::string>> labels;  // by entity; the seeds' are not empty
+  std::vector<std::vector<uint32_t>> hypernyms;  // by entity; each has a label
   std::vector<Property> properties;
   std::vector<Triple> triples;         // all of whose elements have a label, in a fixed order
   std::vector<uint32_t> seed_ranking;  // entities that passages may start from, best first
@@ -48,7 +48,7 @@ struct TripleGraph {
 };
 
 struct TripleOptions {
-  std::string name;  // of the builder: in ids, streams and messages
+  std::string name;  // the builder's: in ids, streams and messages
   int64_t train_questions = 0;
   int64_t test_questions = 0;
   int64_t train_per_passage = 0;

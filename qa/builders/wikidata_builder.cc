@@ -273,7 +273,7 @@ absl::Status GraphReader::ReadHypernyms() {
   return ForEachFile("hypernyms", [&](const std::string& path) { return ForEachEdge(path, add); });
 }
 
-// What properties' own statements say of their inverses:
+// Reads what properties' own statements say of their inverses:
 //   PROPERTY P1696 INVERSE            inverse property; taken both ways
 //   PROPERTY P2302 Q21510855          inverse constraint, whose qualifier P2306 is the inverse
 //   PROPERTY P2302 Q21510862          symmetric constraint

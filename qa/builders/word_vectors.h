@@ -50,7 +50,7 @@ struct VectorsFile {
 absl::StatusOr<VectorsFile> ParseVectors(absl::string_view contents, const std::string& path,
                                          size_t words_max);
 
-// Whether a word can be an answer: it has a letter or digit and is no article, so that SQuAD's
+// True if a word can be an answer: it has a letter or digit and is no article, so that SQuAD's
 // normalization leaves something of it.
 bool IsAnswerable(absl::string_view word);
 

@@ -56,7 +56,7 @@ class WordClasses {
   // Reads the index files, the exception lists and cntlist.rev. Errors as WordNet::Load.
   static absl::StatusOr<WordClasses> Load(SourceLog& sources);
 
-  // Whether a lower-case word, as it stands or inflected, is most often a noun: more than 60 % of
+  // True if a lower-case word, as it stands or inflected, is most often a noun: more than 60 % of
   // its tagged occurrences, or, without any, only nouns have it.
   bool IsCommonNoun(absl::string_view lower) const;
 

@@ -28,7 +28,7 @@ struct Property {
   absl::string_view symbol;
   bool symmetric;  // stated from both ends; kept once
   std::vector<std::string> labels;
-  std::vector<std::string> inverse_labels;  // of the swapped triple; none of a symmetric property
+  std::vector<std::string> inverse_labels;  // labels of the swapped triple; none if `symmetric`
 };
 
 // One direction of each pointer pair of WordNet: "~" (hyponym) repeats "@" (hypernym) from the

@@ -102,7 +102,7 @@ class CbtFile {
   const std::string stem_;
   ImportSink& sink_;
   std::string context_;
-  int64_t number_ = 0;  // of the last sentence
+  int64_t number_ = 0;  // the last sentence's
 };
 
 absl::Status RunCbt(const ImporterInput& input) {

@@ -44,7 +44,7 @@ void Count(std::map<std::string, ImportCount>& counts, absl::string_view what,
   }
 }
 
-// Whether an answer has only articles and punctuation. Such answers are short.
+// True if an answer has only articles and punctuation. Such answers are short.
 bool IsWordless(const std::string& answer) {
   return answer.size() < 12 && NormalizeAnswer(answer).empty();
 }

@@ -84,7 +84,7 @@ struct ImporterInfo {
   std::string summary;  // one line: what the files are
   std::vector<ParameterInfo> parameters;
   absl::Status (*run)(const ImporterInput& input) = nullptr;
-  // Whether it writes a train set and a test set (into a directory) rather than one file; null
+  // True if it writes a train set and a test set (into a directory) rather than one file; null
   // means one file.
   bool (*splits)(const Parameters& parameters) = nullptr;
 };

@@ -32,7 +32,7 @@ class Assembly {
   absl::StatusOr<ImportedResults> Finish();
 
  private:
-  // What a task is compared by. Not every run of the task has it.
+  // Metric that a task is compared by. Not every run of the task has it.
   struct TaskMetric {
     std::string name;
     MetricMeaning meaning;  // as the first run with it says
@@ -55,7 +55,7 @@ class Assembly {
   const ImportRequest& request_;
   ImportedResults results_;
   std::vector<StoredRun> runs_;
-  std::set<Settings> settings_;  // of runs_, each once
+  std::set<Settings> settings_;  // settings of runs_, each once
   const LeaveOut leave_out_;
   std::set<Digest> files_;                          // by bytes and first run
   std::map<std::string, TaskMetric> task_metrics_;  // by task; after ChooseMetrics of every task

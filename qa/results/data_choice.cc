@@ -100,7 +100,7 @@ absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<St
                            const LeaveOut& leave_out) {
   SubsetVotes votes;
   std::set<std::string> known;
-  std::map<std::string, std::set<std::string>> wanted;  // of `asked`, by task
+  std::map<std::string, std::set<std::string>> wanted;  // names from `asked`, by task
   for (const StoredRun& stored : runs) {
     if (stored.run.subsets.empty()) {
       continue;

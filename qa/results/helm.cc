@@ -55,8 +55,8 @@ std::string TaskOfRun(absl::string_view name) {
   return absl::StrCat(name.substr(0, colon), kept.empty() ? "" : ":", absl::StrJoin(kept, ","));
 }
 
-// What HELM's own tables show for a scenario; then the metrics of its core scenarios, in the order
-// in which they are preferred.
+// Metrics that HELM's own tables show for a scenario; then those of its core scenarios, in the
+// order in which they are preferred.
 std::vector<std::string> MainMetrics(const std::string& task, const MaybeJson& scenario) {
   std::vector<std::string> names;
   if (const std::string main = Text(Field(Field(scenario, "metadata"), "main_metric"));
@@ -96,7 +96,7 @@ std::vector<std::string> MainMetrics(const std::string& task, const MaybeJson& s
   return names;
 }
 
-// Whether a statistic is about how the model was asked, and not how well it answered.
+// True if a statistic is about how the model was asked, and not how well it answered.
 bool IsBookkeeping(absl::string_view name) {
   for (const char* prefix : {"num_", "finish_reason", "training_", "inference_", "batch_size",
                              "prompt_truncated", "max_prob", "logprob", "estimated_"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of an import, and what it gives: models × tasks.
+// Request for an import, and its result: models × tasks.
 //
 // Values.
 #ifndef CONCUR_QA_RESULTS_IMPORTED_H_
@@ -24,7 +24,7 @@ inline constexpr size_t kTasksMax = 10'000;
 inline constexpr size_t kNameBytesMax = 200;
 inline constexpr size_t kMetricsOfRunMax = 100;
 
-// What becomes of runs of a model on a task that differ in a setting.
+// Treatment of runs of a model on a task that differ in a setting.
 enum class Variants { kName, kFirst, kRefuse };
 
 struct ImportRequest {
@@ -56,8 +56,8 @@ struct SkippedCount {
 struct ImportedAxis {
   std::string name;
   Tags tags;
-  std::string metric;     // of a task
-  MetricMeaning meaning;  // of that metric
+  std::string metric;     // a task's
+  MetricMeaning meaning;  // that metric's
 };
 
 struct ImportedRun {

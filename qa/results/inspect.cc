@@ -165,7 +165,7 @@ std::string FamilyOfModel(absl::string_view model) {
   return FamilyInName(rest);
 }
 
-// Of the samples of the data set, those that were asked for; "" when it was all.
+// Samples of the data set that were asked for; "" when it was all.
 std::string LimitOfEval(const MaybeJson& eval) {
   const MaybeJson config = Field(eval, "config");
   const MaybeJson dataset = Field(eval, "dataset");
@@ -256,7 +256,7 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
       without_cost += cost.has_value() ? 0 : 1;
     }
     if (without_cost > 0) {
-      run.cost_usd.reset();  // of some of the models alone
+      run.cost_usd.reset();  // covers some of the models alone
     }
   }
   const MaybeJson outcome = Field(root, "results");

@@ -36,7 +36,7 @@ class JsonDocument {
   absl::StatusOr<JsonValue> ReadAny(const std::string& path);
   // The same for text, called `place` in errors.
   absl::StatusOr<JsonValue> Parse(absl::string_view text, absl::string_view place);
-  // Of the bytes that Read read.
+  // Digest of the bytes that Read read.
   const Digest& digest() const { return digest_; }
 
  private:

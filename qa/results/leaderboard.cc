@@ -307,7 +307,7 @@ bool IsOneOf(const std::string& name, std::initializer_list<absl::string_view> n
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Whether rows differ in the column that are of one model, task, metric and repeat, and no value is
+// True if rows differ in the column that are of one model, task, metric and repeat, and no value is
 // a fraction, as a measure's are.
 bool TellsRowsApart(const LeaderboardTable& table, const LongColumns& at, size_t column) {
   std::map<std::vector<std::string>, std::string> first;
@@ -426,7 +426,7 @@ std::vector<std::vector<bool>> SettleLong(LeaderboardTable& table, const LongCol
 // rows go to one run after the other, so that those that have it are the first ones.
 struct CellRuns {
   std::vector<size_t> runs;
-  std::map<std::string, size_t> with_metric;  // how many
+  std::map<std::string, size_t> with_metric;  // number of runs, by metric
 };
 using RunsByCell = std::map<std::vector<std::string>, CellRuns>;
 

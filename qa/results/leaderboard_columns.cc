@@ -159,7 +159,7 @@ Eigen::MatrixXd CompleteScores(const std::vector<ScoreColumn>& columns) {
   return scores;
 }
 
-// Whether column `of` is, but for rounding, a mean of some of the others with positive weights: a
+// True if column `of` is, but for rounding, a mean of some of the others with positive weights: a
 // regression on the others explains it wholly, its weights add to about one, and none is below
 // zero. (A single benchmark is explained by the mean and the others, too, with weights below zero.)
 // `products`: sums over rows of products of two columns, each less its mean.

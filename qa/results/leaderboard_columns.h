@@ -41,7 +41,7 @@ enum class ColumnKind {
 
 struct ColumnPlan {
   ColumnKind kind = ColumnKind::kTag;
-  std::string name;  // of the benchmark or the tag
+  std::string name;  // the benchmark's or the tag's
   std::string metric = "score";
   MetricMeaning meaning;
   std::string why;  // it is of that kind; what was assumed
@@ -96,9 +96,9 @@ NamedGoal GoalInName(absl::string_view name);
 // A column's name as its kind is recognised by: small letters, without blanks around, "_" and
 // arrows.
 std::string PlainName(absl::string_view name);
-// Whether a column of that name is a mean or rank over others.
+// True if a column of that name is a mean or rank over others.
 bool NamesAggregate(absl::string_view name);
-// Whether a column of that name is about the model, and whether about how it was evaluated.
+// True if a column of that name is about the model, or about how it was evaluated, respectively.
 bool NamesTag(absl::string_view name);
 bool NamesSetting(absl::string_view name);
 // A tag's name from a column's: letters, digits and "._+-@=".

@@ -119,7 +119,7 @@ void TakeMetrics(const JsonValue& root, const std::string& task,
   }
 }
 
-// Whether a task is a mean over others of which the file has some. Releases 0.4.0 and 0.4.1 name no
+// True if a task is a mean over others of which the file has some. Releases 0.4.0 and 0.4.1 name no
 // members: there it is a group when the file has results of what is none, too.
 bool IsGroup(const JsonValue& root, const simdjson::dom::object& tasks, const std::string& task) {
   const auto members = List(Field(Field(root, "group_subtasks"), task));

@@ -36,14 +36,14 @@ bool IsLanguage(const std::string& name, const ReadOptions& options) {
                      });
 }
 
-// Whether a language without its script is asked for: "eng" by "eng-Latn", too.
+// True if a language without its script is asked for: "eng" by "eng-Latn", too.
 bool AsksFor(const std::string& code, const ReadOptions& options) {
   return std::any_of(
       options.languages.begin(), options.languages.end(),
       [&](const std::string& wanted) { return wanted.substr(0, wanted.find('-')) == code; });
 }
 
-// Whether a subset counts: any where no language is asked for; else one all of whose languages are,
+// True if a subset counts: any where no language is asked for; else one all of whose languages are,
 // or start so ("eng" of "eng-Latn"), as in MTEB's own English benchmark: a pair of languages is no
 // English subset. Layouts without the field name the languages in the subset's name; a subset
 // without any counts.
@@ -120,7 +120,7 @@ SplitScores ScoresOf(const JsonValue& split, const ReadOptions& options) {
   return scores;
 }
 
-// Whether a field is a split: by its name, or because it looks like scores, as some data sets have
+// True if a field is a split: by its name, or because it looks like scores, as some data sets have
 // splits of their own.
 bool IsSplit(absl::string_view name, const JsonValue& value) {
   for (const char* known :

@@ -40,7 +40,7 @@ absl::StatusOr<Format> FindFormat(absl::string_view name) {
 
 namespace {
 
-// Whether the part before a name can be an organisation: letters and digits with "._-" between, and
+// True if the part before a name can be an organisation: letters and digits with "._-" between, and
 // no name that folders of models usually have.
 bool IsOrganisation(absl::string_view name) {
   static constexpr absl::string_view kFolders[] = {

@@ -31,7 +31,7 @@ struct ReadOptions {
 struct Format {
   const char* name;
   const char* about;
-  // Whether a file of that name, met in a folder, is to be read; others are not even counted.
+  // True if a file of that name, met in a folder, is to be read; others are not even counted.
   bool (*wants)(absl::string_view file_name);
   // InvalidArgument, naming file and field, for what cannot be read at all.
   absl::StatusOr<FileResults> (*read)(const std::string& path, const ReadOptions& options,

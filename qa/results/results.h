@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What result files of evaluation programs and leaderboards say, in one form.
+// Contents of result files of evaluation programs and leaderboards, in one form.
 //
 // Values.
 #ifndef CONCUR_QA_RESULTS_RESULTS_H_
@@ -34,10 +34,10 @@ struct Run {
   Tags model_tags;  // "family", "organization", …
   std::string task;
   Tags task_tags;
-  std::string revision;       // of the model; "": unknown
-  std::string version;        // of the task; runs of other versions are other benchmarks
-  std::string data_revision;  // of the data set
-  std::string split;          // of the data set
+  std::string revision;       // the model's; "": unknown
+  std::string version;        // the task's; runs of other versions are other benchmarks
+  std::string data_revision;  // the data set's
+  std::string split;          // the data set's
   std::string tool;           // program and version that evaluated
   std::string repeat;         // orders the runs of one cell, which become seeds: time or number
   std::string place;          // within the file: "line 3", "results.arc_easy"; "": all of it
@@ -67,7 +67,7 @@ struct Skipped {
 struct ColumnNote {
   std::string kind;  // "model", "benchmark", "score", "setting", "tag", "mean" or "left out"
   std::string name;
-  int64_t count = 0;  // of values
+  int64_t count = 0;  // number of values
   std::string why;    // it is of that kind; what was assumed
 };
 
@@ -79,7 +79,7 @@ struct FileResults {
   std::string evaluation;
   std::vector<Run> runs;
   std::vector<Skipped> skipped;
-  std::vector<ColumnNote> columns;  // of a table
+  std::vector<ColumnNote> columns;  // a table's columns
   // Files to keep beside the scores, as they are: the file itself and that of its samples ("":
   // none). Empty where the scores say all.
   std::string original;

@@ -14,7 +14,7 @@
 
 namespace concur::imports {
 
-// Of one run and scope; those beyond are kept as one digest, which differs when one of them does.
+// Settings of one run and scope; further ones are one digest, which differs when one of them does.
 inline constexpr size_t kSettingsMax = 100;
 
 // Adds a setting unless it has no value ("", "None", "null", "[]", "{}") or changes no score. A

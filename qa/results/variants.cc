@@ -70,7 +70,7 @@ bool Separate(const Cells& cells, const std::vector<std::string>& keys) {
 
 // Names of settings that differ within a cell, those with the shortest names and values first.
 std::vector<std::string> DifferingKeys(const Cells& cells) {
-  std::map<std::string, size_t> lengths;  // of the longest value
+  std::map<std::string, size_t> lengths;  // longest value of each setting
   for (const auto& [cell, variants] : cells) {
     std::map<std::string, std::map<std::string, size_t>> values;
     for (const Settings* const settings : variants) {

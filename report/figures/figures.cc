@@ -314,7 +314,7 @@ size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
   return outside;
 }
 
-// How good a score is, from 0 to 1: on the benchmark's scale, or, without limits, among its scores.
+// Goodness of a score, from 0 to 1: on the benchmark's scale, or, without limits, among its scores.
 double ShareOf(const ScoreTable& table, size_t benchmark, double score) {
   std::optional<ScoreRange> range = table.range(benchmark);
   const bool has_limits = range.has_value();

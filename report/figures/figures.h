@@ -51,7 +51,7 @@ struct ScatterPanel {
     std::string group;               // "all" or TAG=VALUE
     std::vector<size_t> approaches;  // that have both scores
     std::vector<size_t> missing;
-    std::vector<std::vector<size_t>> families;  // of `approaches`; empty: none are declared
+    std::vector<std::vector<size_t>> families;  // groups of `approaches`; empty: none are declared
   };
   std::vector<Part> parts;
 };

@@ -41,10 +41,10 @@ struct StepFigure {
   std::vector<std::string> notes;  // sentences: what is left out
 };
 
-// What a page shows at most. Whoever makes a figure keeps to the first two and says in its notes
+// Limits on what a page shows. Whoever makes a figure keeps to the first two and says in its notes
 // what is left out; points are thinned here.
 inline constexpr size_t kStepPanelsMax = 48;
-inline constexpr size_t kStepCurvesMax = 30;  // of a panel
+inline constexpr size_t kStepCurvesMax = 30;  // in a panel
 inline constexpr size_t kStepPointsMax = 100;
 
 // A legend, the notes and the panels; without panels, the notes alone. Panels of one benchmark have

@@ -34,9 +34,9 @@ Color DivergingColor(double value);
 // From white (0) to blue (1).
 Color SequentialColor(double share);
 
-// How the groups of a scatter plot look: told apart by shape as well as by colour.
+// Look of the groups of a scatter plot: told apart by shape as well as by colour.
 struct GroupStyle {
-  const char* name;  // of the shape, for the legend's words
+  const char* name;  // names the shape in the legend's words
   const char* fill;
 };
 // Styles repeat after kGroupStyles groups.
@@ -69,7 +69,7 @@ class SvgCanvas {
   // A path, e.g. "M0 0H10".
   void Path(absl::string_view data, absl::string_view attributes);
 
-  // What has been drawn so far, for a document that brings its own <svg>.
+  // Everything drawn so far, for a document that brings its own <svg>.
   const std::string& body() const { return body_; }
   // The document: everything drawn so far on a white page of `width` x `height`, shown
   // `shown_width` wide; 0: as wide as it is.

@@ -46,7 +46,7 @@ constexpr Coefficient kCoefficients[] = {Coefficient::kKendall, Coefficient::kPe
                                          Coefficient::kSpearman};
 constexpr size_t kGroupsMax = 6;
 
-// What people read needs six decimals at most; without them the page is half as large.
+// Numbers for people need six decimals at most; without further ones the page is half as large.
 Json Rounded(double value) {
   return std::isfinite(value) ? Json(std::round(value * 1e6) / 1e6) : Json();
 }

@@ -26,22 +26,22 @@ namespace concur::analysis {
 
 struct ReportOptions {
   std::string title;  // e.g. "s12 demo"
-  // What it was made from, in order: {"metric", "exact_match"}, {"scores", "sha256 …"}.
+  // Facts about what it was made from, in order: {"metric", "exact_match"}, {"scores", "sha256 …"}.
   std::vector<std::pair<std::string, std::string>> facts;
-  std::optional<BootstrapOptions> bootstrap;  // of the coefficients; set: with intervals
+  std::optional<BootstrapOptions> bootstrap;  // for the coefficients; set: with intervals
   // A tag of approaches whose values get markers and matrices of their own; empty: the first tag
   // with two to six values.
   std::string group_by;
   // Paired comparisons of approaches, for the summary and a table; none: no per-example scores.
   std::vector<BenchmarkComparison> comparisons;
-  ComparisonOptions comparison;  // how they were made
+  ComparisonOptions comparison;  // options with which they were made
   // Further tables, each with a heading: train × test.
   std::vector<std::pair<std::string, Table>> tables;
   std::optional<StepFigure> curves;  // learning curves; its panels are all shown
-  // What is shown at most, so that the page stays usable; what is left out is said at its top.
+  // Limits on what is shown, so that the page stays usable; what is left out is said at its top.
   size_t benchmarks_max = 60;
   size_t approaches_max = 500;
-  size_t rows_max = 2000;  // of a further table
+  size_t rows_max = 2000;  // in a further table
 };
 
 // InvalidArgument for a group_by that no approach carries, and what ComputeMatrix refuses.

@@ -160,7 +160,7 @@ class DirectoryStore::FileWriter final : public ArtifactStore::Writer {
     return digest;
   }
 
-  // Of bytes that came into the file some other way.
+  // Hashes and counts bytes that came into the file some other way.
   void Hash(absl::string_view data) {
     hasher_.Update(data);
     bytes_ += static_cast<int64_t>(data.size());
@@ -185,7 +185,7 @@ class DirectoryStore::FileWriter final : public ArtifactStore::Writer {
   FileDescriptor fd_;
   Sha256 hasher_;
   int64_t bytes_ = 0;
-  int64_t behind_ = 0;  // of those, so many were given to the disk
+  int64_t behind_ = 0;  // number of those that were given to the disk
 };
 
 absl::Status DirectoryStore::Publish(FileWriter& writer, const Digest& digest) {
@@ -271,7 +271,7 @@ absl::StatusOr<std::unique_ptr<DirectoryStore::FileWriter>> DirectoryStore::Make
       }
       return ErrnoStatus(errno, path, "create");
     }
-    // Of our own new file: fails only where there are no locks, and then age alone protects it.
+    // Locks our own new file: fails only where there are no locks, and then age alone protects it.
     flock(fd.get(), LOCK_EX | LOCK_NB);
     return std::make_unique<FileWriter>(*this, expected, durability, std::move(path),
                                         std::move(fd));

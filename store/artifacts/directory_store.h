@@ -32,15 +32,15 @@
 
 namespace concur {
 
-// Whether artifacts outlive a power cut.
+// Durability of artifacts: whether they outlive a power cut.
 enum class Durability {
   kDurable,
   kAtSync,  // after the next Sync, at the latest: small ones share a file and its sync
   kCache,   // not at all: a cache can fetch them again
 };
 
-// Whether a store has DIR/packs. It is made by the program that reads the store whatever lies in
-// it; others put small artifacts there only if they find it.
+// Says whether a store has DIR/packs. It is made by the program that reads the store whatever lies
+// in it; others put small artifacts there only if they find it.
 enum class Packing { kIfFound, kMake };
 
 // When files get the present time: also when the same bytes are put again, which tells Collect that
@@ -58,7 +58,7 @@ class DirectoryStore final : public ArtifactStore {
   const std::string& store_id() const override { return store_id_; }
 
   absl::StatusOr<std::unique_ptr<Writer>> NewWriter(const Digest& digest) override;
-  // Of whatever comes, unless `digest` says of what. What is kept as in a cache may be damaged
+  // Writer of any artifact, unless `digest` names one. An artifact with kCache may be damaged
   // after a power cut: check it once in each process before it is used.
   absl::StatusOr<std::unique_ptr<Writer>> NewWriter(const Digest& digest, Durability durability);
   // Puts a small artifact at once.

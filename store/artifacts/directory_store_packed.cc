@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a DirectoryStore does with the packs beside its files.
+// The part of DirectoryStore that uses the packs beside its files.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -22,7 +22,7 @@ constexpr absl::string_view kPackMagic = "cncupack";
 constexpr absl::string_view kRemovedMagic = "cncugone";
 constexpr size_t kCheckedFrom = 16;
 constexpr uint32_t kPackAlignment = 8;
-constexpr uint32_t kLostBlockBytes = 4096;  // what a disk loses at a time, at least
+constexpr uint32_t kLostBlockBytes = 4096;  // the least that a disk loses at a time
 constexpr uint32_t kPackWindowBytes = uint32_t{16} << 10;
 
 void PutNumber(uint32_t number, std::string& text) {
@@ -52,7 +52,7 @@ class PackWindow {
       absl::StatusOr<std::string> text =
           ReadPackBytes(fd_, path_, offset, std::max(bytes, kPackWindowBytes));
       if (absl::IsDataLoss(text.status())) {
-        text = ReadPackBytes(fd_, path_, offset, bytes);  // what is lost may lie behind
+        text = ReadPackBytes(fd_, path_, offset, bytes);  // lost bytes may lie behind
       }
       CONCUR_RETURN_IF_ERROR(text.status());
       text_ = *std::move(text);

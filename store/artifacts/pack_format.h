@@ -34,12 +34,12 @@ inline constexpr uint32_t kPackedBytesMax = uint32_t{64} << 10;
 // A pack that has as many bytes gets no further record.
 inline constexpr uint32_t kPackBytesMax = uint32_t{64} << 20;
 
-// What a record's header says.
+// Fields of a record's header.
 struct PackRecord {
   Digest digest;
   uint32_t offset = 0;
   uint32_t synced = 0;
-  uint32_t size = 0;  // of the artifact
+  uint32_t size = 0;  // bytes of the artifact
   bool removed = false;
 };
 

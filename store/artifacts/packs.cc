@@ -23,8 +23,8 @@
 namespace concur {
 namespace {
 
-// What was listed or looked up is old as soon as packs are merged; then it is tried again, so
-// often.
+// Limit on tries. Results of listing and lookup are old as soon as packs are merged; then the
+// call is tried again.
 constexpr int kTriesMax = 10;
 
 absl::Status NotPacked(const Digest& digest) {
@@ -44,7 +44,7 @@ absl::Status CheckName(int fd, const std::string& path) {
              : absl::NotFoundError(absl::StrCat(path, ": another file has its name"));
 }
 
-// Whether the artifact's header is there. One that the disk cannot give back is not.
+// Returns true if the artifact's header is there. One that the disk cannot give back is not.
 bool HasRecord(int fd, const std::string& path, uint32_t offset, const Digest& digest) {
   const absl::StatusOr<std::string> header = ReadPackBytes(fd, path, offset, kPackHeaderBytes);
   const std::optional<PackRecord> record =
@@ -163,7 +163,7 @@ absl::StatusOr<absl::flat_hash_set<std::string>> Packs::Names() const {
 
 absl::Status Packs::Refresh() {
   MutexLock refresh(refresh_mu_);
-  // Of a pack that is merged meanwhile, what is left lies in one that may not have been listed.
+  // The rest of a pack that is merged meanwhile lies in one that may not have been listed.
   bool any_gone = true;
   for (int i = 0; any_gone && i < kTriesMax; ++i) {
     any_gone = false;
@@ -371,7 +371,7 @@ uint64_t Packs::failed_syncs() const {
 
 void Packs::GiveUp(const std::shared_ptr<Own>& own) {
   ++failed_syncs_;
-  // What the kernel could not write it may have dropped: it is not tried again.
+  // The kernel may have dropped what it could not write: it is not tried again.
   if (own_ == own) {
     own_ = nullptr;
   }

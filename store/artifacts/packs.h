@@ -38,7 +38,7 @@ class Packs {
  public:
   // Where an artifact lies.
   struct Place {
-    uint32_t pack = 0;  // of packs_
+    uint32_t pack = 0;  // index in packs_
     uint32_t offset = 0;
     uint32_t size = 0;
     friend bool operator==(const Place&, const Place&) = default;
@@ -48,7 +48,7 @@ class Packs {
     Place place;
   };
 
-  // Of the store in `root`. ROOT/packs exists.
+  // Packs of the store in `root`. ROOT/packs exists.
   explicit Packs(std::string root);
 
   // Puts an artifact, which is durable after the next Sync. ResourceExhausted when the disk is
@@ -60,7 +60,7 @@ class Packs {
   // Calls of Sync that failed. Whatever was put or kept before one and not synced may be gone.
   uint64_t failed_syncs() const;
 
-  // Whether an artifact is here, and stays. If so it is touched, and durable after the next Sync.
+  // True if an artifact is here, and stays. If so it is touched, and durable after the next Sync.
   // Artifacts of other processes are found if `searches`, or if they were found before; what they
   // may not have synced yet counts as not here.
   absl::StatusOr<bool> Keep(const Digest& digest, bool searches);
@@ -89,7 +89,7 @@ class Packs {
     std::string name;
     bool is_own = false;              // this process writes or wrote it
     uint32_t synced = 0;              // so much of it is durable for certain
-    uint32_t lost_from = UINT32_MAX;  // what lies there or behind could not be synced
+    uint32_t lost_from = UINT32_MAX;  // data there or behind could not be synced
     uint32_t next = 0;                // where the next scan begins
     // When it was last read: without a change since there is nothing new.
     int64_t bytes = -1;

@@ -99,7 +99,7 @@ class PackWriter {
 // A pack that is less than half full.
 struct Packs::Candidate {
   std::string name;
-  uint32_t bytes = 0;  // of the records left
+  uint32_t bytes = 0;  // taken by the records left
   uint32_t wasted = 0;
 };
 

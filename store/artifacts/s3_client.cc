@@ -54,7 +54,7 @@ struct Client::Call {
   std::string key = {};    // "": the bucket
   std::string query = {};  // as a signature has it: sorted, encoded, with "=" behind every name
   absl::string_view body = {};
-  Digest digest = Sha256Of("");  // of the body
+  Digest digest = Sha256Of("");  // the body's
   std::vector<std::string> headers = {};
   int64_t offset = 0;
 };

@@ -37,15 +37,15 @@ namespace concur::s3 {
 struct Options {
   std::string endpoint;  // "https://HOST[:PORT]"
   std::string bucket;
-  std::string prefix;  // of every key, without "/" at its ends; "": none
+  std::string prefix;  // begins every key, without "/" at its ends; "": none
   std::string region = "us-east-1";
-  std::string ca_file;           // of private servers; "": the system's CAs
+  std::string ca_file;           // CAs of private servers; "": the system's CAs
   std::string credentials_file;  // "": `credentials`
   Credentials credentials;
 
   int64_t part_bytes =
       int64_t{8} << 20;  // larger artifacts go in parts of this size; 5 MiB or more
-  int page_size = 1000;  // of lists
+  int page_size = 1000;  // entries in a page of a list
   int attempts_max = 6;
   absl::Duration backoff = absl::Milliseconds(200);  // doubled with each attempt
   absl::Duration backoff_max = absl::Seconds(10);
@@ -69,7 +69,7 @@ class Client {
   };
   absl::StatusOr<Info> Head(const std::string& key);
   // The object from `offset` on; code() is 200 when the server begins at its front all the same.
-  // What breaks off later is not tried again.
+  // A response that breaks off later is not tried again.
   absl::StatusOr<std::unique_ptr<http::Exchange>> Get(const std::string& key, int64_t offset);
   // A small object at once.
   absl::StatusOr<std::string> Read(const std::string& key, int64_t bytes_max);
@@ -94,12 +94,12 @@ class Client {
 
   // Calls `attempt` until its result is not Unavailable, with waits between, or enough.
   absl::Status Retry(const std::function<absl::Status()>& attempt) const;
-  // How long to wait after so many attempts in a row without a result.
+  // Waits after so many attempts in a row without a result.
   void WaitAfter(int attempts, const absl::Status& why) const;
 
  private:
-  struct Call;    // what is asked
-  struct Answer;  // what came back, whole
+  struct Call;    // a request
+  struct Answer;  // a response, whole
 
   absl::StatusOr<std::unique_ptr<http::Exchange>> Send(const Call& call);
   absl::StatusOr<Answer> Perform(const Call& call);  // with retries

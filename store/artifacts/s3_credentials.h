@@ -16,10 +16,10 @@ namespace concur::s3 {
 struct Credentials {
   std::string access_key;
   std::string secret_key;
-  std::string session_token;  // of those that expire; "" for others
+  std::string session_token;  // part of those that expire; "" for others
 };
 
-// Of the form of ~/.aws/credentials: "[default]", then "aws_access_key_id = …" and
+// Parses the form of ~/.aws/credentials: "[default]", then "aws_access_key_id = …" and
 // "aws_secret_access_key = …", and "aws_session_token = …" where there is one. Other sections are
 // passed over. InvalidArgument names the line.
 absl::StatusOr<Credentials> ParseCredentials(absl::string_view text);
@@ -30,8 +30,8 @@ class CredentialsSource {
   // `file` "": always `given`.
   CredentialsSource(std::string file, Credentials given);
 
-  // What is valid now: a file that was replaced is read anew. FailedPrecondition when others than
-  // its owner may read it; errors name the file.
+  // Credentials that are valid now: a file that was replaced is read anew. FailedPrecondition when
+  // others than its owner may read it; errors name the file.
   absl::StatusOr<Credentials> Current();
   // Where they come from, for messages.
   std::string origin() const;

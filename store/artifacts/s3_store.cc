@@ -65,7 +65,7 @@ class S3Store::Use {
   const Digest digest_;
 };
 
-// Keeps a part in memory at a time. What fits into one part is put at once.
+// Keeps a part in memory at a time. An artifact that fits into one part is put at once.
 class S3Store::ObjectWriter final : public ArtifactStore::Writer {
  public:
   ObjectWriter(S3Store& store, const Digest& digest)

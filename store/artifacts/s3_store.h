@@ -66,7 +66,7 @@ class S3Store final : public ArtifactStore {
   absl::Status SetAside(const Digest& digest, int64_t bytes, const Digest& found) const;
   absl::StatusOr<int64_t> CollectObjects(const absl::flat_hash_set<Digest>& live,
                                          absl::Time before);
-  // Whether the artifact may go now; then nobody uses it until EndRemoval.
+  // Returns true if the artifact may go now; then nobody uses it until EndRemoval.
   bool BeginRemoval(const Digest& digest);
   void EndRemoval(const Digest& digest);
   void AbortOldUploads();

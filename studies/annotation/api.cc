@@ -243,7 +243,7 @@ absl::StatusOr<std::string> AnnotationApi::EndAttempt(Event attempt,
                                                       absl::Time now) {
   being_answered_.erase(attempt.annotator);
   if (!answer.ok()) {
-    // What the system did, with paths of this machine, is for who runs it.
+    // Messages on the system, with paths of this machine, are for whoever runs the room.
     LogWarning(answer.status().message(), {{"annotator", attempt.annotator}});
     return absl::UnavailableError("the system did not answer; submit the question again");
   }

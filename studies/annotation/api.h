@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What annotators ask of a room, as JSON: bodies are read, events saved, answers written. Whatever
+// Annotators' requests to a room, as JSON: bodies are read, events saved, answers written. Whatever
 // is sent again because its answer was lost gets that answer again and changes nothing. Without
 // HTTP, threads and a clock: the server calls it, and random tests do.
 //
@@ -37,7 +37,7 @@ class AnnotationApi {
   // afterwards. `body`: {"code"}.
   absl::StatusOr<std::string> LogIn(const std::string& body, absl::Time now);
 
-  // Of a known annotator, all of these. What the annotator did and the room has.
+  // All of these are for a known annotator. The work of the annotator and the state of the room.
   std::string State(const std::string& annotator) const;
   // {"kind": "writing" or "validating", "skip"}: what to do next.
   absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body,
@@ -55,7 +55,7 @@ class AnnotationApi {
   // time with the system; the passage stays with its annotator while it is asked.
   absl::StatusOr<Begun> BeginAttempt(const std::string& annotator, const std::string& body,
                                      absl::Time now);
-  // What the system answered to an attempt that was begun.
+  // Takes the system's answer to an attempt that was begun.
   absl::StatusOr<std::string> EndAttempt(Event attempt, absl::StatusOr<std::string> answer,
                                          absl::Time now);
   // {"number", "begin", "end"}, or {"number", "unanswerable": true}.

@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<SandboxMount>> MountsOf(const VisibleFiles& files,
 
 absl::StatusOr<std::unique_ptr<Confinement>> Confinement::SetUp(const VisibleFiles& files,
                                                                 const std::string& sandbox) {
-  process::AdoptOrphans();  // what a system leaves behind is found when it ends
+  process::AdoptOrphans();  // processes that a system leaves behind are found when it ends
   std::unique_ptr<Confinement> made(new Confinement(files));
   CONCUR_RETURN_IF_ERROR(made->SetUpSandbox(sandbox));
   CONCUR_ASSIGN_OR_RETURN(process::Containment containment,
@@ -157,7 +157,7 @@ absl::Status Confinement::SetUpSandbox(const std::string& wish) {
     return absl::OkStatus();
   }
   state_ = files_.room + "/sandbox";
-  CONCUR_RETURN_IF_ERROR(process::RemoveTree(state_));  // what ran there is dead
+  CONCUR_RETURN_IF_ERROR(process::RemoveTree(state_));  // processes that ran there are dead
   for (const char* folder : {"/root", "/tmp"}) {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(state_ + folder, 0700));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps a served system in bounds, as far as this machine allows it: a control group and a
+// Confinement of a served system, as far as this machine allows it: a control group and a
 // sandbox, the same that workers have for jobs.
 //
 // In the sandbox a system sees the machine's programs and files read-only, without the room, the
@@ -21,7 +21,7 @@
 
 namespace concur::annotation {
 
-// What of this machine a system sees in a sandbox.
+// Files and folders of this machine that a system sees in a sandbox.
 struct VisibleFiles {
   std::vector<std::string> tops = {"/"};  // folders whose folders it sees, except the room
   std::string room;                       // a directory of which it sees only what is listed here
@@ -43,7 +43,7 @@ class Confinement {
 
   process::Cgroups* cgroups() const { return cgroups_.get(); }  // null: none
   bool has_sandbox() const { return sandbox_ != nullptr; }
-  // What this machine does not limit or hide, and why; a sentence each.
+  // Lists what this machine does not limit or hide, and why; a sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
 
   // `command` in the sandbox. As Sandbox::Wrap. REQUIRES: has_sandbox().

@@ -33,7 +33,7 @@ class RoomLock {
   FileDescriptor file_;
 };
 
-// Whether a room was made in this directory.
+// True if a room was made in this directory.
 bool HasRoom(const std::string& directory);
 
 // Makes a room of `passages` and, unless it is "", `onboarding`, both files (passages.h), in a

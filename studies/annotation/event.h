@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in a room of annotators, one value for each thing that is to be remembered.
+// Events in a room of annotators, one value for each thing that is to be remembered.
 //
 // Values.
 #ifndef CONCUR_STUDIES_ANNOTATION_EVENT_H_
@@ -46,18 +46,18 @@ struct Event {
   absl::Time time = absl::UnixEpoch();  // whole milliseconds
   std::string annotator;
   std::string passage;  // its id; of an assignment, an attempt
-  // Of the known question (from 0), or of the validated attempt (from 1); of an assignment, the
-  // attempt that it is to validate, 0 to write.
+  // Number of the known question (from 0), or of the validated attempt (from 1); of an assignment,
+  // number of the attempt that it is to validate, 0 to write.
   int64_t number = 0;
-  std::string key;  // of an attempt: the same key again is the same attempt
+  std::string key;  // an attempt's: the same key again is the same attempt
   std::string question;
   std::optional<qa::Span> answer;  // bytes of the passage; of a validation: absent is "no answer"
   std::string system;              // digest of the system that answered; "": none
   std::string system_answer;
   std::string code_digest;        // SHA-256 of a login link's code, in hexadecimal digits
-  int64_t log_version = 2;        // of the opening; lines of 1 are not chained
-  Settings settings;              // of the opening
-  std::string passages_digest;    // of the opening: SHA-256 of the file's bytes
+  int64_t log_version = 2;        // the opening's; lines of 1 are not chained
+  Settings settings;              // the opening's
+  std::string passages_digest;    // the opening's: SHA-256 of the file's bytes
   std::string onboarding_digest;  // "": no questions are known
 
   friend bool operator==(const Event&, const Event&) = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What annotators made, as a benchmark: train.jsonl, validation.jsonl and test.jsonl in the
+// Exports what annotators made, as a benchmark: train.jsonl, validation.jsonl and test.jsonl in the
 // internal form, benchmark.yaml for sweeps, and every attempt in attempts.jsonl.
 //
 // Thread-safe (stateless).
@@ -18,9 +18,9 @@ namespace concur::annotation {
 
 struct ExportOptions {
   std::string directory;           // made; files of an earlier export are replaced
-  std::string name = "annotated";  // of the benchmark
+  std::string name = "annotated";  // the benchmark's
   uint64_t seed = 1;               // orders the passages
-  double validation_share = 0.1;   // of the passages
+  double validation_share = 0.1;   // fraction of the passages
   double test_share = 0.2;
 };
 

@@ -236,7 +236,7 @@ absl::Status Log::Append(const Event& event) {
   absl::Status status = WriteAll(file_.get(), line, path_);
   if (status.ok() && fdatasync(file_.get()) != 0) {
     status = ErrnoStatus(errno, path_, "sync");
-    is_broken_ = true;  // what the disk has is unknown
+    is_broken_ = true;  // contents on disk are unknown
   }
   if (!status.ok()) {
     is_broken_ = is_broken_ || ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0;

@@ -32,7 +32,7 @@ std::string EventLine(const Event& event, absl::string_view before);
 
 struct LogContents {
   std::vector<Event> events;  // the first is the opening, and no other is
-  size_t bytes = 0;           // of whole lines; what follows was cut off while it was written
+  size_t bytes = 0;           // size of whole lines; what follows was cut off while it was written
   std::string last_line;      // for the next; "" where lines are not chained
 };
 // Reads a log's text; `path` is for messages. DataLoss, with path and line, for a line that is not
@@ -47,7 +47,7 @@ class Log {
   // so (RoomLock).
   static absl::StatusOr<std::unique_ptr<Log>> Open(const std::string& path);
 
-  // What the file had when it was opened. To be taken once.
+  // Contents of the file when it was opened. To be taken once.
   LogContents TakeContents() { return std::move(contents_); }
   // Writes and syncs. After an error the file is as it was, or the log takes no more events.
   absl::Status Append(const Event& event);

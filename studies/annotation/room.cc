@@ -227,7 +227,7 @@ std::set<size_t> Room::Taken(const std::string& annotator, absl::Time now) const
   return taken;
 }
 
-// What was begun may be ended, in another view or late, while nobody else has the passage.
+// Work that was begun may be ended, in another view or late, while nobody else has the passage.
 absl::Status Room::CheckLent(size_t passage, const Event& event) const {
   const auto loan = loans_.find(event.annotator);
   if (loan == loans_.end() || !loan->second.passages.contains(passage)) {

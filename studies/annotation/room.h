@@ -59,7 +59,7 @@ struct Attempt {
   qa::Span answer;
   std::string system;  // digest; "": no system answered
   std::string system_answer;
-  double f1 = 0;  // of the system's answer, 0..1; 0 without a system
+  double f1 = 0;  // score of the system's answer, 0..1; 0 without a system
   QuestionState state = QuestionState::kSystemWon;
   std::vector<Validation> validations;
 
@@ -68,13 +68,13 @@ struct Attempt {
 };
 
 struct Annotator {
-  std::string code_digest;  // of the login link; "" once it was used
-  int64_t links = 0;        // how many it has had: sessions of earlier ones have ended
+  std::string code_digest;  // the login link's; "" once it was used
+  int64_t links = 0;        // number of login links so far: sessions of earlier ones have ended
   // Onboarding: F1 of the answers in the present round, and the rounds that were not good enough.
   std::vector<double> onboarding_f1;
   int64_t rounds_failed = 0;
   bool onboarded = false;
-  int64_t known_number = -1;  // of the known question that was answered last
+  int64_t known_number = -1;  // the known question that was answered last
   qa::Span known_answer;      // to it
   // As an author.
   int64_t attempts = 0;
@@ -107,8 +107,8 @@ enum class TaskKind { kOnboarding, kWriting, kValidating };
 struct Task {
   TaskKind kind = TaskKind::kWriting;
   size_t passage = 0;  // unless it is onboarding
-  int64_t number = 0;  // of the known question (from 0) or of the attempt to validate (from 1)
-  int64_t round = 0;   // of the onboarding, from 0
+  int64_t number = 0;  // known question (from 0) or attempt to validate (from 1)
+  int64_t round = 0;   // round of the onboarding, from 0
 };
 
 class Room {
@@ -117,18 +117,18 @@ class Room {
   static absl::StatusOr<Room> Create(std::vector<SourcePassage> passages,
                                      std::vector<KnownQuestion> onboarding, Settings settings);
 
-  // Whether the event may happen: InvalidArgument when it is malformed, NotFound for what it names,
+  // OK if the event may happen; InvalidArgument when it is malformed, NotFound for what it names,
   // FailedPrecondition when the state forbids it, AlreadyExists for an attempt with a known key,
   // ResourceExhausted beyond a limit.
   absl::Status Check(const Event& event) const;
   // REQUIRES: Check(event) is OK.
   void Apply(const Event& event);
 
-  // What the annotator does next: what was given last, or, with `skip`, what follows it. NotFound
+  // The annotator's next task: the one given last, or, with `skip`, the one after it. NotFound
   // when there is nothing of this kind now, or nobody of this name.
   absl::StatusOr<Task> NextTask(const std::string& annotator, TaskKind wanted, bool skip,
                                 absl::Time now) const;
-  // Whether the annotator was given this task last, and still holds its passage.
+  // True if the annotator was given this task last, and still holds its passage.
   bool HasTask(const std::string& annotator, const Task& task, absl::Time now) const;
   // The passage that the annotator holds; nullopt for none.
   std::optional<size_t> HeldBy(const std::string& annotator, absl::Time now) const;
@@ -148,7 +148,7 @@ class Room {
   void CheckInvariants() const;
 
  private:
-  // What an annotator was given.
+  // Passages and tasks that an annotator was given.
   struct Loan {
     size_t passage = 0;  // held until then, unless another one was given since
     absl::Time until;

@@ -84,7 +84,7 @@ AnnotationServer::AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room,
       system_(std::move(system)),
       options_(std::move(options)),
       address_(absl::StrCat("http://", endpoint.ToString(), "/")),
-      // Of the port: rooms on one machine must not replace each other's cookies.
+      // Named after the port: rooms on one machine must not replace each other's cookies.
       cookie_name_(absl::StrCat("concur_annotation_", endpoint.port)),
       sealer_(std::move(key)),
       api_(room_->room(), [this](const Event& event) { return room_->CommitChecked(event); }),

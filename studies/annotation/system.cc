@@ -147,7 +147,7 @@ class SystemProcess {
     CONCUR_ASSIGN_OR_RETURN(Pipe output, MakePipe());
     fcntl(input.write.get(), F_SETFL, O_NONBLOCK);
     fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
-    unlink(options.log.c_str());  // of the one before
+    unlink(options.log.c_str());  // removes the log of the process before
     CONCUR_ASSIGN_OR_RETURN(process::Process process,
                             StartSystemProcess(options, {.input_fd = input.read.get(),
                                                          .output_fd = output.write.get()}));
@@ -258,12 +258,12 @@ class SystemProcess {
     return *end_;
   }
 
-  const SystemOptions& options_;  // of the system, which lives longer
+  const SystemOptions& options_;  // the system's, which lives longer
   process::ProcessWatcher& watcher_;
   const std::atomic<bool>& canceled_;  // the system's: nobody waits for an answer any more
   FileDescriptor input_;
   FileDescriptor output_;
-  std::string unread_;  // of its output
+  std::string unread_;  // part of its output
   Mutex mu_;
   CondVar ended_;
   std::optional<process::ProcessEnd> end_ ABSL_GUARDED_BY(mu_);

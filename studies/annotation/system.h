@@ -31,7 +31,7 @@ class System {
   // says why.
   virtual absl::StatusOr<std::string> Answer(const std::string& passage,
                                              const std::string& question) = 0;
-  // What Answer waits for ends, now and later. Any thread may call it.
+  // Ends what Answer waits for, now and later. Any thread may call it.
   virtual void Cancel() = 0;
 };
 
@@ -41,13 +41,13 @@ struct SystemOptions {
   std::string directory;                     // where it runs
   std::string log;                           // file for its standard error, emptied at each start
   const Confinement* confinement = nullptr;  // null: none. Outlives the system
-  // Of all its processes together; 0: no limit.
+  // Memory of all its processes together; 0: no limit.
   int64_t memory_bytes_max = int64_t{8} << 30;
   int64_t processes_max = 4096;  // threads included; where there are control groups
   // For the first answer after a start; answer_max when that is longer.
   absl::Duration start_max = absl::Minutes(2);
   absl::Duration answer_max = absl::Seconds(20);
-  int64_t file_bytes_max = int64_t{64} << 20;  // of each file that it writes
+  int64_t file_bytes_max = int64_t{64} << 20;  // limit of each file that it writes
 };
 
 // Starts no process before the first question. REQUIRES: this process ignores SIGPIPE; `clock`

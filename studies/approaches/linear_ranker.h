@@ -81,7 +81,7 @@ class LinearRanker : public Model {
   struct Example {
     FeatureGroups groups;
     std::vector<double> group_scores;
-    std::vector<double> scores;  // of each candidate
+    std::vector<double> scores;  // one for each candidate
     std::vector<int32_t> gold;   // right candidates, sorted; never empty
     std::vector<TokenSpan> candidates;
   };

@@ -45,12 +45,12 @@ struct Matching {
     std::vector<int32_t> positions;  // in the passage, ascending
   };
   std::vector<Term> terms;
-  double weight_sum = 0;          // of all terms; > 0 unless there is none
-  std::vector<int16_t> term_of;   // of each passage token: index of its term, or -1
-  std::vector<int32_t> left;      // of each token: the nearest matched token before it, or -1
+  double weight_sum = 0;          // sum over all terms; > 0 unless there is none
+  std::vector<int16_t> term_of;   // index of each passage token's term, or -1
+  std::vector<int32_t> left;      // the nearest matched token before each token, or -1
   std::vector<int32_t> right;     // the nearest matched token after it, or size()
-  std::vector<double> sentences;  // of each sentence: share of the weight that its words match
-  std::vector<int32_t> bigrams;   // of each sentence: adjacent pairs of the question found in it
+  std::vector<double> sentences;  // share of the weight that each sentence's words match
+  std::vector<int32_t> bigrams;   // adjacent pairs of the question found in each sentence
 
   bool Matched(int32_t token) const { return term_of[static_cast<size_t>(token)] >= 0; }
 

@@ -23,11 +23,11 @@
 namespace concur::approaches {
 namespace {
 
-constexpr int64_t kFeatures = 27;           // of a passage token
-constexpr int64_t kQuestionFeatures = 5;    // of a question token
-constexpr int64_t kKinds = 12;              // of questions
-constexpr int64_t kWidth = 5;               // of the first convolution
-constexpr int64_t kInnerWidth = 3;          // of the others
+constexpr int64_t kFeatures = 27;           // features of a passage token
+constexpr int64_t kQuestionFeatures = 5;    // features of a question token
+constexpr int64_t kKinds = 12;              // kinds of questions
+constexpr int64_t kWidth = 5;               // width of the first convolution
+constexpr int64_t kInnerWidth = 3;          // width of the others
 constexpr int32_t kQuestionTokensMax = 80;  // further ones are not read
 
 struct Options {
@@ -69,10 +69,10 @@ struct State {
   Matrix padded_question;
   Matrix question_hidden;
   Matrix question_attention;
-  Vector summary;  // of the question
+  Vector summary;  // the question's
   Vector start;
   Vector end;
-  std::vector<double> scores;  // of the candidates
+  std::vector<double> scores;  // one for each candidate
 };
 
 class Network {

@@ -21,7 +21,7 @@ struct ParameterSpec {
 
   std::string name = {};
   Kind kind = Kind::kReal;
-  double default_value = 0;  // of a choice: its index
+  double default_value = 0;  // index of the choice, for kChoice
   double low = 0;            // least and greatest value allowed, both included
   double high = 0;
   std::vector<std::string> choices = {};

@@ -100,7 +100,7 @@ class Scorer {
   int32_t Overlap(const TokenSpan& span) const {
     return overlap_[static_cast<size_t>(passage_.sentence[static_cast<size_t>(span.first)])];
   }
-  // Whether the span has no words but the question's.
+  // True if the span has no words but the question's.
   bool Repeats(const TokenSpan& span) const {
     for (int32_t i = span.first; i <= span.last; ++i) {
       if (!in_question_[static_cast<size_t>(i)]) {
@@ -113,11 +113,11 @@ class Scorer {
  private:
   const PassageText& passage_;
   int32_t question_size_ = 0;
-  std::vector<double> information_;  // of each token
+  std::vector<double> information_;  // one value for each token
   std::vector<double> sums_;         // prefix sums of the question words' information
   std::vector<bool> in_question_;
   std::vector<int32_t> content_positions_;
-  std::vector<int32_t> overlap_;  // of each sentence
+  std::vector<int32_t> overlap_;  // one value for each sentence
 };
 
 class SlidingWindowModel : public Model {

@@ -74,7 +74,7 @@ class SpanFeatureBuilder : public FeatureBuilder {
   int32_t Sentence(int32_t s) override;
   int32_t Span(const TokenSpan& span, size_t candidate) override;
 
-  std::vector<double> near_;  // of each candidate: how near the question's words are
+  std::vector<double> near_;  // nearness of the question's words to each candidate
   std::vector<double> wide_;  // the same, with a wider window
   double near_max_ = 0;
   double wide_max_ = 0;
@@ -106,7 +106,7 @@ int32_t SpanFeatureBuilder::Boundary(int32_t i, int32_t step) {
   out_.Add(base + 11, kind_, token.suffix);
   out_.Add(base + 12, focus_, token.stem);
   out_.Add(base + 13, focus_, token.suffix);
-  // Whether words next to the question's blank are next to the span.
+  // Checks if words next to the question's blank are next to the span.
   const Hash beside = outer == kEdge ? kEdge : At(i + step)->stem;
   const bool first = beside == BlankNeighbour(step);
   const bool second =

@@ -40,9 +40,9 @@ enum class Shape : uint8_t {
 struct Token {
   int32_t begin = 0;  // bytes of the text, half open
   int32_t end = 0;
-  Hash word = 0;  // of the lower-case form
+  Hash word = 0;  // hash of the lower-case form
   Hash stem = 0;
-  Hash suffix = 0;  // of the last three characters of the lower-case form
+  Hash suffix = 0;  // hash of the last three characters of the lower-case form
   Shape shape = Shape::kLower;
   bool stop = false;     // a function word
   bool article = false;  // a, an, the
@@ -66,7 +66,7 @@ struct PassageText {
 
   std::string context;
   std::vector<Token> tokens;
-  std::vector<int32_t> sentence;         // of each token
+  std::vector<int32_t> sentence;         // index of each token's sentence
   std::vector<int32_t> sentence_starts;  // first token of each sentence, then size()
 };
 

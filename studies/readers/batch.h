@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes into a network, what comes out, and the spans that are made of it.
+// Input and output of a network, and the spans that are made of the output.
 //
 // Thread-compatible.
 #ifndef CONCUR_STUDIES_READERS_BATCH_H_
@@ -28,7 +28,7 @@ struct Batch {
   Batch To(torch::Device device) const;
 };
 
-// What a network says about a batch; not normalised. Most approaches score the first and the last
+// Output of a network for a batch; not normalised. Most approaches score the first and the last
 // token of an answer each; RaSoR scores spans, or both.
 struct Scores {
   torch::Tensor starts, ends;  // [B, P]; minus infinity, or the lowest float, at padding
@@ -46,7 +46,7 @@ struct Span {
 
 struct Limits {
   int64_t tokens_max = 0;  // tokens in an answer; 0: no limit
-  int64_t spans_max = 1;   // how many of the best spans
+  int64_t spans_max = 1;   // number of best spans
 };
 
 }  // namespace concur::readers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of concur-reader do.
+// Implements the commands of concur-reader.
 //
 // Thread-compatible.
 #ifndef CONCUR_STUDIES_READERS_COMMANDS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process computes with: a BLAS, threads and a device.
+// Resources that a process computes with: a BLAS, threads and a device.
 //
 // Thread-compatible: torch's settings are the process's.
 #ifndef CONCUR_STUDIES_READERS_MACHINE_H_
@@ -24,7 +24,7 @@ std::string BlasLibrary();
 // takes a second; the message has the remedy.
 absl::Status CheckBlas();
 
-// How many threads torch and the BLAS, which has threads of its own, compute with.
+// Sets the number of threads of torch and of the BLAS, which has threads of its own.
 void SetThreads(int threads);
 
 struct Machine {

@@ -98,7 +98,7 @@ void AddPredict(Command* command, PredictOptions& predict) {
   AddMachine(command, predict.machine);
 }
 
-// What `tokenize` is told.
+// Arguments of `tokenize`.
 struct TokenizeArguments {
   TokenizeOptions options;
   std::string file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every approach here is: a network that scores the spans of a passage as answers to a
+// Base of every approach here: a network that scores the spans of a passage as answers to a
 // question, the loss that trains it, and the search for the best span.
 //
 // A Reader is thread-compatible: one thread trains it or predicts with it at a time.

@@ -45,7 +45,7 @@ class SettingReader {
     return static_cast<size_t>(found - names.begin());
   }
   bool Flag(const char* name) const { return options_.Flag(name); }
-  // Whether `precision` is half.
+  // True if `precision` is half.
   bool HalfPrecision() { return Choice("precision", {kFullPrecision, "half"}) == 1; }
 
   void Fail(const std::string& message) {

@@ -46,7 +46,7 @@ std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& network) {
 std::string SaveState(const torch::nn::Module& network,
                       const std::map<std::string, std::string>& metadata) {
   SafeTensors::Tensors stored;
-  std::vector<torch::Tensor> kept;  // what the views point into
+  std::vector<torch::Tensor> kept;  // tensors that the views point into
   for (const auto& [name, tensor] : StateOf(network)) {
     kept.push_back(tensor.detach().cpu().contiguous());
     const torch::Tensor& copy = kept.back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often nominal 95 % intervals hold the true coefficient, in small simulations. The program
+// Share of nominal 95 % intervals that hold the true coefficient, in small simulations. The program
 // interval_coverage (bench/) prints the tables of docs/coverage.md.
 #include <gtest/gtest.h>
 

@@ -211,7 +211,7 @@ TEST(FamiliesTest, PValuesOfRelativesPermuteFamilies) {
   tests.p_values = true;
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix declared, ComputeMatrix(ParseFamilies(csv), tests));
   EXPECT_THAT(WriteMatrix(declared, TableFormat::kJson), HasSubstr("\"p_value\":"));
-  // Of the 24 orders of four families, 18 are as far from 0.
+  // 18 of the 24 orders of four families are as far from 0.
   EXPECT_NEAR(declared.pairs[0].correlation.p_value, 18 / 24.0, 0.06);
   MatrixOptions alone = tests;
   alone.families = kNoFamilies;

@@ -28,9 +28,9 @@ struct Population {
   double Truth(Coefficient coefficient) const;
 };
 
-// How often nominal 95 % intervals hold the true coefficient of the population.
+// Share of nominal 95 % intervals that hold the true coefficient of the population.
 struct Coverage {
-  double share = 0;  // of the trials whose interval holds the truth
+  double share = 0;  // fraction of the trials whose interval holds the truth
   double width = 0;  // mean
 };
 Coverage MeasureBootstrap(const Population& population, size_t n, Coefficient coefficient,
@@ -89,7 +89,7 @@ double FalseRankSets(const RankDesign& design, int64_t trials, int64_t draws);
 struct VerdictDesign {
   size_t approaches = 40;
   size_t family_size = 1;  // families differ by half of the variance
-  double tau = 0.7;        // of the population
+  double tau = 0.7;        // the population's
 };
 std::vector<VerdictDesign> VerdictDesigns();
 // Shares of the studies, but for the last two.

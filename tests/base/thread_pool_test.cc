@@ -51,7 +51,7 @@ class EventCount {
   int count_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// How often each of many tasks ran.
+// Counts how often each of many tasks ran.
 class TaskRuns {
  public:
   explicit TaskRuns(int tasks) : runs_(static_cast<size_t>(tasks)) {}

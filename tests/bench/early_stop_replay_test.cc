@@ -155,7 +155,7 @@ TEST(EarlyStopReplayTest, OnlyTheBestOfARungGoOnAndOneReachesTheEnd) {
     }
     EXPECT_EQ(reached[1].size(), settings);
     EXPECT_EQ(reached[20].size(), replay.finished);
-    // Of a rung that nobody else can come to, all that may go on have.
+    // Once nobody else can come to a rung, all that may go on from it have done so.
     for (auto rung = reached.begin(); std::next(rung) != reached.end(); ++rung) {
       EXPECT_GE(static_cast<int64_t>(std::next(rung)->second.size()),
                 (static_cast<int64_t>(rung->second.size()) + eta - 1) / eta);

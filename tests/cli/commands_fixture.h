@@ -19,7 +19,7 @@ namespace concur::cli {
 v1::Sweep TheSweep(const std::string& id, const std::string& name, v1::Sweep::State state);
 // A job of s12: train jobs have even numbers.
 v1::Job TheJob(uint32_t index, v1::Job::State state);
-// What a watcher of s12 gets while it is active.
+// Response that a watcher of s12 gets while it is active.
 v1::WatchSweepResponse WatchOf(uint32_t succeeded, uint32_t running, const std::string& cursor);
 
 class CommandsFixture : public ::testing::Test {

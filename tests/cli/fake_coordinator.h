@@ -28,23 +28,23 @@ class FakeCoordinator : public v1::Coordinator::Service {
   const std::string& address() const { return address_; }
 
   std::vector<v1::Sweep> sweeps;  // newest first
-  std::vector<v1::Job> jobs;      // of any sweep
+  std::vector<v1::Job> jobs;      // any sweep's
   std::string deleted_job;        // ListJobs has it, GetJob no longer
   std::vector<v1::Worker> workers;
   std::vector<v1::Score> scores;
   std::vector<v1::AuditEntry> audit;        // newest first
   std::map<Digest, std::string> artifacts;  // that the store has
-  // What WatchSweep says, message by message; an empty one ends the stream as Unavailable.
+  // Responses of WatchSweep, message by message; an empty one ends the stream as Unavailable.
   std::vector<v1::WatchSweepResponse> watch;
   std::string log;
   // The next calls are answered so.
   int unavailable_calls = 0;
   int unavailable_deletions = 0;
-  // Of an upload that ends so, this many bytes are held; -1: the server is an older one.
+  // Number of bytes held of an upload that ends so; -1: the server is an older one.
   int64_t held_bytes_max = -1;
-  grpc::StatusCode broken_upload = grpc::StatusCode::UNAVAILABLE;  // how it is said to have ended
+  grpc::StatusCode broken_upload = grpc::StatusCode::UNAVAILABLE;  // the reported end
 
-  // What came in.
+  // Requests that came in.
   std::vector<v1::CreateSweepRequest> created;
   std::vector<v1::PlannedJob> planned;
   std::vector<v1::ImportSweepRequest> imported;

@@ -18,7 +18,7 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// Whether the field called `name` has the same value in both.
+// True if the field called `name` has the same value in both.
 bool FieldIsEqual(const JobResult& a, const JobResult& b, absl::string_view name) {
   bool equal = true;
   VisitFields(a, [&](absl::string_view field_a, const auto& value_a) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes out of a sweep with real programs: the matrix that follows it, and the bundle that
+// Results of a sweep with real programs: the matrix that follows it, and the bundle that
 // outlives its coordinator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ namespace {
 using ::testing::ContainsRegex;
 
 constexpr size_t kUnpacked = size_t{400} << 20;
-// Of address space, most of it libraries and stacks. Less than what any of the files unpacks to.
+// Limit of address space, most of it libraries and stacks. Less than any of the files unpacks to.
 constexpr int kMemoryKiB = 300'000;
 
 struct Bomb {

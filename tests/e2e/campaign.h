@@ -44,7 +44,7 @@ class CampaignProgress {
   int count_ = 0;
 };
 
-// What happens to the programs.
+// Faults that happen to the programs.
 class Trouble {
  public:
   virtual ~Trouble() = default;

@@ -46,7 +46,7 @@ class CampaignClient {
   struct Seen {
     int attempt = 0;
     std::string state;
-    std::string metrics;  // of a job that succeeded, as JSON
+    std::string metrics;  // a succeeded job's, as JSON
   };
   struct Known {
     std::string id;

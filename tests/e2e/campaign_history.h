@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all clients of a campaign saw, in the order of time, for the search for an order that
+// All that clients of a campaign saw, in the order of time, for the search for an order that
 // explains it (tests/sim/history.h).
 //
 // Thread-safe.
@@ -48,7 +48,7 @@ class CampaignHistory {
     const std::lock_guard<std::mutex> lock(mutex_);
     return history_.reads();
   }
-  // What no order explains; "" if there is nothing.
+  // Describes what no order explains; "" if there is nothing.
   std::string Check() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return history_.Check();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a campaign of kills did, what was acknowledged meanwhile, and which promises were broken.
+// Kills of a campaign, what was acknowledged meanwhile, and which promises were broken.
 //
 // A value.
 #ifndef CONCUR_TESTS_E2E_CAMPAIGN_REPORT_H_
@@ -11,20 +11,20 @@
 namespace concur::testing {
 
 struct CampaignReport {
-  // What was done to it.
+  // Kills that were done to it.
   int coordinator_kills = 0;
-  int kills_while_starting = 0;  // of them, before the coordinator listened again
+  int kills_while_starting = 0;  // those of them before the coordinator listened again
   int worker_kills = 0;
-  // What was acknowledged, and so must never be forgotten.
+  // Counts of what was acknowledged, and so must never be forgotten.
   int submissions = 0;
   int repeated_submissions = 0;
   int cancels = 0;
   int retries = 0;
   int results_read = 0;  // results of jobs, each when it was first seen
-  int reads = 0;         // of sweeps and of their jobs, by all clients
-  // What no order of all clients' calls explains; "" if there is nothing.
+  int reads = 0;         // reads of sweeps and of their jobs, by all clients
+  // Describes what no order of all clients' calls explains; "" if there is nothing.
   std::string unexplained;
-  // What there was in the end.
+  // Counts of what there was in the end.
   int sweeps = 0;
   int jobs = 0;
   int attempts_started = 0;

@@ -16,7 +16,7 @@
 
 namespace concur::testing {
 
-// What a finished program left.
+// Exit code and output of a finished program.
 struct Output {
   int exit_code = -1;
   std::string out;

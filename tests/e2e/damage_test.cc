@@ -83,7 +83,7 @@ class DamageTest : public ::testing::TestWithParam<Damage> {
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     return Cluster::Run(argv, cluster_.File("admin"));
   }
-  // Of a coordinator that does not start.
+  // Output of a coordinator that does not start.
   Output Start() { return Admin({"--listen", cluster_.server()}); }
   std::string Scores() { return cluster_.Concur({"-o", "csv", "scores", "s1"}).out; }
   // The digest of a job's artifact.

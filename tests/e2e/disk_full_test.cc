@@ -114,7 +114,7 @@ TEST_F(DiskFullTest, NewWorkIsRefusedNothingIsLostAndSpaceIsEnoughToGoOn) {
   EXPECT_THAT(refused.err, AllOf(HasSubstr("disk is nearly full"), HasSubstr("bytes free"),
                                  HasSubstr("limits.disk_free_min, 1048576")));
   EXPECT_EQ(cluster_.Concur({"-o", "csv", "scores", "s1"}).out, scores);
-  // What ends now cannot be saved: whatever is asked is refused, and nothing is forgotten.
+  // A job that ends now cannot be saved: whatever is asked is refused, and nothing is forgotten.
   OpenGate(true);
   ASSERT_TRUE(Eventually([&] {
     cluster_.Concur({"sweep", "pause", "s2"});

@@ -70,7 +70,7 @@ TEST_F(GivenPredictionsTest, TheyAreScoredKeptAndReused) {
   EXPECT_EQ(Scores("s1"),
             "approach,source,submitted,squad,reddit\nbidaf,bidaf,yes,100,50\n"
             "qanet,qanet,yes,,100\n");
-  // What was scored are the submitted bytes.
+  // The scored predictions are the submitted bytes.
   const Output job = cluster_.Concur({"-o", "json", "job", "get", "s1/0"});
   EXPECT_THAT(job.out, HasSubstr(Sha256Of(kRight).ToHex()));
   // By its content, whatever its file and the system are called now.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a coordinator's options forbid is refused with the option's name, and leaves nothing behind;
-// who opens connections and streams and does nothing with them is let go, and disturbs nobody.
+// Calls that a coordinator's options forbid are refused with the option's name, and leave nothing
+// behind; who opens connections and streams and leaves them idle is let go, and disturbs nobody.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What monitoring sees of a sweep that real programs run.
+// Metrics that monitoring sees of a sweep that real programs run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

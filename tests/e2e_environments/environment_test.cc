@@ -35,8 +35,8 @@ constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kNeeds[] =
     "needs busybox, and bubblewrap or Podman that work here: scripts/packages/environments.txt";
 
-// What a job in a root must not be able to do: it fails if a line is printed, or if the root lacks
-// a program that tries.
+// Acts that a job in a root must not be able to do: it fails if a line is printed, or if the root
+// lacks a program that tries.
 constexpr char kEscapes[] =
     "for each in env grep mkdir mount touch; do command -v $each; done; "
     "mkdir $TMPDIR/mounted; "

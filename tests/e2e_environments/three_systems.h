@@ -13,7 +13,7 @@
 
 namespace concur::testing {
 
-// Whether a program of PATH ends well.
+// True if a program of PATH ends well.
 bool Works(const Cluster& cluster, std::vector<std::string> argv);
 
 // Writes NAME.yaml into the cluster's directory: an approach with these lines below its version.
@@ -27,7 +27,7 @@ struct ThreeSystems {
   std::vector<std::string> approaches;  // "busybox.yaml"
   std::vector<std::string> roots;       // those of them that are roots
   std::vector<std::string> numbers;     // their scores
-  std::vector<std::string> missing;     // what the others need that this machine lacks
+  std::vector<std::string> missing;     // needs of the others that this machine lacks
 };
 // Writes what can be made here. `checks` are lines of sh that run first in each root.
 ThreeSystems WriteThreeSystems(const Cluster& cluster, const std::string& checks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test and the library gray_faults.cc, preloaded into a program, share: a mapped file.
+// Data that a test and the library gray_faults.cc, preloaded into a program, share: a mapped file.
 //
 // Thread-safe.
 #ifndef CONCUR_TESTS_E2E_GRAY_GRAY_CONTROL_H_
@@ -16,7 +16,7 @@ inline constexpr char kGrayFile[] = "CONCUR_GRAY_FILE";
 struct GrayControl {
   std::atomic<int64_t> sync_micros{0};    // each fsync and fdatasync takes so much longer
   std::atomic<int64_t> clock_seconds{0};  // added to the wall clock
-  // What the program did with it, to show that the library was there:
+  // Uses that the program made of it, to show that the library was there:
   std::atomic<int64_t> syncs_delayed{0};
   std::atomic<int64_t> clock_reads{0};  // while seconds were added
 };

@@ -25,7 +25,7 @@ constexpr double kSyncMicrosMax = 2'000'000;
 constexpr int64_t kClockSecondsMax = 30 * 3600;
 constexpr int kFaultMillisMin = 100;
 constexpr int kAcknowledgementsMax = 4;  // between two faults
-constexpr int kHogStopMillis = 200;      // of one stop of a burst
+constexpr int kHogStopMillis = 200;      // longest single stop of a burst
 constexpr int kHogGoMillis = 20;
 
 GrayControl* MapControl(const std::string& path) {

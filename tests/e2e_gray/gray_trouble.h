@@ -37,7 +37,7 @@ class GrayTrouble : public Trouble {
 
   std::string ToString() const;
   const std::array<int, kKinds>& counts() const { return counts_; }
-  // What the programs felt of it.
+  // Its effects on the programs.
   int64_t syncs_delayed() const;
   int64_t clock_reads() const;
   size_t held_bytes() { return proxy_->held_bytes(); }

@@ -73,7 +73,7 @@ class Kubelet {
     }
   }
   int started() const { return started_; }
-  // Of the pods that were started; and whether something was put into them before.
+  // Images of the pods that were started; and whether something was put into them before.
   std::map<std::string, bool> images() const {
     const std::lock_guard<std::mutex> lock(images_mutex_);
     return images_;
@@ -133,7 +133,7 @@ class Kubelet {
                                {"0.0.0.0:9465", "127.0.0.1:0"}}));
     }
     if (!has_worker_put_in) {
-      // What this machine has of podman and skopeo is not in Concur's image.
+      // The podman and skopeo of this machine are not in Concur's image.
       argv.insert(argv.end(), {"--environments", "none"});
     }
     MountSecrets(job["spec"]["template"]["spec"], cluster_.File("pod-" + name + "-credentials"));

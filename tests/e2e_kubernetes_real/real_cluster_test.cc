@@ -8,7 +8,7 @@
 //                           project's image must have the static worker then
 //   CONCUR_KUBE_STOP_NODE   optional: shell that stops a node's kubelet, and
 //   CONCUR_KUBE_START_NODE  shell that starts it again
-// What is made is in a namespace of its own, which is deleted in the end.
+// Everything that is made is in a namespace of its own, which is deleted in the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz targets share. Each target is one file that defines LLVMFuzzerTestOneInput: clang
+// Code for all fuzz targets. Each target is one file that defines LLVMFuzzerTestOneInput: clang
 // links it with libFuzzer (scripts/fuzz), every other build with replay_main.cc, which runs the
 // committed corpus as a test.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a browser, or somebody else, sends to the page. The first byte says how the rest is read: as
+// Input of a browser, or somebody else, to the page. The first byte says how the rest is read: as
 // bytes on a socket of the whole server, as the JSON body or the query of a method, or as cookies.
 //
 // Whatever comes over the socket, each answer is one of HTTP with the headers that forbid foreign

@@ -34,7 +34,7 @@ size_t HeapMax(const std::string& contents) {
   return kHeapFree + kHeapFactorMax * bytes;
 }
 
-// Of operator new; C libraries have their own memory, which is small.
+// Bytes of operator new; C libraries have their own memory, which is small.
 std::atomic<size_t> live{0};
 std::atomic<size_t> peak{0};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job prints, searched for reports. The first byte says in pieces of how many bytes it
+// Output of a job, searched for reports. The first byte says in pieces of how many bytes it
 // comes, which must change nothing.
 #include <algorithm>
 #include <cstddef>

@@ -99,7 +99,7 @@ absl::Status GridEngineCluster::Start() {
 std::string GridEngineCluster::WhatEverybodySees() const {
   std::string seen = absl::StrCat(Run({"/usr/bin/qstat", "-u", "*", "-ext"}).out,
                                   Run({"/usr/bin/qstat", "-j", "*"}).out);
-  std::error_code error;  // of what vanishes meanwhile
+  std::error_code error;  // set by what vanishes meanwhile
   for (std::filesystem::recursive_directory_iterator it(
            File("sge"), std::filesystem::directory_options::skip_permission_denied, error);
        it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {

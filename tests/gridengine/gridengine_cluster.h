@@ -19,7 +19,7 @@ namespace concur::testing {
 
 class GridEngineCluster {
  public:
-  // What is missing for a Grid Engine here, in words; "" when nothing is.
+  // Describes what is missing for a Grid Engine here; "" when nothing is.
   static std::string Missing();
 
   explicit GridEngineCluster(int slots);
@@ -31,7 +31,7 @@ class GridEngineCluster {
   // For the environment of whoever uses this cluster.
   std::map<std::string, std::string> Environment() const;
   Output Run(const std::vector<std::string>& argv) const;
-  // What it tells everybody about all jobs, and what lies where everybody may read.
+  // Text that it gives everybody about all jobs, and what lies where everybody may read.
   std::string WhatEverybodySees() const;
   // Jobs that have not ended; -1 while it does not answer.
   int JobCount() const;

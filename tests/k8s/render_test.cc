@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `kubectl kustomize` makes of the overlays: names, selectors, ports, probes, rights.
+// Objects that `kubectl kustomize` makes of the overlays: names, selectors, ports, probes, rights.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ std::string Composed(const std::string& root, const std::string& components,
   return directory;
 }
 
-// Of a directory of k8s/, or of several components.
+// Renders a directory of k8s/, or several components.
 const Rendered& Render(const std::string& path) {
   static auto* const all = new std::map<std::string, Rendered>;
   const auto [it, is_new] = all->try_emplace(path);
@@ -174,7 +174,7 @@ class OverlayTest : public ::testing::TestWithParam<const char*> {
   }
   const Rendered& Objects() { return Render(GetParam()); }
 
-  // Whether some pod template has these labels.
+  // True if some pod template has these labels.
   bool SelectsAPod(const LabelMap& selector) {
     for (const YAML::Node& workload : Objects().Workloads()) {
       if (IsIn(selector, Map(workload["spec"]["template"]["metadata"]["labels"]))) {

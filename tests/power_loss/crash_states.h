@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a power cut may leave of a directory: a model of a file system that keeps only what was
+// States of a directory after a power cut: a model of a file system that keeps only what was
 // synced, and of everything else as much as it likes.
 //
 // A write that was not synced is kept, lost, torn into sectors of 512 or 4,096 bytes each of which
@@ -24,7 +24,7 @@
 
 namespace concur::testing {
 
-// What becomes of operations that were not synced.
+// Fate of the operations that were not synced.
 enum class Fate : uint8_t {
   kAllLost,
   kAllKept,    // as after a killed process
@@ -47,12 +47,12 @@ class CrashModel {
 
   // Operations come in the order of the trace.
   void Apply(const FileOp& op);
-  // What is found after a power cut now.
+  // Tree that is found after a power cut now.
   FileTree Crash(Fate fate, Random& random) const;
 
  private:
   struct Write {
-    size_t number = 0;  // of the operation
+    size_t number = 0;  // the operation's
     size_t offset = 0;
     std::string data;
     bool truncates = false;

@@ -26,7 +26,7 @@ struct FileOp {
     kMakeDirectory,  //
     kWrite,          // `data` at `offset`
     kTruncate,       // to `offset` bytes
-    kSync,           // of a file or directory
+    kSync,           // a file or directory
     kRename,         // from `path` to `to`
     kLink,           // a second name, `to`
     kRemove,         // a name of a file, or a directory
@@ -48,7 +48,7 @@ class FileTrace {
   FileTrace(const FileTrace&) = delete;
   FileTrace& operator=(const FileTrace&) = delete;
 
-  // How many operations there were so far.
+  // Number of operations so far.
   size_t position() const;
   std::vector<FileOp> Stop();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was acknowledged while a trace was recorded, and whether a directory keeps it.
+// Data that was acknowledged while a trace was recorded, and whether a directory keeps it.
 //
 // A directory holds "data" (the coordinator's database, artifacts and backups) and "work" (a
 // worker's spool). Positions are those of the trace: an acknowledgement at n binds every state that
@@ -26,7 +26,7 @@ struct Promises {
   struct Commit {
     size_t begin = 0;
     size_t acknowledged = 0;
-    std::string text;  // of all rows after it
+    std::string text;  // describes all rows after it
   };
   struct Artifact {
     std::string data;
@@ -64,7 +64,7 @@ struct Promises {
 struct Recording {
   std::vector<FileOp> ops;
   Promises promises;
-  // What a complete trace leads to.
+  // Paths that differ from what the trace leads to; none if it is complete.
   std::vector<std::string> differences;
 };
 // Runs a coordinator's stores and a worker's spool in a directory of their own, through several

@@ -17,7 +17,7 @@ namespace concur::sim {
 
 enum class Bug : uint8_t {
   kNone,
-  // Of the coordinator's store.
+  // Bugs of the coordinator's store.
   kCommitNotSynced,      // a commit is acknowledged before it is on disk
   kCommitNotAtomic,      // a power cut leaves half of a commit
   kCancelNotSaved,       // the row of a canceled sweep is not marked canceled
@@ -38,7 +38,7 @@ enum class Bug : uint8_t {
   kCheckpointNotSaved,   // a restart forgets what attempts left for the next ones
   kChoiceNotSaved,       // the settings that a search chose are not saved
   kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
-  // Of the coordinator's services.
+  // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
   kLeaseNeverEnds,        // a silent worker keeps its jobs
@@ -53,16 +53,16 @@ enum class Bug : uint8_t {
   kStartedFromNothing,    // a stage does not get the system that it starts from
   kKeyForgetsSource,      // the key of a stage does not cover what its source was trained on
   kGpuOverfilled,         // every share of a GPU is one of the worker's first
-  // Of what clients see.
+  // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
   kEventSkipped,      // a watcher that comes back misses an event
   kEventRepeated,     // a watcher that comes back gets an event again
-  // Of artifacts.
+  // Bugs of artifacts.
   kCollectorTakesLive,   // artifacts still in use are removed
-  kCheckpointCollected,  // what jobs are to go on from is removed
+  kCheckpointCollected,  // a checkpoint that a job is to go on from is removed
   kPublishSkipped,       // a result is reported before its artifacts are uploaded
-  // Of the worker.
+  // Bugs of the worker.
   kOldAnswerTaken,     // the response to a superseded call is applied
   kForgottenUnasked,   // a result is dropped once it is sent
   kSpoolNotRead,       // results of an earlier incarnation are not reported

@@ -228,7 +228,7 @@ bool Checker::SystemsAreCollected(const std::set<JobId>& jobs) const {
   });
 }
 
-// Whether the job's approach, or one that it starts from, was submitted to run although its results
+// True if the job's approach, or one that it starts from, was submitted to run although its results
 // are known.
 bool Checker::IsRerun(const Expansion& expansion, uint32_t job) {
   const Block* block = &expansion.blocks()[expansion.Locate(job).block];
@@ -238,7 +238,7 @@ bool Checker::IsRerun(const Expansion& expansion, uint32_t job) {
   return expansion.spec().approaches[block->approach].rerun;
 }
 
-// What reads a system begins when it is there.
+// A job that reads a system begins when the system is there.
 void Checker::CheckSourceEnded(const JobRow& row) {
   const Expansion& expansion = *workload_.sweeps[planned_.at(row.id.sweep)].expansion;
   const auto source = expansion.SourceOf(row.id.index);
@@ -342,7 +342,7 @@ void Checker::CheckResult(const ResultRow& row) {
   counted_.insert(id);
 }
 
-// Whether the attempt was taken back from a worker that had it for long.
+// True if the attempt was taken back from a worker that had it for long.
 bool Checker::IsOverdue(const AttemptRow& row, absl::Time now) const {
   const auto before = rows_.find(row.id);
   return row.result.failure == FailureClass::kWorker && before != rows_.end() &&
@@ -551,7 +551,7 @@ void Checker::OnJobCanceled(JobId id) {
   canceled_jobs_.insert(id);
 }
 
-// Whether a user asked to cancel the job, or a train job that it waits for.
+// True if a user asked to cancel the job, or a train job that it waits for.
 bool Checker::MayBeCanceled(JobId id) const {
   const Expansion& expansion = *workload_.sweeps[planned_.at(id.sweep)].expansion;
   for (std::optional<uint32_t> job = id.index; job; job = expansion.SourceOf(*job)) {

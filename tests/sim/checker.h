@@ -74,7 +74,7 @@ class Checker {
   void OnSyncAnswered(const SyncResponse& response);
   // After every turn.
   void AfterTurn(const Scheduler& scheduler, absl::Time now);
-  // Whether the coordinator has an artifact.
+  // Sets the function that is true if the coordinator has an artifact.
   void SetHasArtifact(std::function<bool(const Digest&)> has_artifact) {
     has_artifact_ = std::move(has_artifact);
   }
@@ -159,7 +159,7 @@ class Checker {
   const Outcomes* const expected_;
   std::vector<std::vector<Digest>> keys_;                      // [planned sweep][job]
   std::map<std::string, std::vector<Digest>> keys_by_text_;    // [text][job] of searches
-  std::map<SweepId, const std::vector<Digest>*> chosen_keys_;  // of searches that have chosen
+  std::map<SweepId, const std::vector<Digest>*> chosen_keys_;  // searches that have chosen
   std::map<JobId, Setting> tried_;                             // the setting of each started job
   std::function<bool(const Digest&)> has_artifact_;
 
@@ -197,7 +197,7 @@ class Checker {
     std::map<std::string, SetAside> set_aside;  // by worker, also after its quarantine
     std::vector<BlameRow> blame;
     std::vector<std::pair<JobId, Suspects::Deaths>> deaths;
-    // What early_stop says of the jobs that it compares, and how far it lets them go.
+    // State in early_stop of each job that it compares, and how far it lets the job go.
     std::map<JobId, std::pair<EarlyStop::State, size_t>> settings;
   };
   static Held HeldBy(const Scheduler& scheduler);

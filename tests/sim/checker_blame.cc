@@ -173,7 +173,7 @@ void Checker::CheckSkipped(const std::vector<JobId>& skipped,
   }
 }
 
-// Whether a job may be skipped though no faults happen any more: it fails itself, or so many jobs
+// True if a job may be skipped though no faults happen any more: it fails itself, or so many jobs
 // of its test do (some kill their workers, and others succeed) that the order of their ends
 // decides.
 bool Checker::MayBeGivenUp(size_t planned, uint32_t job) const {
@@ -194,7 +194,7 @@ bool Checker::MayBeGivenUp(size_t planned, uint32_t job) const {
           (source && MayBeGivenUp(planned, *source)));
 }
 
-// Whether the user's limit of jobs failed, and none succeeded, in one of these groups: the job's
+// True if the user's limit of jobs failed, and none succeeded, in one of these groups: the job's
 // approach on its train set; the same, evaluated on its test; its approach; its train set; its
 // test.
 bool Checker::IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const {

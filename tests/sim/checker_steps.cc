@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs report: each report counts once, of the attempt that runs, and is kept once the worker
+// Reports of jobs: each report counts once, of the attempt that runs, and is kept once the worker
 // has been answered.
 #include <algorithm>
 #include <string>

@@ -128,7 +128,7 @@ class CoordinatorMachine {
   std::map<std::string, SweepSpec, std::less<>> chosen_;  // specs of searches, by text
   std::map<Digest, absl::Time> artifacts_;  // time of the last upload, by this machine's clock
 
-  std::map<SweepId, std::optional<SeenSweep>> read_;  // what a cache with a bug keeps
+  std::map<SweepId, std::optional<SeenSweep>> read_;  // contents of a cache with a bug
   std::vector<std::function<void()>> before_commit_;  // reads, with a bug
   std::optional<Checkpoint> last_checkpoint_;         // that was ordered, with a bug
 

@@ -19,7 +19,7 @@ constexpr size_t kConfigurationsMax = 200'000;
 constexpr absl::string_view kRequestNames[kUserRequests] = {
     "submit", "pause", "resume", "cancel", "cancel a job", "retry", "delete"};
 
-// What the calls so far make of a sweep.
+// State of a sweep after the calls so far.
 struct SweepModel {
   bool exists = false;
   bool canceled = false;
@@ -114,7 +114,7 @@ class History::Search {
   }
 
  private:
-  // Whether the calls that are left can follow `model`.
+  // True if the calls that are left can follow `model`.
   bool Continue(const SweepModel& model) {
     if (std::find(done_.begin(), done_.end(), '0') == done_.end()) {
       return true;
@@ -183,7 +183,7 @@ class History::Search {
         break;
       case UserRequest::kCancelJob:
       case UserRequest::kRetry:
-        break;  // what it changes depends on the jobs: reads show it
+        break;  // its effect depends on the jobs: reads show it
       case UserRequest::kDelete:
         model.exists = false;
         break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients saw: the invocation and the answer of each request and read, and each event that
-// they were sent. Checks that one order explains it.
+// Record of what clients saw: the invocation and the answer of each request and read, and each
+// event that they were sent. Checks that one order explains it.
 //
 // The requests and reads of one sweep must be linearizable: there is an order of them in which each
 // takes effect at once, between its invocation and its answer, and each read sees the effects of
@@ -73,7 +73,7 @@ class History : public EngineObserver {
   // Sweeps whose submission was answered.
   const std::vector<SweepId>& sweeps() const { return submitted_; }
 
-  // What no order explains; "" if there is nothing.
+  // Describes what no order explains; "" if there is nothing.
   std::string Check() const;
   uint64_t reads() const { return reads_; }
 
@@ -82,9 +82,9 @@ class History : public EngineObserver {
   // A process of the coordinator starts, and publishes anew.
   void OnProcess() { published_.clear(); }
   void OnTurn(const Turn& turn, const Effects& effects) override;
-  // How many events of the sweep this process has published.
+  // Number of events of the sweep that this process has published.
   size_t published(SweepId sweep) const;
-  // What event number `at` was; "" if there is none.
+  // Text of event number `at`; "" if there is none.
   std::string Published(SweepId sweep, size_t at) const;
   static std::string TextOf(const JobEvent& event);
 
@@ -101,7 +101,7 @@ class History : public EngineObserver {
   };
   class Search;
 
-  // Whether such a request may take effect before `end` though no answer says so.
+  // True if such a request may take effect before `end` though no answer says so.
   bool MayComeBefore(const OfSweep& sweep, UserRequest request, Moment end) const;
 
   Moment now_ = 0;

@@ -26,7 +26,7 @@
 namespace concur::cli {
 namespace {
 
-constexpr size_t kLastLines = 40;  // of the trace, before a violation
+constexpr size_t kLastLines = 40;  // lines of the trace, before a violation
 constexpr size_t kTraceLinesMax = 1'000'000;
 constexpr size_t kFailuresMax = 10;
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);

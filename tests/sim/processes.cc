@@ -27,7 +27,7 @@ constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryMax = absl::Seconds(10);
 
 constexpr int kExitTemporary = 75;
-constexpr int kExitBroken = 1;  // of a broken worker's commands, which fail fast
+constexpr int kExitBroken = 1;  // exit code of a broken worker's commands, which fail fast
 constexpr absl::Duration kBrokenTime = absl::Milliseconds(200);
 constexpr int ExitStatus(int code) { return code << 8; }  // as from waitpid
 
@@ -249,7 +249,7 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   Report(std::move(finished), shared || skipped);
 }
 
-// Of worker::CollectCheckpoint. Some attempts get no further than the checkpoint that they had.
+// Like worker::CollectCheckpoint. Some attempts get no further than the checkpoint that they had.
 std::optional<Checkpoint> Processes::LeaveCheckpoint(const Run& run, const JobResult& result) {
   if (result.succeeded || run.stopped == StopCause::kCanceled ||
       run.stopped == StopCause::kFenced) {

@@ -75,7 +75,7 @@ class Processes : public worker::Executor {
     uint32_t resumed_from = 0;  // the attempt whose checkpoint it has
     bool stuck = false;         // nobody enforces its time-out
     std::optional<worker::StopCause> stopped;
-    uint64_t end_number = 0;  // of the scheduled end, which an earlier one replaces
+    uint64_t end_number = 0;  // number of the scheduled end, which an earlier one replaces
   };
 
   void Fetch(const AttemptId& id, int tries);

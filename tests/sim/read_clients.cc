@@ -20,7 +20,7 @@ constexpr absl::Duration kServeInterval = absl::Milliseconds(700);
 constexpr absl::Duration kReadDelayMax = absl::Milliseconds(300);
 constexpr absl::Duration kLongDelayMax = absl::Seconds(6);
 constexpr size_t kWatchesMax = 4;
-constexpr double kBreaks = 0.2;  // of messages to watchers, the connection
+constexpr double kBreaks = 0.2;  // share of messages to watchers at which the connection breaks
 
 }  // namespace
 
@@ -37,7 +37,7 @@ class ReadClients::Watch : public SweepBoard::Watcher {
   bool connected() const {
     return process_ == clients_.coordinator_.process() && clients_.coordinator_.up();
   }
-  // Whether something was published that it was not sent.
+  // True if something was published that it was not sent.
   bool lacks_events() const {
     return connected() && !in_flight_ && position_ != clients_.history_.published(sweep_);
   }
@@ -114,7 +114,7 @@ class ReadClients::Watch : public SweepBoard::Watcher {
   ReadClients& clients_;
   const SweepId sweep_;
   std::string cursor_;
-  uint64_t process_ = 0;     // of the coordinator that it is connected to; 0: none
+  uint64_t process_ = 0;     // coordinator process that it is connected to; 0: none
   uint64_t of_process_ = 0;  // whose events it counts
   size_t position_ = 0;      // events of that process that it knows
   bool in_flight_ = false;

@@ -35,9 +35,9 @@ struct SimulationReport {
   uint64_t counted = 0;         // results that counted
   uint64_t acknowledged = 0;    // submissions, cancels and results
   uint64_t given_up = 0;        // jobs skipped because similar ones had failed
-  uint64_t quarantines = 0;     // of workers
+  uint64_t quarantines = 0;     // quarantines of workers
   uint64_t reads = 0;           // whose answers were checked
-  uint64_t imports = 0;         // of results that were computed elsewhere
+  uint64_t imports = 0;         // imports of results that were computed elsewhere
   uint64_t reported_steps = 0;  // that counted
   uint64_t stopped = 0;         // train jobs, by early_stop
   uint64_t resumed = 0;         // attempts that went on from a checkpoint

@@ -236,7 +236,7 @@ void Users::ResumeAll() {
       std::make_shared<const std::string>("resume all"),
       [](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
         for (const SweepId& id : scheduler.views().ListSweeps()) {
-          scheduler.ResumeSweep(id).IgnoreError();  // of one that has ended
+          scheduler.ResumeSweep(id).IgnoreError();  // fails for one that has ended
         }
         return SweepId();
       },

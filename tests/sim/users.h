@@ -34,7 +34,7 @@ class Users {
 
   // Starts the plan. Without `meddle`, sweeps are only submitted.
   void Start(bool meddle);
-  // Whether every request has been sent and answered.
+  // True if every request has been sent and answered.
   bool idle() const { return pending_ == 0; }
   // Resumes every paused sweep: a delayed pause may have arrived after its resume.
   void ResumeAll();

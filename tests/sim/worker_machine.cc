@@ -105,7 +105,7 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
   const uint64_t process_;
   uint64_t latest_ = 0;
   std::map<uint64_t, std::vector<AttemptStep>> sent_steps_;  // by sequence
-  std::set<std::pair<AttemptId, int64_t>> ever_sent_;        // of kStepsNotSentAgain
+  std::set<std::pair<AttemptId, int64_t>> ever_sent_;        // used by Bug::kStepsNotSentAgain
   std::set<uint64_t> open_;
   std::vector<SyncAnswer> answers_;
 };

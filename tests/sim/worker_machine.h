@@ -31,7 +31,7 @@ class WorkerMachine : public ArtifactCalls {
 
   void Start();
   bool up() const { return process_ != nullptr; }
-  // Whether nothing runs here and all results are reported.
+  // True if nothing runs here and all results are reported.
   bool idle() const;
   Node node() const { return node_; }
   const PlannedWorker& planned() const { return planned_; }

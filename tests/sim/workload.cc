@@ -16,11 +16,11 @@
 namespace concur::sim {
 namespace {
 
-constexpr uint32_t kJobsMax = 36;  // of a sweep
+constexpr uint32_t kJobsMax = 36;  // a sweep's
 constexpr int kExitFailed = 1;
 constexpr int kExitConfig = 78;
 constexpr char kBroken[] = "broken";  // prefix of benchmarks whose jobs all fail
-constexpr char kPoison[] = "poison";  // of those of which some eval jobs kill their workers
+constexpr char kPoison[] = "poison";  // prefix of those where some eval jobs kill their workers
 
 DataFile FileOf(const std::string& contents, Bug bug) {
   DataFile file;

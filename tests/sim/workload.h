@@ -32,7 +32,7 @@ inline constexpr absl::Duration kOverdueGrace = absl::Seconds(40);
 inline constexpr absl::Duration kPauseMin = absl::Seconds(1);
 inline constexpr char kSweepOwner[] = "user";
 inline constexpr char kStepName[] = "score";  // that train jobs report
-inline constexpr int64_t kTrainSteps = 3;     // of them
+inline constexpr int64_t kTrainSteps = 3;     // steps that a train job reports
 
 struct PlannedSweep {
   std::string text;  // the encoded spec, which is its number
@@ -86,13 +86,13 @@ struct Workload {
 // The text of a submitted spec, which is its path, and of what its search chose.
 std::string TextOf(const SweepSpec& spec);
 
-// What the command of a job does without faults: a function of the job's definition.
+// Behavior of a job's command without faults: a function of the job's definition.
 struct JobBehavior {
   absl::Duration run_time;
   int exit_code = 0;          // if not 0, the job always fails with it
   bool kills_worker = false;  // takes its worker's process along
   std::string system;         // contents of a train job's output
-  double score = 0;           // of an eval job, in percent
+  double score = 0;           // an eval job's, in percent
   std::string predictions;    // contents of an eval job's output
 };
 JobBehavior BehaviorOf(const JobOrder& order);

@@ -188,7 +188,7 @@ void SlurmCluster::KillNode(int node) {
     slurmd->Wait();
     slurmd.reset();
   }
-  // What jobs run there, and the slurmstepd processes that started it.
+  // Processes that jobs run there, and the slurmstepd processes that started them.
   for (const pid_t pid : ProcessesWith(
            {absl::StrCat("SLURMD_NODENAME=n", node), "SLURM_CONF=" + File("slurm.conf")})) {
     if (const pid_t parent = ParentOf(pid); IsStepd(parent)) {

@@ -20,7 +20,7 @@ namespace concur::testing {
 
 class SlurmCluster {
  public:
-  // What is missing for a Slurm here, in words; "" when nothing is.
+  // Describes what is missing for a Slurm here; "" when nothing is.
   static std::string Missing();
 
   SlurmCluster(int nodes, int cpus_each);
@@ -49,7 +49,7 @@ class SlurmCluster {
   const int cpus_each_;
   TempDir dir_;
   int controller_port_ = 0;
-  std::vector<int> ports_;  // of nodes
+  std::vector<int> ports_;  // the nodes'
   std::unique_ptr<Process> munge_;
   std::unique_ptr<Process> controller_;
   std::vector<std::unique_ptr<Process>> nodes_;

@@ -106,7 +106,7 @@ spec:
     const nlohmann::json sweep = Json({"sweep", "get", "many"});
     return sweep.is_object() ? sweep["counts"].value("succeeded", 0) : 0;
   }
-  // What the sweep took, for whoever asked for figures.
+  // Reports what the sweep took, for whoever asked for figures.
   void Report(const nlohmann::json& jobs, absl::Time submitted) const {
     absl::Time first = absl::InfiniteFuture();
     absl::Time last = absl::InfinitePast();

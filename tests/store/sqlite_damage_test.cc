@@ -28,7 +28,7 @@ using ::testing::StartsWith;
 
 struct Damage {
   std::string sql;
-  std::string row;  // what the error must name
+  std::string row;  // row that the error must name
 
   friend std::ostream& operator<<(std::ostream& out, const Damage& damage) {
     return out << damage.sql;

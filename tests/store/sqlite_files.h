@@ -10,7 +10,7 @@
 
 namespace concur::testing {
 
-// What may lie at and beside a database's path.
+// Suffixes of the files that may lie at and beside a database's path.
 inline constexpr const char* kSuffixes[] = {"", "-wal", "-shm", ".mark"};
 
 std::unique_ptr<SqliteStore> MustOpen(const std::string& path);

@@ -111,7 +111,7 @@ TEST(SqliteMigrationTest, EveryOlderSchemaLeadsToTheCurrentOneWithItsRows) {
       auto database = SqliteDatabase::Open(path, SqliteDatabase::Mode::kCreate);
       ASSERT_OK(database);
       ASSERT_OK((*database)->Execute(dump));
-      if (version == 4) {  // what was held under a name is dropped
+      if (version == 4) {  // rows held under a name are dropped
         ASSERT_OK(
             (*database)->Execute("INSERT INTO blame VALUES ('w1', 'bert', 'squad', 1, 2, NULL, 0);"
                                  "INSERT INTO counter VALUES ('blames', 1, 0)"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the SQLite store promises: durability, limits, refusal of strangers.
+// Properties that only the SQLite store promises: durability, limits, refusal of strangers.
 #include "store/sqlite_store.h"
 
 #include <gmock/gmock.h>

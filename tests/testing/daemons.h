@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests need that start an engine's daemons: ports for them, and what they have started.
+// Helpers for tests that start an engine's daemons: ports for them, and what they have started.
 #ifndef CONCUR_TESTS_TESTING_DAEMONS_H_
 #define CONCUR_TESTS_TESTING_DAEMONS_H_
 

@@ -31,11 +31,11 @@ namespace concur::testing {
 struct Answer {
   int status = 200;
   std::string body = {};
-  size_t cut_at = std::string::npos;  // of the body; then the connection is closed
+  size_t cut_at = std::string::npos;  // position in the body; then the connection is closed
   bool stall = false;                 // sends nothing more instead of closing
   bool honours_range = true;
-  std::string content_range = {};  // of an answer to a range; "": what is sent
-  std::string location = {};       // of a redirect
+  std::string content_range = {};  // header of an answer to a range; "": what is sent
+  std::string location = {};       // target of a redirect
   std::string headers = {};        // additional ones, each with "\r\n" at the end
   bool drop = false;               // closes the connection before the answer
 };

@@ -138,7 +138,7 @@ struct KubeServer::State {
   uint16_t port = 0;
   uint64_t version = 1;
   uint64_t oldest = 0;      // watches from older versions get 410
-  uint64_t generation = 0;  // of watches: a change ends them
+  uint64_t generation = 0;  // a change of it ends the watches
   std::map<std::string, std::map<std::string, Json>> objects;
   std::vector<Event> history;
   std::map<std::string, Refusal> refusals;

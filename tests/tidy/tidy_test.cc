@@ -28,8 +28,8 @@ namespace {
 
 constexpr size_t kLinesMax = 800;
 constexpr size_t kColumnsMax = 100;
-constexpr size_t kFilesMax = 40;  // of a folder, those below it apart
-constexpr int kMethodsMax = 40;   // of a class: public and private member functions together
+constexpr size_t kFilesMax = 40;  // files of a folder, those below it apart
+constexpr int kMethodsMax = 40;   // public and private member functions of a class together
 
 struct Source {
   std::string path;  // from the root
@@ -114,7 +114,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"proto", {"base", "core", "concur"}},
       {"worker", {"base", "core", "qa", "yaml", "store", "proto", "concur"}},
       {"coordinator", {"base", "core", "analysis", "report", "yaml", "store", "proto", "concur"}},
-      // Of the coordinator the page alone: the annotation room serves the same script and style.
+      // Only the page of the coordinator: the annotation room serves the same script and style.
       {"studies", {"base", "core", "qa", "coordinator"}},
       {"cli", {"base", "core", "analysis", "report", "qa", "yaml", "proto", "studies", "concur"}},
   };
@@ -622,6 +622,32 @@ TEST(TidyTest, SomeWordsDoNotStandInSources) {
             << Place(source, i) << "\"" << word << "\"";
       }
       EXPECT_FALSE(absl::StrContains(source.lines[i], "\t")) << Place(source, i) << "a tab";
+    }
+  }
+}
+
+// The text of a comment that begins on this line; empty when none does.
+absl::string_view CommentBegunOn(const Source& source, size_t line) {
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(source.lines[line]);
+  if (!absl::StartsWith(text, "//")) {
+    const size_t trailing = text.find("  // ");
+    return trailing == absl::string_view::npos ? "" : text.substr(trailing + 5);
+  }
+  const bool goes_on =
+      line > 0 &&
+      absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.lines[line - 1]), "//") &&
+      !absl::StrContains(source.lines[line - 1], "SPDX-License-Identifier");
+  return goes_on ? "" : absl::StripLeadingAsciiWhitespace(absl::StripPrefix(text, "//"));
+}
+
+TEST(TidyTest, CommentsOpenWithTheirSubject) {
+  for (const Source& source : Code()) {
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      const std::string comment = absl::AsciiStrToLower(CommentBegunOn(source, i));
+      for (const absl::string_view word : {"what", "of", "whether", "how"}) {
+        EXPECT_FALSE(absl::StartsWith(comment, absl::StrCat(word, " ")))
+            << Place(source, i) << "a comment that opens with \"" << word << "\"";
+      }
     }
   }
 }

@@ -134,7 +134,7 @@ class FakeService : public v1::WorkerGateway::Service {
     MutexLock lock(mu_);
     return artifacts_[digest.ToBytes()];
   }
-  // Of each upload so far.
+  // Number of bytes of each upload so far.
   std::vector<size_t> received() {
     MutexLock lock(mu_);
     return received_;

@@ -218,7 +218,7 @@ int Jobs::starts() const {
 }
 
 bool Jobs::IsFinal(size_t job, const JobResult& result) const {
-  // What the machine's faults did to it is tried again.
+  // A job that the machine's faults made fail is tried again.
   return result.succeeded || (result.failure != FailureClass::kWorker &&
                               (result.failure != FailureClass::kPreempted ||
                                plans_[job].kind == JobPlan::Kind::kUntilStopped));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the jobs of a world do when their programs start, and which results they may have.
+// Behaviour of the jobs of a world when their programs start, and which results they may have.
 //
 // Thread-safe: programs start on the executor's threads.
 #ifndef CONCUR_TESTS_WORKER_MACHINE_JOBS_H_
@@ -57,9 +57,9 @@ class Jobs {
   Behaviour Start(Machine& machine, const Execution& execution);
   // The coordinator has this result: its attempt does not start any more.
   void Reported(const AttemptId& id);
-  // What is wrong with a result, or "".
+  // Describes what is wrong with a result, or "".
   std::string Problem(const AttemptId& id, const JobResult& result);
-  // Whether a job has ended for good with this result.
+  // True if a job has ended for good with this result.
   bool IsFinal(size_t job, const JobResult& result) const;
   int starts() const;
 

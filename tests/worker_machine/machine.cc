@@ -229,7 +229,7 @@ long Machine::ChildCall(long number, const long* arguments) {
     case SYS_exit_group:
       break;
     default:
-      return 0;  // of signals, groups and limits
+      return 0;  // calls about signals, groups and limits
   }
   longjmp(launching->back, 1);
 }

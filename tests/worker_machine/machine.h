@@ -40,7 +40,7 @@ enum class MachineBug : uint8_t {
   kSyncErrorHidden,   // a failed sync is taken for a good one
   kFullDiskHidden,    // a write to a full disk is taken for a good one
   kReadErrorHidden,   // an unreadable piece of a file is read as zeros
-  kRemovalPretended,  // what is removed is still there
+  kRemovalPretended,  // a removed entry is still there
   kSpoolNotWritten,   // results are not in the spool when they are reported
   kTimeoutForgotten,  // nobody enforces time-outs
   kStopForgotten,     // orders to stop are not passed on
@@ -49,7 +49,7 @@ enum class MachineBug : uint8_t {
   kTooManyAtOnce,     // more jobs run than the worker has slots
 };
 
-// How often a call fails, from 0 to 1.
+// Rates at which calls fail, from 0 to 1.
 struct FaultRates {
   double full = 0;        // writes and new names: ENOSPC
   double unreadable = 0;  // open and read: EIO
@@ -67,13 +67,13 @@ struct Execution {
   std::string directory;
 };
 
-// What a process will do.
+// Future behaviour of a process.
 struct Behaviour {
   struct Child {
     bool own_session = false;          // has left its parent's group
     bool cleared_environment = false;  // does not carry the run directory's variable
   };
-  int wait_status = 0;  // of its end by itself
+  int wait_status = 0;  // status of its end by itself
   // When that comes; none: it goes on until it is killed.
   std::optional<std::chrono::milliseconds> end_after;
   bool ignores_term = false;
@@ -112,7 +112,7 @@ class Machine {
   // Processes that are not zombies; with `directory`, of those that run there.
   size_t Living(const std::string& directory = "") const;
   size_t LivingJobs() const;
-  // How many faults of each kind there were.
+  // Number of faults of each kind so far.
   std::map<std::string, int> counts() const;
 
   // Files that this thread handles have no faults.

@@ -192,7 +192,7 @@ class SmallCoordinator : public worker::Gateway {
       broken_(problem);
     }
     if (job.done || !job.ordered || finished.id.attempt.number != job.attempt) {
-      return;  // of an earlier attempt, or a repeat
+      return;  // result of an earlier attempt, or a repeat
     }
     ++results_;
     job.ordered = false;
@@ -285,7 +285,7 @@ class World {
 
   WorldReport Run() {
     stop_time_ = clock_.Now() + kFaultyTime;
-    int ends = static_cast<int>(random_.Between(0, 3));  // of workers, before their work is done
+    int ends = static_cast<int>(random_.Between(0, 3));  // workers' ends before their work is done
     while (Open() && !coordinator_.done() && report_.broken.empty()) {
       const bool by_kill = random_.Chance(0.7);
       const int64_t steps = ends-- > 0 ? random_.Between(1, 60) : -1;
@@ -432,7 +432,7 @@ class World {
     return true;
   }
 
-  // Whether every job has ended, and the worker has forgotten all results.
+  // True if every job has ended, and the worker has forgotten all results.
   bool IsIdle() const {
     return coordinator_.done() && agent_->running() == 0 && agent_->finished() == 0;
   }
@@ -464,7 +464,7 @@ class World {
     }
   }
 
-  // Whether `holds` comes true in time.
+  // True if `holds` comes true in time.
   template <typename Condition>
   bool Eventually(Condition holds) {
     const absl::Time deadline = clock_.Now() + patience_;
@@ -503,7 +503,7 @@ class World {
     }
   }
 
-  // What could not be removed may stay until the next start.
+  // Files that could not be removed may stay until the next start.
   void CheckThatForgottenIsGone() {
     if (rates_.stuck > 0 || rates_.unreadable > 0 || HasUndeletable()) {
       return;

@@ -20,9 +20,9 @@ namespace concur::testing {
 
 struct WorldReport {
   std::vector<std::string> broken;  // promises, in words
-  int starts = 0;                   // of attempts
+  int starts = 0;                   // times that an attempt started
   int results = 0;                  // that the coordinator took
-  int kills = 0;                    // of the worker
+  int kills = 0;                    // times that the worker was killed
   int failed_openings = 0;          // starts of a worker that a fault prevented
   std::map<std::string, int> faults;
 };

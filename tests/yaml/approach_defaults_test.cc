@@ -19,7 +19,7 @@
 namespace concur::spec {
 namespace {
 
-// Of files of configs/approaches/FOLDER.
+// Expects these defaults of files of configs/approaches/FOLDER.
 void ExpectDefaults(const std::string& folder,
                     const std::map<std::string, std::string>& published) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
@@ -74,9 +74,9 @@ TEST(ApproachDefaultsTest, ReadersHaveTheSettingsOfTheirPrograms) {
                   {"fusionnet-no-features", fusionnet}});
 }
 
-// What the publications give for SQuAD 1.1: Devlin et al. (2019) and the README of its program for
-// whole-word masking; Lan et al. (2020); Liu et al. (2019); Clark et al. (2020); Joshi et al.
-// (2020).
+// Settings that the publications give for SQuAD 1.1: Devlin et al. (2019) and the README of its
+// program for whole-word masking; Lan et al. (2020); Liu et al. (2019); Clark et al. (2020); Joshi
+// et al. (2020).
 TEST(ApproachDefaultsTest, EncodersHaveTheSettingsOfTheirPublications) {
   const std::string bert =
       "{batch=32, epochs=3, lr=5e-05, time_budget=none, warmup=0.1, weight_decay=0.01}";

@@ -31,7 +31,7 @@
 namespace concur::spec {
 namespace {
 
-// What `concur sweep plan` counts.
+// Counts of `concur sweep plan`.
 struct PlannedSize {
   std::string sweep;
   size_t approaches = 0;
@@ -316,7 +316,7 @@ TEST(StudyConfigsTest, ClozeBenchmarksAreTheSplitsWhoseSizesThePrintedScoresHave
   struct Printed {
     std::string column;
     double questions = 0;
-    std::string file;  // of configs/
+    std::string file;  // relative to configs/
     std::string split;
   };
   const std::vector<Printed> all = {

@@ -19,10 +19,10 @@ namespace {
 constexpr size_t kRememberedMax = 100'000;
 // The same trouble is logged once in so long.
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
-// Of its lease, a worker counts on so much: the coordinator's clock may be faster than its own.
+// Share of its lease that a worker counts on: the coordinator's clock may be faster than its own.
 constexpr double kLeaseShare = 0.9;
 
-// Whether the job ended by a SIGTERM that this worker did not send: by itself, or as shells say it.
+// True if the job ended by a SIGTERM that this worker did not send: by itself, or as shells say it.
 bool WasTerminated(const JobResult& result) {
   return !result.succeeded && result.failure == FailureClass::kFailed &&
          result.exit_code == 128 + SIGTERM;
@@ -103,7 +103,7 @@ bool Agent::IsGathering() const {
 
 // --- what happened -------------------------------------------------------------------------------
 
-// What the executor reports, and what was held back. Schedulers of clusters that take a node back
+// Reports of the executor, and those held back. Schedulers of clusters that take a node back
 // send SIGTERM to the worker and to its jobs, in any order: such an end is nobody's failure.
 std::vector<ExecutorReport> Agent::PollReports() {
   const absl::Time now = clock_.Now();
@@ -140,7 +140,7 @@ void Agent::TakeReports() {
     Attempt& attempt = it->second;
     if (attempt.state == State::kRunning) {
       const JobResult& result = report.finished.result;
-      // What succeeds would fill the log of a worker that runs hundreds of jobs a second.
+      // Successes would fill the log of a worker that runs hundreds of jobs a second.
       Log(result.succeeded ? LogLevel::kDebug : LogLevel::kInfo,
           result.succeeded ? "finished" : "failed",
           {{"sweep", id.job.sweep.ToString()},
@@ -187,7 +187,7 @@ void Agent::TakeReports() {
 void Agent::TakeAnswers() {
   for (SyncAnswer& answer : gateway_.Poll()) {
     if (!call_.has_value() || answer.sequence != call_->sequence) {
-      continue;  // of a superseded call: what it orders does not count
+      continue;  // answers a superseded call: its orders do not count
     }
     const Call call = *std::move(call_);
     call_.reset();
@@ -304,7 +304,7 @@ void Agent::ForgetOrders(const std::vector<ForgetOrder>& orders) {
   for (const ForgetOrder& order : orders) {
     const auto it = attempts_.find(order.id);
     if (it == attempts_.end() || it->second.state == State::kRunning) {
-      continue;  // what runs cannot be done with
+      continue;  // a running attempt cannot be done with
     }
     if (!order.accepted) {
       // It takes none from an attempt that it has told to stop.
@@ -334,7 +334,7 @@ void Agent::StopOrders(const std::vector<StopOrder>& orders) {
       continue;
     }
     const StopCause cause = CauseOf(order.reason);
-    // What is stopped, or has ended, may still be uploading its checkpoint: then for nobody.
+    // An attempt that is stopped, or has ended, may still upload its checkpoint: then for nobody.
     const bool unwanted = cause != StopCause::kEarlyStop;
     if (unwanted ? it->second.unwanted
                  : it->second.stopped || it->second.state != State::kRunning) {
@@ -442,7 +442,7 @@ void Agent::RequestDrain() {
   handed_back_ = true;
 }
 
-// Whether a draining worker has a reason to stay.
+// True if a draining worker has a reason to stay.
 bool Agent::IsBusy() {
   if (IsRunning()) {
     return true;

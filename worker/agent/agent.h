@@ -33,8 +33,8 @@ namespace concur::worker {
 
 struct AgentOptions {
   WorkerInfo info;
-  uint64_t seed = 0;                               // of the jitter
-  absl::Duration wait = absl::Seconds(20);         // of a parked Sync, at most
+  uint64_t seed = 0;                               // the jitter's
+  absl::Duration wait = absl::Seconds(20);         // longest time that a Sync is parked
   absl::Duration call_timeout = absl::Seconds(5);  // beyond the time that a call may be parked
   absl::Duration backoff_min =
       absl::Milliseconds(100);  // after a failed call; doubles, with jitter
@@ -47,7 +47,7 @@ struct AgentOptions {
   // Leaves when it runs nothing and no coordinator has answered for so long.
   absl::Duration orphan_timeout = absl::InfiniteDuration();
   absl::Duration leave_timeout = absl::Seconds(10);  // for the last Sync, when nobody answers
-  // How long the first Sync waits for the artifacts of results found in the spool: the coordinator
+  // Time that the first Sync waits for the artifacts of results found in the spool: the coordinator
   // gives up what a new incarnation's first Sync does not report.
   absl::Duration recovery_wait = absl::Seconds(10);
   absl::Duration log_interval = absl::Milliseconds(300);  // between pieces of a followed log
@@ -84,7 +84,7 @@ class Agent {
   size_t running() const;
   size_t finished() const;
   uint64_t sequence() const { return sequence_; }
-  // Whether the last answered Sync succeeded.
+  // True if the last answered Sync succeeded.
   bool connected() const { return connected_; }
   // Calls that failed, since the start.
   uint64_t failed_calls() const { return failed_calls_; }
@@ -121,7 +121,7 @@ class Agent {
     bool immediate = false;  // asked to be answered at once: its answer is worth waiting for
     bool shutting_down = false;
     std::vector<AttemptId> finished;        // that it reports
-    std::map<AttemptId, int64_t> log_ends;  // how far the logs went that it carries
+    std::map<AttemptId, int64_t> log_ends;  // ends of the parts of logs that it carries
     StepOutbox::Sent steps;                 // that it carries
   };
 
@@ -145,9 +145,9 @@ class Agent {
   void FillLogs(SyncRequest& request, Call& call);
   void LookForLogNews();
   bool IsBusy();
-  // Whether anything runs.
+  // True if anything runs.
   bool IsRunning() const;
-  // Whether results are held back to be sent with later ones, and until when.
+  // True while results are held back to be sent with later ones, until gather_end_ at the latest.
   bool IsGathering() const;
   absl::Time NextStep() const;
   void Remember(const AttemptId& id);
@@ -160,7 +160,7 @@ class Agent {
   Random random_;
 
   Phase phase_ = Phase::kWorking;
-  absl::Time phase_deadline_ = absl::InfiniteFuture();  // of kRecovering and kShuttingDown
+  absl::Time phase_deadline_ = absl::InfiniteFuture();  // ends kRecovering and kShuttingDown
   std::map<AttemptId, Attempt> attempts_;
   // Reports of jobs that ended by SIGTERM, and until when they are held back; these count as
   // running.
@@ -183,7 +183,7 @@ class Agent {
   absl::Time next_complaint_ = absl::InfinitePast();
 
   size_t waiting_peak_ = 0;                       // at the executor, after the last answer
-  absl::Time gather_end_ = absl::InfinitePast();  // of results since the last ones were sent
+  absl::Time gather_end_ = absl::InfinitePast();  // results since the last sending wait until then
 
   struct FollowedFrom {
     int64_t offset = 0;
@@ -197,7 +197,7 @@ class Agent {
   bool drain_requested_ = false;
   absl::Time last_answer_;      // or the start
   bool drain_ordered_ = false;  // by the coordinator
-  bool handed_back_ = false;    // what ran was told to stop
+  bool handed_back_ = false;    // running jobs were told to stop
   absl::Time publish_deadline_ =
       absl::InfiniteFuture();  // for the artifacts of what was handed back
 };

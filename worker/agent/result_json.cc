@@ -15,7 +15,7 @@
 #include "base/escape.h"
 #include "worker/agent/spool.h"
 
-// How nlohmann's library converts the types of a result's fields.
+// Conversions of the types of a result's fields for nlohmann's library.
 namespace nlohmann {
 
 template <>

@@ -44,7 +44,7 @@ class FileSpool : public Spool {
   static absl::StatusOr<std::unique_ptr<FileSpool>> Open(const std::string& directory,
                                                          FileSystem& files = RealFileSystem());
 
-  // What was found at Open, ordered by attempt.
+  // Results that were found at Open, ordered by attempt.
   const std::vector<SpooledResult>& recovered() const { return recovered_; }
 
   absl::Status Put(const std::vector<SpooledResult>& results) override;

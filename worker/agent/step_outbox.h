@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs reported and the coordinator has not confirmed yet. A Sync carries it an interval after
-// it came, or with the end of its attempt, and again until one is answered.
+// Reports of jobs that the coordinator has not confirmed yet. A Sync carries each an interval after
+// it came, or with the end of its attempt, and again until one Sync is answered.
 //
 // Thread-compatible.
 #ifndef CONCUR_WORKER_AGENT_STEP_OUTBOX_H_
@@ -19,7 +19,7 @@ namespace concur::worker {
 
 class StepOutbox {
  public:
-  // How many reports of each attempt a Sync carries.
+  // Number of reports of each attempt that a Sync carries.
   using Sent = std::map<AttemptId, size_t>;
 
   explicit StepOutbox(absl::Duration interval) : interval_(interval) {}
@@ -27,7 +27,7 @@ class StepOutbox {
   void Add(AttemptStep step, absl::Time now);
   // Fills an empty `steps` with the oldest of each attempt, at most kSyncStepsMax of all.
   Sent Fill(std::vector<AttemptStep>& steps);
-  // Whether a Sync that carries `sent` says all that the attempt has reported.
+  // True if a Sync that carries `sent` says all that the attempt has reported.
   bool HasAll(const AttemptId& id, const Sent& sent) const;
   // The Sync was answered.
   void Confirm(const Sent& sent, absl::Time now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How environments are built: worker/environments/environments.h.
+// Builds environments: worker/environments/environments.h.
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,13 +24,13 @@
 namespace concur::worker {
 namespace {
 
-constexpr absl::Duration kBuildTimeout = absl::Hours(2);  // of one program or line
+constexpr absl::Duration kBuildTimeout = absl::Hours(2);  // limit for one program or line
 constexpr int kBuildTemporary = 75;
 constexpr int kBuildConfig = 78;
 constexpr size_t kShownOutputBytes = 1500;
 constexpr size_t kShownLineBytes = 200;
 
-// What programs print when a network or an index does not answer.
+// True for output that programs print when a network or an index does not answer.
 bool LooksTemporary(absl::string_view output) {
   for (const char* text :
        {"Temporary failure in name resolution", "Connection timed out", "Connection refused",

@@ -158,7 +158,7 @@ void EnvironmentCache::MakeRoom() const {
     return;
   }
   for (const std::string& path : halves) {
-    // Of a process that was killed; who builds one holds its lock.
+    // Left by a process that was killed; who builds one holds its lock.
     const absl::StatusOr<FileDescriptor> lock = LockOf(path, LOCK_EX);
     if (lock.ok() && BytesOfDone(path) < 0) {
       if (const absl::Status removed = RemoveLocked(path); !removed.ok()) {

@@ -72,7 +72,7 @@ void AddGpus(process::SandboxRun* run) {
   }
 }
 
-// What an attempt reads lies elsewhere, and its directory has links to it: the command must see
+// Inputs of an attempt lie elsewhere, and its directory has links to them: the command must see
 // both.
 void AddInputs(const RunPaths& paths, process::SandboxRun* run) {
   for (const std::string* path :
@@ -98,7 +98,7 @@ std::map<std::string, std::string> MapOf(const std::vector<std::string>& env) {
   return map;
 }
 
-// Of a root's "variables" file, as BuildRoot wrote it.
+// Reads a root's "variables" file, as BuildRoot wrote it.
 std::vector<std::pair<std::string, std::string>> ReadVariables(const std::string& directory) {
   std::vector<std::pair<std::string, std::string>> variables;
   const absl::StatusOr<std::string> text =

@@ -29,8 +29,8 @@ namespace concur::worker {
 
 struct EnvironmentOptions {
   std::vector<std::string> kinds;                      // as WorkerOptions::environments
-  std::string directory;                               // of the cache
-  int64_t bytes_max = 0;                               // of the cache; 0: no limit
+  std::string directory;                               // the cache's
+  int64_t bytes_max = 0;                               // the cache's; 0: no limit
   std::string work_directory;                          // for what sandboxes leave; its lock is held
   std::map<std::string, std::string> base;             // as BaseEnvironment
   std::map<std::string, std::string> build_only = {};  // more for programs that build
@@ -52,7 +52,7 @@ class Environments {
   // Whatever is not there is no error: the labels say less.
   static std::unique_ptr<Environments> Open(EnvironmentOptions options);
 
-  // What the worker tells of itself (core/sweep/environment.h).
+  // Labels that the worker tells of itself (core/sweep/environment.h).
   const Labels& labels() const { return labels_; }
   // Why a kind that was asked for is not there, a line each.
   const std::vector<std::string>& missing() const { return missing_; }
@@ -115,7 +115,7 @@ class Environments {
   std::unique_ptr<EnvironmentCache> cache_;  // own synchronization
 };
 
-// Of an error of Environments::Get.
+// Class of an error of Environments::Get.
 FailureClass ClassOfBuildError(const absl::Status& status);
 
 // Variables of this process that programs need to reach package indexes: PIP_INDEX_URL,

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kExitTemporary = 75;
 constexpr int kExitConfig = 78;
-constexpr int kExitKilled = 128 + SIGKILL;  // how a shell reports that its child was killed
+constexpr int kExitKilled = 128 + SIGKILL;  // a shell's report that its child was killed
 constexpr size_t kLastLineBytesMax = 500;
 
 std::string Megabytes(int64_t bytes) {
@@ -115,13 +115,13 @@ std::string LastLine(const std::string& log_last) {
   return "";
 }
 
-// Of a job that ended by itself: what it said, then how it ended.
+// Message of a job that ended by itself: what it said, then how it ended.
 std::string OwnWordsFirst(const std::string& how, const std::string& log_last) {
   const std::string line = LastLine(log_last);
   return line.empty() ? how : absl::StrCat(line, " (", how, ")");
 }
 
-// Of a job that was killed: why, then what it had said last.
+// Message of a job that was killed: why, then what it had said last.
 std::string ReasonFirst(const std::string& why, const std::string& log_last) {
   const std::string line = LastLine(log_last);
   return line.empty() ? why : absl::StrCat(why, "; last output: ", line);
@@ -242,7 +242,7 @@ absl::StatusOr<FileDigest> PutDirectory(const std::string& path, absl::string_vi
   });
 }
 
-// Whether there is no such directory, or nothing in it.
+// True if there is no such directory, or nothing in it.
 bool HasNothing(const std::string& path) {
   const FileType type = TypeOf(path);
   std::error_code error;

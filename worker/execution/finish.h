@@ -30,24 +30,24 @@ absl::string_view StopCauseText(StopCause cause);
 // A result without success. The message is made UTF-8 and cut to kMessageBytesMax.
 JobResult FailedResult(FailureClass failure, absl::string_view message);
 
-// What becomes of a result whose artifacts could not be `done`, for good: a failure of the worker.
+// Replacement of a result whose artifacts could not be `done`, for good: a failure of the worker.
 JobResult WithoutArtifacts(const JobResult& result, absl::string_view done,
                            const absl::Status& status);
 
-// What is left of a result when the small artifacts that it put may be gone. One of which only the
-// log was small stays, without it; of others the attempt failed. `status` is the failure; OK: an
-// earlier one.
+// Result that remains when the small artifacts that it put may be gone. A result of which only the
+// log was small stays, without the log; of others the attempt failed. `status` is the failure;
+// OK: an earlier one.
 JobResult AfterFailedSync(JobResult result, const absl::Status& status);
 
 // The class of a failure before or after the command itself: what the user can fix is kConfig, a
 // disk or a store that does not do its part kWorker.
 FailureClass ClassOfWorkerError(const absl::Status& status);
 
-// Whether a transfer may succeed later: all errors but damage and refusals of the request itself. A
+// True if a transfer may succeed later: all errors but damage and refusals of the request itself. A
 // result is not given up for a wrong password, which can be corrected.
 bool MayWorkLater(const absl::Status& status);
 
-// Of a result's artifacts, and of the checkpoint that the attempt left.
+// Digests of a result's artifacts, and of the checkpoint that the attempt left.
 std::vector<Digest> DigestsOf(const FinishedAttempt& finished);
 
 // The result by the end of the process alone; after success, CollectOutputs checks the output.
@@ -59,17 +59,17 @@ JobResult ClassifyEnd(const JobOrder& order, const process::ProcessEnd& end,
 // as is a job whose input cannot be verified.
 JobResult WithChangedInput(const ChangedInput& changed, JobResult result);
 
-// What lies where a job leaves its outputs, links not followed.
+// Types and sizes of what lies where a job leaves its outputs, links not followed.
 struct Outputs {
   enum class Type { kMissing, kFile, kDirectory, kOther };
-  Type model = Type::kMissing;  // of a train job; the others, of one that predicts
+  Type model = Type::kMissing;  // a train job's; the others, those of one that predicts
   Type predictions = Type::kMissing;
   Type metrics = Type::kMissing;
   Type examples = Type::kMissing;
-  int64_t file_bytes = 0;       // of all of them but directories
-  bool has_checkpoint = false;  // of a train job: there is something but an empty directory
+  int64_t file_bytes = 0;       // sum over all of them but directories
+  bool has_checkpoint = false;  // a train job's: there is something but an empty directory
 
-  // Whether CollectOutputs and CollectCheckpoint take in no more than so many bytes, with the log.
+  // True if CollectOutputs and CollectCheckpoint take in at most `bytes_max` bytes, with the log.
   // A directory may have any number, and so may what a link at {model} leads to.
   bool AreSmall(const process::ProcessEnd& end, int64_t bytes_max) const;
 };

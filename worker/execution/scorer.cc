@@ -34,7 +34,7 @@ constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
 constexpr int64_t kMetricsBytesMax = 1 << 20;
 constexpr int64_t kExamplesBytesMax = int64_t{256} << 20;
 constexpr std::ptrdiff_t kExamplesMax = 1'000'000;  // the worker holds them beside other jobs
-constexpr double kScoreLevel = 0.95;  // of the intervals that are reported with scores
+constexpr double kScoreLevel = 0.95;  // confidence level of the intervals reported with scores
 
 // The file is named as commands name it: its path is gone when somebody reads the message.
 constexpr char kMetricsFile[] = "{metrics}";
@@ -44,7 +44,7 @@ absl::Status MetricsError(absl::string_view found) {
       absl::StrCat(kMetricsFile, ": expected {\"name\": finite number, ...}, got ", found));
 }
 
-// What a file has that is no JSON: what programs often write by mistake, else `error`.
+// Reason why a file is no JSON: a mistake that programs often make, else `error`.
 std::string WhyNotJson(absl::string_view text, absl::string_view error) {
   const size_t first = text.find(':');
   if (first != absl::string_view::npos && !absl::StrContains(text.substr(0, first), '"')) {

@@ -44,7 +44,7 @@ class Scorer {
 
  private:
   static constexpr size_t kKeptMax = 4;
-  static constexpr int64_t kKeptBytesMax = 64 << 20;  // of a file; larger ones are read each time
+  static constexpr int64_t kKeptBytesMax = 64 << 20;  // a file's; larger ones are read each time
 
   Mutex mu_;
   std::deque<std::pair<uint64_t, Gold>> kept_ ABSL_GUARDED_BY(mu_);

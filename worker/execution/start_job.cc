@@ -93,7 +93,7 @@ absl::StatusOr<process::Process> StartJob(const JobOrder& order, const RunPaths&
     const Resources& resources = order.resources;
     absl::StatusOr<process::JobGroupPtr> taken = options.cgroups->Take(
         {resources.memory_bytes, options.processes_max, resources.cpu_millis});
-    if (!taken.ok()) {  // of the machine, not of the job
+    if (!taken.ok()) {  // the machine's error, not the job's
       return absl::ResourceExhaustedError(taken.status().message());
     }
     group = *std::move(taken);

@@ -26,7 +26,7 @@ namespace concur::worker {
 namespace {
 
 constexpr absl::Duration kTransferBackoffMin = absl::Milliseconds(200);
-// Of attempts that wait for room, so many beyond twice those that run have their files made ready.
+// Attempts that wait for room and have their files made ready, beyond twice those that run.
 constexpr size_t kPreparedAhead = 2;
 constexpr size_t kPreparedAheadMax = 64;
 // Results of more bytes are left to the pool.
@@ -54,10 +54,10 @@ struct SubprocessExecutor::Entry {
 
   // Used by one thread at a time.
   std::vector<std::string> argv;
-  std::optional<ReadyEnvironment> environment;  // of an order that has one
+  std::optional<ReadyEnvironment> environment;  // set for an order that has one
   bool lacks_environment = false;               // it could not be made ready
   PreparedInputs inputs;
-  int renewals = 0;  // of the inputs, which had changed when it was to start
+  int renewals = 0;  // renewals of inputs that had changed when it was to start
   Scorer::Gold gold;
   absl::Time start_time;
   FileDescriptor directory;  // the run directory, while the command runs, wherever it is moved
@@ -180,7 +180,7 @@ void SubprocessExecutor::Start(const JobOrder& order) {
 
 bool SubprocessExecutor::HasRoom(const Entry& entry) const {
   if (slots_used_ == 0) {
-    return true;  // what is too large for this worker alone would wait for ever
+    return true;  // anything too large for this worker alone would wait for ever
   }
   if (options_.slots > 0 && slots_used_ >= options_.slots) {
     return false;
@@ -589,7 +589,7 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
     MutexLock lock(mu_);
     EntryPtr& slot = entries_[finished.id];
     if (slot == nullptr) {
-      // Of an earlier incarnation: only its artifacts are left.
+      // An attempt of an earlier incarnation: only its artifacts are left.
       slot = std::make_shared<Entry>();
       slot->order.id = finished.id;
       slot->paths = directories_->PathsOf(slot->order);
@@ -597,7 +597,7 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
     }
     entry = slot;
     entry->kept = DigestsOf(finished);
-    // What was canceled is published all the same: the coordinator wants to hear of its end.
+    // A canceled attempt is published all the same: the coordinator wants to hear of its end.
     entry->canceled = false;
   }
   pool_.Submit([this, entry, finished] { TryPublish(entry, finished, 0); });

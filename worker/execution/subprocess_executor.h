@@ -47,7 +47,7 @@ class SubprocessExecutor : public Executor {
   // Kills what still runs.
   ~SubprocessExecutor() override;
 
-  // What the start found on disk and could not remove, a line each, for people.
+  // Leftovers that the start found on disk and could not remove, a line each, for people.
   const std::vector<std::string>& notices() const { return notices_; }
   void SetCoordinatorStore(const CoordinatorStore& store) override;
   void SetLeaseEnd(absl::Time end) override;
@@ -74,7 +74,7 @@ class SubprocessExecutor : public Executor {
                      std::unique_ptr<Artifacts> artifacts, std::vector<std::string> notices,
                      std::function<void()> on_report);
 
-  // What is to be done for entries, without the lock.
+  // Work to be done for entries, without the lock.
   struct Work {
     std::vector<EntryPtr> prepare;
     std::vector<EntryPtr> launch;
@@ -92,7 +92,7 @@ class SubprocessExecutor : public Executor {
   void PrepareAgain(const EntryPtr& entry);
   absl::Status PrepareFiles(Entry& entry);
   void Launch(const EntryPtr& entry);
-  // Keeps an entry back when the worker's lease may have ended. Whether it does.
+  // Keeps an entry back when the worker's lease may have ended. True if it does.
   bool HoldWithoutLease(const EntryPtr& entry);
   // Chooses the watcher of an entry that is about to start.
   void AssignWatcher(Entry& entry);
@@ -127,7 +127,7 @@ class SubprocessExecutor : public Executor {
   // The first one is never busy.
   std::vector<std::unique_ptr<process::ProcessWatcher>> watchers_;
 
-  // Of a watcher.
+  // Load of a watcher.
   struct Load {
     int processes = 0;
     bool busy = false;  // starts and collects: what it watched would wait
@@ -143,7 +143,7 @@ class SubprocessExecutor : public Executor {
   std::deque<EntryPtr> waiting_ ABSL_GUARDED_BY(mu_);
   absl::Time lease_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();  // on options_.clock
   std::vector<EntryPtr> held_ ABSL_GUARDED_BY(mu_);  // ready to start, but for the lease
-  // What Poll will give, and when its artifacts were put: they may not be durable yet.
+  // Report that Poll will give, and when its artifacts were put: they may not be durable yet.
   struct Pending {
     ExecutorReport report;
     Artifacts::PutStart start;

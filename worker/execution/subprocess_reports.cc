@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the executor reports: steps of attempts, and their ends, whose artifacts are made durable
+// Reports of the executor: steps of attempts, and their ends, whose artifacts are made durable
 // together.
 #include <memory>
 #include <utility>

@@ -55,7 +55,7 @@ class CodeFolders {
  private:
   const std::string directory_;
   mutable Mutex mu_;
-  std::map<std::string, int64_t> bytes_ ABSL_GUARDED_BY(mu_);  // of those that were verified
+  std::map<std::string, int64_t> bytes_ ABSL_GUARDED_BY(mu_);  // sizes of verified folders
 };
 
 // The files of a folder with their digests, in order. InvalidArgument for a link or a special file.

@@ -233,7 +233,7 @@ absl::StatusOr<uint64_t> Artifacts::Look(const std::string& name) {
   } else {
     MutexLock lock(mu_);
     const auto built = mixture_digests_.find(name);
-    digest = built == mixture_digests_.end() ? Digest() : built->second;  // of another process
+    digest = built == mixture_digests_.end() ? Digest() : built->second;  // none: another process's
   }
   const std::string path = PathOf(name);
   return verified_.Look(name, path, [&]() -> absl::Status {

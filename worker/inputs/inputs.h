@@ -44,7 +44,7 @@ struct HeldFile {
 struct ChangedInput {
   std::string label;
   bool differed = false;          // its bytes did; else somebody wrote there
-  absl::Status error;             // of reading it: nobody can tell
+  absl::Status error;             // a failure to read it: nobody can tell
   std::vector<AttemptId> others;  // that may have changed it, beside the attempt that asks
 };
 
@@ -165,14 +165,14 @@ class Artifacts {
   CodeFolders codes_;
   InputLinks links_;
   ArtifactTransfer& transfer_;
-  CacheIndex index_;         // of digests' hexadecimal digits, and of names of mixtures and code
+  CacheIndex index_;         // keyed by digests' hexadecimal digits, and names of mixtures and code
   VerifiedInputs verified_;  // by the same names
 
   mutable Mutex mu_;
   CondVar turn_over_;
   CoordinatorStore coordinator_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<DirectoryStore> shared_ ABSL_GUARDED_BY(mu_);
-  std::map<std::string, Digest> mixture_digests_ ABSL_GUARDED_BY(mu_);  // of those built here
+  std::map<std::string, Digest> mixture_digests_ ABSL_GUARDED_BY(mu_);  // those built here
   std::set<std::string> turns_ ABSL_GUARDED_BY(mu_);
   std::map<Digest, int> puts_ ABSL_GUARDED_BY(mu_);  // into the cache, and not withdrawn
 };

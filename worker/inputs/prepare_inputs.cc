@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one attempt finds in its run directory, in its command and in its environment.
+// Prepares what one attempt finds in its run directory, in its command and in its environment.
 #include <map>
 #include <string>
 #include <utility>

@@ -104,8 +104,8 @@ bool IsOnNfs(const std::string& path) {
   return statfs(path.c_str(), &info) == 0 && info.f_type == NFS_SUPER_MAGIC;
 }
 
-// Of a link to run directories elsewhere: the directory that MakeScratch made for them. "" for
-// anything else: a folder, a link that somebody else made, or what somebody else has put where the
+// Directory that MakeScratch made for the run directories to which `link` leads. "" for anything
+// else: a folder, a link that somebody else made, or what somebody else has put where the
 // directory was before the machine's memory was lost.
 std::string ScratchOf(const std::string& link) {
   std::error_code error;

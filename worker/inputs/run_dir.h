@@ -54,7 +54,7 @@ class RunDirectories {
   // REQUIRES: the caller holds the work directory's lock.
   static absl::StatusOr<std::unique_ptr<RunDirectories>> Open(
       const std::string& work_directory, const std::string& run_directory = "");
-  // What the start found on disk and could not remove, a line each, for people.
+  // Leftovers that the start found on disk and could not remove, a line each, for people.
   const std::vector<std::string>& notices() const { return notices_; }
   // Removes what was made outside the work directory.
   ~RunDirectories();
@@ -80,7 +80,7 @@ class RunDirectories {
   std::string links() const;
 
  private:
-  // What the directories made here have in common.
+  // Properties that the directories made here have in common.
   struct Made {
     uid_t owner = 0;
     gid_t group = 0;
@@ -100,7 +100,7 @@ class RunDirectories {
   const std::string runs_;  // without links
   const std::string logs_;
   const Made made_;
-  const bool recycles_;  // whether directories are used again
+  const bool recycles_;  // true if directories are used again
   Mutex mu_;
   std::vector<std::string> spares_ ABSL_GUARDED_BY(mu_);  // directories of attempts that are gone
   std::set<std::string> used_ ABSL_GUARDED_BY(mu_);       // directories of the others

@@ -71,7 +71,7 @@ class VerifiedInputs {
     friend auto operator<=>(const Mark&, const Mark&) = default;
   };
   struct Marks {
-    std::vector<Mark> all;     // of a folder, also of what is in it; none: they count for nothing
+    std::vector<Mark> all;     // a folder's, also of what is in it; none: they count for nothing
     bool are_settled = false;  // a later change has another time
   };
   struct Known {

@@ -63,7 +63,7 @@ absl::StatusOr<Scores> ReadScoresById(const std::string& path, const std::string
   return scores;
 }
 
-// What divides the examples of a data set: an attribute of the text, or a column of labels.
+// Division of the examples of a data set: by an attribute of the text, or by a column of labels.
 using StratumFunction =
     std::function<std::string(const qa::Passage& passage, const qa::Question& question)>;
 

@@ -20,7 +20,7 @@ struct AnnotateFlags {
   Verb verb = Verb::kServe;
   std::string directory = "annotation";
 
-  // Of serving.
+  // Options of serving.
   std::string passages;
   std::string onboarding;
   std::string system;
@@ -42,7 +42,7 @@ struct AnnotateFlags {
   std::optional<int64_t> hold_minutes;
   bool share_passages = false;
 
-  // Of an export.
+  // Options of an export.
   std::string out;
   std::string name = "annotated";
   uint64_t seed = 1;

@@ -13,7 +13,7 @@
 namespace concur::cli {
 
 struct FetchOptions {
-  std::string name;  // of an entry of the catalogue; empty: lists them
+  std::string name;  // an entry of the catalogue; empty: lists them
   std::string catalogue;
   std::string out;
   std::string revision;  // empty: as the entry says

@@ -84,7 +84,7 @@ absl::Status ExportEvaluations(const Study& study, const WriteFlags& flags,
   return absl::OkStatus();
 }
 
-// What train jobs reported, for the bundle, while there is room for it.
+// Reads what train jobs reported, for the bundle, while there is room for it.
 absl::Status ReadReportedSteps(Client& client, Study& study, CommandContext& context) {
   constexpr int64_t kJobsBytesMax = int64_t{1} << 30;  // half of what is read of a bundle's file
   CONCUR_ASSIGN_OR_RETURN(const StepsRead read, ReadAllSteps(client, study, kJobsBytesMax));

@@ -71,7 +71,7 @@ absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const Re
   return table.Where(flags.where);
 }
 
-// Whether something was scored on another benchmark than that which it was trained on.
+// True if something was scored on another benchmark than that which it was trained on.
 bool HasTransfer(const analysis::ScoreTable& cross) {
   for (size_t b = 0; b < cross.benchmarks().size(); ++b) {
     for (size_t row = 0; row < cross.approaches().size(); ++row) {
@@ -143,7 +143,7 @@ void AddStudyFacts(const Study& study, const ReportFlags& flags, analysis::Repor
   add("specification", absl::StrCat("sha256 ", Sha256Of(rpc::EncodeSpec(study.spec)).ToHex()));
 }
 
-// Of the approaches and train sets that are rows and columns of the table, which is `opened`'s.
+// Curves of the approaches and train sets that are rows and columns of `opened`'s `table`.
 absl::StatusOr<std::optional<analysis::StepFigure>> CurvesOf(const OpenedStudy& opened,
                                                              const ReportFlags& flags,
                                                              const analysis::ScoreTable& table) {

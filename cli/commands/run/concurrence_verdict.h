@@ -58,7 +58,7 @@ struct ConcurrenceResult {
   std::vector<std::string> missing;  // approaches without both scores, of those that were released
   std::string why;                   // it stopped
   int64_t jobs = 0;
-  absl::Duration computing;  // of these jobs
+  absl::Duration computing;  // summed over these jobs
 };
 
 // The sentence to quote.

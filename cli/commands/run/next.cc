@@ -48,7 +48,7 @@ struct PlanFlags {
   ScoreFileFlags file;
 };
 
-// What is chosen of a table.
+// The part of a table that the flags choose.
 absl::StatusOr<analysis::ScoreTable> ChosenTable(const PlanFlags& flags,
                                                  analysis::ScoreTable table) {
   CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));

@@ -47,7 +47,7 @@ Json IntegerSchema(const Shape::Range& range) {
 std::vector<Json> ScalarSchemas(const Shape& shape, bool has_variables) {
   const auto takes = [&](Shape::Scalar scalar) { return shape.scalars.count(scalar) > 0; };
   std::vector<Json> forms;
-  bool text = false;  // whether any text fits
+  bool text = false;  // true if any text fits
   if (!shape.choices.empty()) {
     forms.push_back({{"enum", shape.choices}});
   } else if (takes(Shape::Scalar::kPath)) {

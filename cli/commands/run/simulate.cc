@@ -36,10 +36,10 @@ struct SimulateFlags {
 
 struct Subject {
   SweepSpec spec;
-  std::optional<absl::Duration> took;  // of a sweep that has succeeded, of which all jobs ran
+  std::optional<absl::Duration> took;  // set for a sweep that has succeeded and whose jobs all ran
 };
 
-// Whether what was named is a sweep file: there is such a file, or it is written as one.
+// True if what was named is a sweep file: there is such a file, or it is written as one.
 bool IsSweepFile(const std::string& name) {
   std::error_code error;
   return std::filesystem::is_regular_file(name, error) || absl::StrContains(name, '/') ||

@@ -40,17 +40,17 @@
 namespace concur::cli {
 namespace {
 
-// What one look showed.
+// Result of one look.
 struct LookRecord {
   std::string sweep;
   size_t cells = 0;  // released by then
-  double cost = 0;   // of these, as a share of all
+  double cost = 0;   // their share of all cells' cost
   analysis::Look look;
 };
 
 struct UntilRun {
   analysis::UntilRule rule;
-  double level = 0;  // of each look
+  double level = 0;  // the intervals' level at each look
   bool known = false;
   std::vector<LookRecord> looks;
   std::vector<bool> released;

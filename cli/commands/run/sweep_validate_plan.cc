@@ -51,7 +51,7 @@ struct FileFlags {
   bool check = false;       // read the data sets
   bool settings = false;    // list the settings
   bool commands = false;    // look for the programs of the commands
-  ForecastFlags forecast;   // of plan
+  ForecastFlags forecast;   // flags of plan
 };
 
 struct Opened {

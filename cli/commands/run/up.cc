@@ -56,7 +56,7 @@ namespace {
 constexpr absl::Duration kStartTimeout = absl::Seconds(30);
 constexpr absl::Duration kWorkersTimeout = absl::Seconds(10);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-// How often the coordinator is asked whether a worker that left may come back, and for how long.
+// Interval and time limit of asking the coordinator whether a worker that left may come back.
 constexpr absl::Duration kDrainPoll = absl::Seconds(1);
 constexpr absl::Duration kStopTimeout = absl::Seconds(15);
 // A program that ends this many times within a minute of its start is not restarted.
@@ -82,7 +82,7 @@ uintmax_t SizeOf(const std::string& path) {
   return error ? 0 : size;
 }
 
-// What an error says of a program's log: the last lines, of those after the first `start` bytes.
+// Text of an error about a program's log: the last lines, of those after the first `start` bytes.
 std::string LogTail(const std::string& path, uintmax_t start) {
   const absl::StatusOr<std::string> log = ReadFile(path);
   if (!log.ok() || log->size() <= start) {
@@ -463,7 +463,7 @@ absl::Status Local::CheckLeft(Program* worker) {
   return absl::OkStatus();
 }
 
-// Of workers that took their leave, the coordinator lists only those that a user drained.
+// The coordinator lists a worker that took its leave only if a user drained it.
 absl::StatusOr<bool> Local::IsDrained(const Program& worker) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> known, client_->ListWorkers());
   return std::any_of(known.begin(), known.end(), [&worker](const v1::Worker& each) {

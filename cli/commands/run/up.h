@@ -14,7 +14,7 @@ namespace concur::cli {
 
 struct UpFlags {
   int workers = -1;  // on this machine; -1: 1, with `slurm` none
-  double cpus = 0;   // of each worker; 0: the machine's, shared out, and 1 through Slurm
+  double cpus = 0;   // for each worker; 0: the machine's, shared out, and 1 through Slurm
   // A partition, or "default": a pool of at most slurm_max workers through Slurm, and a coordinator
   // that its nodes reach by TLS.
   std::string slurm;

@@ -62,7 +62,7 @@ std::string LabelsText(const v1::Worker& worker) {
   return absl::StrJoin(labels, " ", absl::PairFormatter("="));
 }
 
-// What of environments it can make and run, a sandbox standing for roots and images:
+// Kinds of environments that it can make and run, a sandbox standing for roots and images:
 // "bubblewrap registry python3.9 python3.11". `is_short`: of several versions of Python the first
 // and the last.
 std::string EnvironmentsText(const v1::Worker& worker, bool is_short) {

@@ -28,8 +28,8 @@
 namespace concur::cli {
 namespace {
 
-// How many sweeps a refresh asks for: older ones are rarely running, and a coordinator keeps
-// 100,000.
+// Number of sweeps that a refresh asks for: older ones are rarely running, and a coordinator
+// keeps 100,000.
 constexpr size_t kSweepsMax = 200;
 // The terminal's alternate screen, without a cursor; the destructor restores the normal screen.
 constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l";

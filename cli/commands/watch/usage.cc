@@ -42,7 +42,7 @@ struct UsageFlags {
   std::string until;
 };
 
-// What attempts took: their run times, times what their commands asked for.
+// Resource use of attempts: their run times, times what their commands asked for.
 struct Usage {
   uint64_t jobs = 0;
   uint64_t attempts = 0;
@@ -208,7 +208,7 @@ struct UsageOf {
   uint64_t reused = 0;  // their jobs that took finished results
 };
 
-// What a person reads when nothing ran.
+// Text that a person reads when nothing ran.
 std::string NothingRanText(const UsageFlags& flags, const UsageOf& of) {
   if (of.ids.empty() && !flags.owner.empty()) {
     return absl::StrCat("No sweep of owner \"", flags.owner, "\".");

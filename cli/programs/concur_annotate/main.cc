@@ -238,8 +238,8 @@ absl::Status PrintLinks(annotation::AnnotationServer& server, const std::vector<
   return absl::OkStatus();
 }
 
-// What can be wrong besides the room. A room keeps its settings, so that a mistake elsewhere must
-// not make one.
+// Checks what can be wrong besides the room. A room keeps its settings, so that a mistake elsewhere
+// must not make one.
 absl::Status CheckServing(const AnnotateFlags& flags) {
   if (flags.system_on != "here" && flags.system_on != "auto") {
     return absl::InvalidArgumentError(

@@ -31,7 +31,7 @@ namespace {
 
 constexpr int64_t kSystemBytesMax = int64_t{4} << 30;
 
-// Of a file, or of the tar that a train job would have made of a folder.
+// Digest of a file, or of the tar that a train job would have made of a folder.
 absl::StatusOr<Digest> DigestOfSystem(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) {
@@ -168,7 +168,7 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   system.options.env = served.env;
   annotation::VisibleFiles files;
   files.room = Canonical(flags.directory);
-  files.run = files.room + "/run";  // what it writes is no part of the room
+  files.run = files.room + "/run";  // files that it writes are no part of the room
   CONCUR_RETURN_IF_ERROR(MakeDirectories(files.run, 0700));
   system.options.directory = files.run;
   std::map<std::string, std::string> values = {{"model", Canonical(model)}};

@@ -176,7 +176,7 @@ absl::Status WriteRecord(const std::string& directory, const std::string& name,
 
 // --- one source ----------------------------------------------------------------------------------
 
-// Whether an entry's files may be had in such a revision.
+// Checks that an entry's files may be had in such a revision.
 absl::Status CheckRevision(const std::string& revision, const spec::DataSource& source) {
   if (source.revision.empty()) {
     return absl::InvalidArgumentError(
@@ -268,7 +268,7 @@ absl::StatusOr<Fetched> FetchRecorded(fetch::Transport& transport, spec::DataSou
     }
     return again;
   }
-  if (line == record.end()) {  // what is half fetched is of this address
+  if (line == record.end()) {  // a half-fetched file is of this address
     CONCUR_RETURN_IF_ERROR(WriteRecord(directory, file.name, {std::nullopt, file.url}));
   }
   CONCUR_ASSIGN_OR_RETURN(Fetched fetched,

@@ -26,7 +26,7 @@ enum class Characters {
   kFixed,       // characters of the training data, words cut or padded to 13
 };
 
-// How words get ids and vectors.
+// Rules by which words get ids and vectors.
 enum class UnknownWords {
   kDropped,      // only words with a vector are in the vocabulary; all others share id 1
   kRandom,       // frequent words without a vector get a random one
@@ -69,7 +69,7 @@ struct Settings {
   int64_t patience = 0;  // epochs without a better score before training ends; 0: all epochs
   Selection selection = Selection::kF1;
   double gradient_norm_max = 0;  // 0: no clipping
-  double average_decay = 0;      // of the moving average of weights that predicts; 0: none
+  double average_decay = 0;      // decay of the moving average of weights that predicts; 0: none
   // In training longer texts are cut, and questions with answers behind the cut left out; 0: no
   // limit.
   int64_t passage_tokens_max = 0, question_tokens_max = 0;
@@ -83,7 +83,7 @@ struct Settings {
   int64_t tuned_words = 0;
 };
 
-// What only the data knows; `WithSizes` puts it among the options.
+// Sizes that only the data gives; `WithSizes` puts them among the options.
 struct InputSizes {
   int64_t words = 0;  // with padding and unknown
   int64_t word_dim = 0;
@@ -97,7 +97,7 @@ struct Approach {
   std::string summary;  // one line
   Inputs inputs;
   Settings settings;
-  Options options;  // of the network, with the authors' values; sizes of the data are 0
+  Options options;  // the network's, with the authors' values; sizes of the data are 0
   // InvalidArgument for a value that the network does not know.
   std::function<absl::StatusOr<std::shared_ptr<Reader>>(const Options&)> make;
   // By which models of the original are recognised (RecogniseApproach): keys of its configuration,

@@ -135,7 +135,7 @@ Approach QanetApproach() {
   approach.settings.learning_rate = 1e-3;
   approach.settings.beta1 = 0.8;
   approach.settings.epsilon = 1e-7;
-  approach.settings.weight_decay = 1e-7;  // of the loss (L2), not apart from the gradient
+  approach.settings.weight_decay = 1e-7;  // part of the loss (L2), not apart from the gradient
   approach.settings.batch = 25;
   approach.settings.epochs = 50;
   approach.settings.patience = 10;

@@ -40,7 +40,7 @@ struct CheckpointFiles {
   std::vector<NamedTensors> torch;
 };
 
-// Whether a checkpoint must have the head for answers.
+// Selects whether a checkpoint must have the head for answers.
 enum class Head { kNeeded, kOptional };
 
 // NotFound when there are no weights; InvalidArgument names file and field, or lists the tensors

@@ -82,7 +82,7 @@ constexpr std::pair<const char*, Activation> kActivations[] = {
     {"silu", Activation::kSilu}, {"swish", Activation::kSilu},
 };
 
-// What heads of pretraining and poolers are called; poolers also stand under the family's prefix.
+// Names of heads of pretraining and of poolers; poolers also stand under the family's prefix.
 constexpr const char* kUnread[] = {"cls.",
                                    "predictions.",
                                    "sop_classifier.",
@@ -179,7 +179,7 @@ class FieldReader {
   std::string error_;
 };
 
-// What sets sizes that are each within their limits against each other; "" when they fit.
+// Returns why sizes that are each within their limits do not fit each other; "" when they fit.
 std::string Misfit(const EncoderConfig& config) {
   if (config.width % config.heads != 0) {
     return absl::StrCat("hidden_size: ", config.width, " is no multiple of num_attention_heads, ",

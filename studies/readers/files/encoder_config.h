@@ -35,7 +35,7 @@ enum LayerPart : size_t {
 
 struct Family {
   const char* name;    // config.json's model_type
-  const char* prefix;  // of the encoder's tensors: "bert."
+  const char* prefix;  // start of the encoder's tensor names: "bert."
   // The names of a layer's parts within the layer.
   std::array<const char*, kLayerParts> parts;
   // Embeddings are `embedding_size` wide, and `projection` takes them to the hidden size: always,
@@ -47,7 +47,7 @@ struct Family {
   // Positions count the tokens that are not padding, from pad_token_id + 1; padding is at
   // pad_token_id. Otherwise they count all tokens from 0.
   bool positions_after_padding;
-  bool drops_after_feed_forward;  // whether dropout follows the second product of a layer
+  bool drops_after_feed_forward;  // true if dropout follows the second product of a layer
 };
 
 enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
@@ -62,7 +62,7 @@ struct EncoderConfig {
   Activation activation = Activation::kGelu;
   double norm_epsilon = 0;
   double dropout = 0, attention_dropout = 0;
-  double initial_deviation = 0;  // of weights that are drawn
+  double initial_deviation = 0;  // standard deviation of weights that are drawn
 
   bool projects() const;
   // The path of each stored layer: "bert.encoder.layer.0.".

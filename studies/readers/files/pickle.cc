@@ -20,7 +20,7 @@ namespace {
 
 using PickleKind = PickleValue::Kind;
 
-constexpr size_t kValuesMax = 20'000'000;  // of some 200 bytes each; large models have a million
+constexpr size_t kValuesMax = 20'000'000;  // some 200 bytes each; large models have a million
 
 // Classes whose objects are read as records of their fields.
 constexpr absl::string_view kRecords[] = {"argparse.Namespace", "drqa.reader.data.Dictionary",
@@ -248,7 +248,7 @@ absl::Status PickleMachine::PushConstant(unsigned char operation, bool& done) {
       CONCUR_ASSIGN_OR_RETURN(const uint64_t count, TakeNumber(1));
       CONCUR_ASSIGN_OR_RETURN(const absl::string_view bytes, Take(count));
       PickleValue& value = Push(PickleKind::kInteger);
-      value.text = std::string(bytes);  // what does not fit is known by its bytes
+      value.text = std::string(bytes);  // identifies an integer that does not fit
       uint64_t number = !bytes.empty() && (bytes.back() & 0x80) != 0 ? ~uint64_t{0} : 0;
       for (size_t i = std::min<size_t>(bytes.size(), 8); i > 0; --i) {
         number = number << 8 | static_cast<unsigned char>(bytes[i - 1]);
@@ -468,7 +468,7 @@ absl::Status PickleMachine::Call() {
       return absl::OkStatus();
     }
     CONCUR_RETURN_IF_ERROR(Charge(arguments->items[0]->items.size()));
-    for (const PickleValue* pair : arguments->items[0]->items) {  // of Python 2: a list of pairs
+    for (const PickleValue* pair : arguments->items[0]->items) {  // list of pairs, from Python 2
       if (pair->items.size() != 2) {
         return Invalid("a dictionary's pair has no two values");
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.save wrote: a pickle and the values of its tensors, in a zip archive (torch 1.6 and
+// Files of torch.save: a pickle and the values of its tensors, in a zip archive (torch 1.6 and
 // newer) or one after the other (older). Archives in general, in memory.
 //
 // Hostile input: nothing in it is executed (see studies/readers/files/pickle.h), and what is
@@ -19,7 +19,7 @@
 
 namespace concur::readers {
 
-// Of a file of weights, and of what it unpacks to.
+// Largest size of a file of weights, and of what it unpacks to.
 inline constexpr int64_t kModelBytesMax = int64_t{1} << 34;
 
 // The regular files of a zip or of a tar, compressed or not, by name. ResourceExhausted when they

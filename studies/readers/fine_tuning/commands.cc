@@ -153,7 +153,7 @@ std::string FineTuneFingerprint(const TrainOptions& options, const PretrainedMod
   return hash.Finish().ToHex();
 }
 
-// What a model's questions get: the best answers of each, in the data's order.
+// Receives a model's questions with the best answers of each, in the data's order.
 using Answered = std::function<void(const qa::Question&, std::vector<BestAnswer>)>;
 
 // Answers questions, some hundred at a time.

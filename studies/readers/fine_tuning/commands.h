@@ -21,7 +21,7 @@ namespace concur::readers {
 absl::Status FineTuneReader(const TrainOptions& options,
                             const std::function<bool(int64_t update)>& interrupted = {});
 
-// Whether the folder is one that FineTuneReader wrote, or another checkpoint that answers.
+// True if the folder is one that FineTuneReader wrote, or another checkpoint that answers.
 bool IsPretrainedModel(const std::string& directory);
 
 // As PredictAnswers. A checkpoint without reader.json is asked as its family's approach.

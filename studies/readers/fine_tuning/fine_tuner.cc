@@ -218,7 +218,7 @@ class FineTuning {
   std::optional<TrainingState> state_;
   int64_t ordered_epoch_ = -1;
   std::vector<size_t> order_;
-  std::vector<double> losses_;  // of each epoch, its mean so far
+  std::vector<double> losses_;  // each epoch's mean so far
 };
 
 }  // namespace

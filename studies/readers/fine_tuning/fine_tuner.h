@@ -32,15 +32,15 @@ struct TrainWindow {
 
 struct FineTuneRun {
   torch::Device device = torch::kCPU;
-  // Of the layers' matrix products, for half precision; the loss is scaled then. nullopt: that of
-  // the weights, and no scale.
+  // Type of the layers' matrix products, for half precision; the loss is scaled then. nullopt: that
+  // of the weights, and no scale.
   std::optional<torch::ScalarType> product_type = {};
   // Training ends with the update in which it has taken so much processor time, that before an
   // interruption included. With a limit, results depend on the machine's speed.
   absl::Duration time_max = absl::InfiniteDuration();
   std::string checkpoint;  // file; "" for none
   absl::Duration checkpoint_period = absl::Minutes(5);
-  std::string fingerprint;  // of all that the result depends on: a checkpoint's must be equal
+  std::string fingerprint;  // digest of all the result depends on: a checkpoint's must be equal
   std::function<void(absl::string_view line)> progress;
   std::function<void(int64_t epoch, double loss)> epoch_ended = {};  // epochs from 1
   // After each update; true saves and ends training at once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a pretrained encoder is fine-tuned and asked: the settings of its publication by name.
+// Settings to fine-tune and to ask a pretrained encoder: those of its publication by name.
 //
 // Pure functions over values.
 #ifndef CONCUR_STUDIES_READERS_FINE_TUNING_SETTINGS_H_
@@ -40,7 +40,7 @@ struct FineTuneSettings {
   int64_t step_batch = 0;  // windows at once; 0: all of an update
   double gradient_norm_max = 0;
   bool half_precision = false;
-  double layer_decay = 1;  // of the rate, for each layer below the head
+  double layer_decay = 1;  // factor of the rate, for each layer below the head
   WindowOptions windows;
   bool answerless_windows = true;  // windows without the answer train too: their label is [CLS]
   BestAnswersOptions answers;

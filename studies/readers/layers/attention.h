@@ -38,7 +38,7 @@ class AlignedAttentionImpl : public torch::nn::Module {
   torch::Tensor Forward(torch::Tensor x, torch::Tensor y, const torch::Tensor& y_mask);
 
  private:
-  DropoutKind dropout_;  // of x and y
+  DropoutKind dropout_;  // applied to x and y
   torch::nn::Linear linear_ = nullptr;
 };
 TORCH_MODULE(AlignedAttention);

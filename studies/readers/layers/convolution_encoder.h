@@ -14,14 +14,14 @@ namespace concur::readers {
 
 struct ConvolutionEncoderOptions {
   int64_t width = 128;
-  int64_t attention_width = 128;  // of queries, keys and values, over all heads
+  int64_t attention_width = 128;  // width of queries, keys and values, over all heads
   int64_t heads = 8;
   int64_t feedforward_width = 128;
   int64_t blocks = 1;
   int64_t convolutions = 4;  // in each block
   int64_t kernel = 7;
   double dropout = 0.1;
-  double layer_dropout = 0.1;  // of a block's last layer; grows linearly from its first
+  double layer_dropout = 0.1;  // rate of a block's last layer; grows linearly from its first
 };
 
 // x [B, T, D] plus sine and cosine of positions, in halves, of D/2 time scales from 1 to 10,000.

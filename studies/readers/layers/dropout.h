@@ -15,7 +15,7 @@ namespace concur::readers {
 // time.
 torch::Tensor DropoutNoise(const torch::Tensor& x, double rate);
 
-// What is kept is divided by the probability to keep it. Outside training nothing is dropped.
+// Divides the kept values by the probability to keep them. Outside training nothing is dropped.
 inline torch::Tensor Dropout(const torch::Tensor& x, double rate, bool training) {
   return training && rate > 0 ? x * DropoutNoise(x, rate) : x;
 }

@@ -147,7 +147,7 @@ FusionReader::Inputs FusionReader::Embed(const Batch& batch) {
   const bool training = is_training();
   const torch::Tensor passage_words = drop_embedding_(words_(batch.passage), training);
   const torch::Tensor question_words = drop_embedding_(words_(batch.question), training);
-  std::vector<torch::Tensor> passage, question;  // of words only
+  std::vector<torch::Tensor> passage, question;  // inputs of words only
   if (use_words_) {
     passage.push_back(passage_words);
     question.push_back(question_words);

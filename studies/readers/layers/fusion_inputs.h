@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readers of FastFusionNet (felixgwu/FastFusionNet@f55bf739, qa/rnn_reader.py) have in
-// common: the input layer, and how a span is pointed at. Studies used its DocumentReader and
-// FusionNet.
+// Common parts of the readers of FastFusionNet (felixgwu/FastFusionNet@f55bf739,
+// qa/rnn_reader.py): the input layer, and how a span is pointed at. Studies used its
+// DocumentReader and FusionNet.
 //
 // Thread-compatible.
 #ifndef CONCUR_STUDIES_READERS_LAYERS_FUSION_INPUTS_H_

@@ -55,7 +55,7 @@ class RnnImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Rnn);
 
-// What a stack does with padding.
+// Ways in which a stack treats padding.
 enum class Padding {
   kRead,                 // as if it were tokens
   kLeftOut,              // always
@@ -68,7 +68,7 @@ struct StackedRnnOptions {
   int64_t hidden = 0;  // for each direction
   int64_t layers = 1;
   Padding padding = Padding::kRead;
-  DropoutKind dropout;              // of the input of each layer
+  DropoutKind dropout;              // applied to the input of each layer
   bool drop_output = false;         // the same for the output
   bool concatenate_layers = false;  // the output is that of all layers, otherwise of the last
   bool residual = false;            // adds a layer's input to its output, where sizes agree

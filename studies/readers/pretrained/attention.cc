@@ -42,7 +42,7 @@ void SetGenerator(at::Generator generator, const torch::Tensor& state) {
   generator.set_state(state);
 }
 
-// What of blocks has no gradients.
+// Inputs without gradients of attention in blocks.
 struct Blocks {
   torch::Tensor bias;  // undefined: none
   double dropout = 0;

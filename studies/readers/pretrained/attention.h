@@ -20,7 +20,7 @@ inline constexpr int64_t kScoresMax = 32 << 20;
 inline constexpr int64_t kBlockScores = 4 << 20;
 
 struct AttentionOptions {
-  double dropout = 0;  // of the weights, in training
+  double dropout = 0;  // applied to the weights, in training
   bool training = false;
   int64_t scores_max = kScoresMax;
 };

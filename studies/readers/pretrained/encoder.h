@@ -30,7 +30,7 @@ struct TokenBatch {
   torch::Tensor segments;  // [B, T] int64; undefined: all 0. RoBERTa does not read them
 };
 
-// What goes on inside, for comparisons.
+// Intermediate values, for comparisons.
 struct EncoderTrace {
   std::vector<torch::Tensor> states;      // [B, T, width]: embeddings, then after each step
   std::vector<torch::Tensor> attentions;  // [B, heads, T, T], of each layer that was applied

@@ -25,8 +25,8 @@ bool IsChinese(UChar32 c) {
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-// What is dropped: control and format characters, private use, U+FFFD, and in Python's tables what
-// is not assigned.
+// True for characters to drop: control and format ones, private use, U+FFFD, and in Python's tables
+// those that are not assigned.
 bool IsDropped(UChar32 c, Implementation implementation) {
   if (c < 0x80) {
     return (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;

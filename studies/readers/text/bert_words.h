@@ -18,7 +18,7 @@
 
 namespace concur::readers {
 
-// Of a word, from bytes [begin, end) of the text.
+// Character of a word, from bytes [begin, end) of the text.
 struct BertCharacter {
   int32_t code_point = 0;
   uint32_t begin = 0, end = 0;
@@ -30,7 +30,7 @@ struct BertWordOptions {
   std::optional<bool> strip_accents = std::nullopt;  // not said: where case does not count
   bool split_chinese = true;
   Implementation implementation = Implementation::kPython;
-  // Whether a capital sigma at the end of a word becomes the final one, as lower() of the whole
+  // True if a capital sigma at the end of a word becomes the final one, as lower() of the whole
   // word has it; pieces come from a text whose characters were lowered one by one.
   bool final_sigma = false;
 

@@ -19,12 +19,12 @@ namespace concur::readers {
 
 struct BestAnswersOptions {
   Generation generation = Generation::kRunQa;
-  int64_t best = 20;        // of starts and ends of a window that are considered; and of answers
-  int64_t tokens_max = 30;  // of an answer
+  int64_t best = 20;        // number of starts and ends considered in a window; and of answers
+  int64_t tokens_max = 30;  // tokens in an answer
   bool lower_case = true;   // run_squad: whether its text is compared without case
 };
 
-// Of each position, also of padding, which competes as in the originals.
+// Scores of each position, also of padding, which competes as in the originals.
 struct WindowScores {
   absl::Span<const float> starts, ends;
 };

@@ -23,7 +23,7 @@
 namespace concur::readers {
 
 struct BytePairOptions {
-  // Whether a text that does not begin with white space is read as if a space stood before it, as
+  // True if a text that does not begin with white space is read as if a space stood before it, as
   // the words of a text that was split are.
   bool prefix_space = false;
   // Python's makes nothing of white space alone.

@@ -31,7 +31,7 @@ constexpr SpecialNames kSpecialNames[] = {{"[CLS]", "[SEP]", "[PAD]", "[MASK]", 
                                           {"<s>", "</s>", "<pad>", "<mask>", "<unk>"},
                                           {"[CLS]", "[SEP]", "<pad>", "[MASK]", "<unk>"}};
 
-// What has the entries of a tokenizer.
+// The part of a tokenizer that has its entries.
 template <typename Cutter>
 const Cutter& Entries(const Cutter& cutter) {
   return cutter;
@@ -228,7 +228,7 @@ std::vector<std::string> CheckpointTokenizer::Shown(absl::string_view text,
   } else if (const auto* fast = std::get_if<FastAlbert>(&cutter_)) {
     fast->Tokenize(text, &shown);
   } else {
-    uint32_t end = 0;  // of the piece before
+    uint32_t end = 0;  // end of the piece before
     for (const Piece& piece : pieces) {
       // Rust shows the white space that belongs to a special token.
       const bool with_space =

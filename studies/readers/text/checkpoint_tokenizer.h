@@ -40,8 +40,8 @@ absl::StatusOr<TokenizerFiles> TokenizerFilesIn(const std::string& directory);
 
 struct TokenizerOptions {
   Implementation implementation = Implementation::kPython;
-  // What is not said here is as tokenizer_config.json says, or else as the original library has it:
-  // without case.
+  // Options not set here are as tokenizer_config.json says, or else as the original library has
+  // them: without case.
   std::optional<bool> lower_case = std::nullopt;
   std::optional<bool> strip_accents = std::nullopt;
   std::optional<bool> split_chinese = std::nullopt;
@@ -68,7 +68,7 @@ class CheckpointTokenizer {
   // word that stood after a space. REQUIRES: text.size() < 2^29.
   std::vector<Piece> Tokenize(absl::string_view text, bool word = false) const;
 
-  // What each of these pieces, of this text, stands for, as the original shows it.
+  // Text that each of these pieces, of this text, stands for, as the original shows it.
   std::vector<std::string> Shown(absl::string_view text, absl::Span<const Piece> pieces) const;
 
   Kind kind() const { return kind_; }
@@ -93,7 +93,7 @@ class CheckpointTokenizer {
   int32_t padding_id() const { return padding_; }
   int32_t mask_id() const { return mask_; }
   int32_t unknown_id() const { return unknown_; }
-  // How many separators stand between two texts.
+  // Number of separators between two texts.
   int64_t separators() const { return kind_ == Kind::kBytePair ? 2 : 1; }
 
  private:
@@ -110,7 +110,7 @@ class CheckpointTokenizer {
   Kind kind_;
   Cutter cutter_;
   bool lower_case_;
-  bool fast_ = false;  // of byte-level BPE: Rust's
+  bool fast_ = false;  // true for Rust's tokenizer; matters for byte-level BPE
   int32_t first_ = 0, separator_ = 0, padding_ = 0, mask_ = 0, unknown_ = 0;
 };
 

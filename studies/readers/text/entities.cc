@@ -63,7 +63,7 @@ bool IsYear(absl::string_view word) {
          word >= "1000" && word < "2100";
 }
 
-// What a number is, by its form and its neighbours.
+// Tag of a number, by its form and its neighbours.
 int32_t TagOfNumber(const std::vector<absl::string_view>& words, size_t i) {
   const absl::string_view word = words[i];
   const absl::string_view before = i > 0 ? words[i - 1] : "";

@@ -36,7 +36,7 @@ struct ExampleQuestion {
 
 struct Examples {
   std::vector<AnnotatedText> passages;
-  std::vector<uint32_t> groups;            // of each passage: those that belong together
+  std::vector<uint32_t> groups;            // each passage's, shared by those that belong together
   std::vector<ExampleQuestion> questions;  // in the data set's order
 
   // The text of a range of a passage's tokens.

@@ -32,7 +32,7 @@ constexpr size_t kFastTableEntryBytes = 64;  // beside the text
 constexpr double kFastUnknownPenalty = 10;
 constexpr double kNumberCommaPenalty = 100;
 
-// Whether the original's tables may decompose the character: those of its normalization are younger
+// True if the original's tables may decompose the character: those of its normalization are younger
 // than those that studies/readers/text/piece.h has for Rust.
 bool IsDecomposed(int32_t code_point) {
   constexpr uint8_t kVersionMax = 12;
@@ -41,7 +41,7 @@ bool IsDecomposed(int32_t code_point) {
   return age[0] <= kVersionMax;
 }
 
-// Whether marks of any kind are left out.
+// True for marks of any kind, which are left out.
 bool IsFastMark(int32_t code_point) { return (U_GET_GC_MASK(code_point) & U_GC_M_MASK) != 0; }
 
 // The ends of what users see as one character, in UTF-16 units.
@@ -208,7 +208,7 @@ FastAlbert::Characters FastAlbert::Changed(absl::string_view text, uint32_t offs
 FastAlbert::Characters FastAlbert::ByRules(const Characters& characters) const {
   constexpr size_t kClusterBytesMax = 6;
   std::u16string units;
-  std::vector<int32_t> unit_ends;  // of each character
+  std::vector<int32_t> unit_ends;  // end of each character, in `units`
   for (const Character& character : characters) {
     char16_t encoded[U16_MAX_LENGTH];
     int32_t count = 0;
@@ -309,7 +309,7 @@ void FastAlbert::AddSegment(absl::string_view text, uint32_t offset, std::vector
 void FastAlbert::AddWord(const Character* first, const Character* last, std::vector<Piece>& pieces,
                          std::vector<std::string>& shown) const {
   std::string all;
-  std::vector<size_t> ends = {0};  // of each character, in `all`
+  std::vector<size_t> ends = {0};  // end of each character, in `all`
   for (const Character* character = first; character != last; ++character) {
     AppendCodePoint(character->code_point, all);
     ends.push_back(all.size());

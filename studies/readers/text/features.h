@@ -12,7 +12,7 @@
 
 namespace concur::readers {
 
-// What is known of each token, as numbers that are equal where the texts are. All lists have the
+// Annotations of each token, as numbers that are equal where the texts are. All lists have the
 // length of `words`; `lemmas` and those of tags may be empty.
 struct Annotations {
   std::vector<int32_t> words;
@@ -31,7 +31,7 @@ struct FeatureColumns {
 
   size_t size() const { return 4 + pos + entities; }
 
-  size_t pos, entities;  // how many tags have a column
+  size_t pos, entities;  // numbers of tags that have a column
 };
 
 // Writes [text.size(), columns.size()] numbers, row by row.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tokenizers of pretrained encoders make of a text, and what they share.
+// Pieces that the tokenizers of pretrained encoders make of a text, and what they share.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_STUDIES_READERS_TEXT_PIECE_H_
@@ -32,7 +32,7 @@ enum class Implementation {
   kRust,    // "fast": Unicode 8; characters that its tables do not know are kept
 };
 
-// Whether the implementation's tables of Unicode have the character.
+// True if the implementation's tables of Unicode have the character.
 bool Knows(Implementation implementation, int32_t code_point);
 
 // Unicode's full decompositions: NFD, or NFKD with those of compatibility.

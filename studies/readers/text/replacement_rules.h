@@ -22,13 +22,13 @@ class ReplacementRules {
  public:
   struct Match {
     absl::string_view replacement;
-    size_t bytes = 0;  // of the text, from its start
+    size_t bytes = 0;  // length of the match, from the text's start
   };
 
   // A precompiled table as models have it; "" has no rule. InvalidArgument when it is cut.
   static absl::StatusOr<ReplacementRules> Parse(absl::string_view table);
 
-  // Of the rules for what begins the text, that for the most and that for the least.
+  // The rule for the longest beginning of the text, and the rule for the shortest one.
   std::optional<Match> Longest(absl::string_view text) const;
   std::optional<Match> Shortest(absl::string_view text) const;
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kModelFileBytesMax = 16 << 20;
 constexpr size_t kSentencePieceBytesMax = 1 << 10;
-constexpr size_t kTableBytesMax = 256 << 20;  // of pieces and their beginnings
+constexpr size_t kTableBytesMax = 256 << 20;  // total for pieces and their beginnings
 constexpr size_t kTableEntryBytes = 64;       // beside the text
 constexpr int32_t kBeginning = -1;
 constexpr float kUnknownPenalty = 10;
@@ -231,7 +231,7 @@ int32_t SentencePiece::Id(absl::string_view text) const {
   return found == pieces_.end() || found->second == kBeginning ? -1 : found->second;
 }
 
-// What stands for the beginning of `text`, and how many bytes of it that replaces.
+// Replacement of the beginning of `text`, and the number of bytes that it replaces.
 // REQUIRES: !text.empty()
 std::pair<absl::string_view, size_t> SentencePiece::Replace(absl::string_view text) const {
   for (size_t bytes = std::min(user_defined_bytes_max_, text.size()); bytes > 0; --bytes) {

@@ -73,7 +73,7 @@ class SentencePiece {
 
   std::vector<Item> entries_;
   absl::flat_hash_map<std::string, int32_t> pieces_;  // and each of their beginnings, as kBeginning
-  absl::flat_hash_map<std::string, int32_t> others_;  // of other types
+  absl::flat_hash_map<std::string, int32_t> others_;  // pieces of other types
   absl::flat_hash_set<std::string> user_defined_;
   size_t user_defined_bytes_max_ = 0;
   int32_t unknown_ = -1;

@@ -192,7 +192,7 @@ const Tagger::Emissions& Tagger::EmissionsOf(absl::string_view word, bool starts
 std::vector<int32_t> Tagger::Tag(const std::vector<absl::string_view>& words) const {
   struct Step {
     int32_t tag = 0;
-    size_t from = 0;  // of the step before
+    size_t from = 0;  // index in the step before
     float score = 0;
   };
   const int32_t stop = IndexOfPos("pp");

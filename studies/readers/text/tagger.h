@@ -43,7 +43,7 @@ class Tagger {
  private:
   struct Emission {
     int32_t tag = 0;
-    float log_probability = 0;  // of the word given the tag
+    float log_probability = 0;  // log P(word | tag)
   };
   using Emissions = std::vector<Emission>;
 

@@ -31,7 +31,7 @@ struct Token {
 // token of its own. REQUIRES: text.size() < 2^32.
 std::vector<Token> Tokenize(absl::string_view text);
 
-// Whether a token stands for something that a data set's authors replaced: "@entity12",
+// True if a token stands for something that a data set's authors replaced: "@entity12",
 // "@placeholder", "XXXXX". Such tokens have embeddings of their own, whatever vectors there are.
 bool IsMarker(absl::string_view token);
 

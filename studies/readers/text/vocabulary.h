@@ -43,7 +43,7 @@ class Vocabulary {
   absl::flat_hash_map<std::string, int64_t> ids_;
 };
 
-// How often each entry occurs.
+// Number of occurrences of each entry.
 class Counts {
  public:
   void Add(absl::string_view entry, int64_t times = 1) { counts_[entry] += times; }

@@ -15,7 +15,7 @@
 namespace concur::readers {
 namespace {
 
-// What run_squad splits a passage at.
+// True for characters at which run_squad splits a passage.
 bool IsSquadSpace(int32_t c) {
   constexpr int32_t kNarrowNoBreakSpace = 0x202F;
   return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == kNarrowNoBreakSpace;

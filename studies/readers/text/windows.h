@@ -37,13 +37,13 @@ struct WindowOptions {
   int64_t length = 384;
   int64_t stride = 128;
   int64_t question_max = 64;  // tokens; 0: questions are not cut
-  bool padded = false;        // whether windows count as `length` long, as their labels show
+  bool padded = false;        // true if windows count as `length` long, as their labels show
 };
 
 struct TokenizedPassage {
   std::string text;
   std::vector<Piece> pieces;
-  // Of run_squad: words between white space, and which one each piece is of.
+  // For run_squad: words between white space, and the index of the word that each piece is of.
   std::vector<std::pair<uint32_t, uint32_t>> words;
   std::vector<uint32_t> word_of;
 };
@@ -54,14 +54,14 @@ struct Window {
   std::vector<int32_t> ids;   // without padding
   bool two_segments = false;  // the passage is in segment 1; not for tokenizers of RoBERTa's kind
   int64_t passage_at = 0;     // where the passage's pieces begin
-  int64_t pieces = 0;         // how many there are
+  int64_t pieces = 0;         // number of these pieces
   int64_t first_piece = 0;    // the first of them, in the passage
-  // Of run_squad, for each of the pieces: whether no window has more context around it.
+  // For run_squad, of each of the pieces: true if no window has more context around it.
   std::vector<bool> most_context;
 
   int32_t SegmentAt(int64_t position) const { return two_segments && position >= passage_at; }
 
-  // Whether a position is that of a piece of the passage.
+  // True if a position is that of a piece of the passage.
   bool InPassage(int64_t position) const {
     return position >= passage_at && position < passage_at + pieces;
   }

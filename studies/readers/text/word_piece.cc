@@ -123,7 +123,7 @@ void WordPiece::AddText(absl::string_view text, uint32_t offset, std::vector<Pie
 void WordPiece::AddPieces(absl::Span<const BertCharacter> characters,
                           std::vector<Piece>& pieces) const {
   std::string bytes;
-  std::vector<size_t> ends = {0};  // of each character in `bytes`
+  std::vector<size_t> ends = {0};  // end of each character in `bytes`
   for (const BertCharacter& character : characters) {
     AppendCodePoint(character.code_point, bytes);
     ends.push_back(bytes.size());

@@ -45,7 +45,7 @@ class WordVectorRows {
   std::vector<std::string> Substitutes(absl::string_view word) const;
 
   VectorsCase letters_ = VectorsCase::kExact;
-  qa::WordClasses lemmas_;  // of kLemma
+  qa::WordClasses lemmas_;  // used with kLemma
   int64_t width_ = 0;
   absl::flat_hash_map<std::string, size_t> index_;
   std::vector<float> values_;

@@ -23,7 +23,7 @@
 namespace concur::readers {
 namespace {
 
-constexpr size_t kCheckpointNameLength = 16;  // of the fingerprint
+constexpr size_t kCheckpointNameLength = 16;  // characters of the fingerprint
 
 std::atomic<bool> sigterm_came = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");

@@ -48,7 +48,7 @@ class Termination {
   Termination(const Termination&) = delete;
   Termination& operator=(const Termination&) = delete;
 
-  // Whether the signal came since the last one was made.
+  // True if the signal came since the last one was made.
   static bool Requested();
 
  private:

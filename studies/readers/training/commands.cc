@@ -47,7 +47,7 @@ constexpr int64_t kHoldOutNth = 10;
 // QANet's authors ignore rarer characters (READERS' configuration: min_count 200).
 constexpr int64_t kCharacterCountMin = 200;
 
-// How often each word, in the form that ids are looked up by, and each character occur.
+// Occurrences of each word, in the form that ids are looked up by, and of each character.
 struct Occurrences {
   Counts words, characters;
 

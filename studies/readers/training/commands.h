@@ -28,15 +28,15 @@ struct TrainOptions {
   std::string train;            // data set
   std::string dev = kNotGiven;  // data set for validation; kNotGiven: a tenth of the train passages
   std::string model;            // directory, written
-  // Of pretrained approaches: the folder that training starts from, and one with tokenizer files
+  // For pretrained approaches: the folder that training starts from, and one with tokenizer files
   // ("": the same).
   std::string checkpoint, tokenizer;
   // A file of word vectors; kNotGiven: random ones, which are trained.
   std::string vectors = kNotGiven;
-  int64_t word_dim = 0;  // of random word vectors; 0: that of the authors' file
+  int64_t word_dim = 0;  // width of random word vectors; 0: that of the authors' file
   uint64_t seed = 0;
   std::vector<std::string> assignments;  // name=value
-  std::string time_budget = kNotGiven;   // of processor time: "30m"
+  std::string time_budget = kNotGiven;   // processor time: "30m"
   Machine machine;
 };
 // Trains and writes the model. A checkpoint of the same training (CheckpointPath) is gone on from;
@@ -75,7 +75,7 @@ void ReportStep(int64_t step, const std::vector<std::pair<std::string, double>>&
 // The time budget that --time-budget says.
 absl::StatusOr<absl::Duration> TimeBudgetOf(const std::string& text);
 
-// What `work` returns, or torch's errors as statuses.
+// Returns what `work` returns, or torch's errors as statuses.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> work);
 
 // 0; 78 when trying again cannot help: bad arguments, data and settings, absent or damaged files;

@@ -40,7 +40,7 @@ struct Model {
   absl::Status AddWords(const std::string& vectors, absl::flat_hash_set<std::string> forms);
 };
 
-// What the approach reads from texts besides tokens.
+// Annotator for what the approach reads from texts besides tokens.
 absl::StatusOr<Annotator> AnnotatorOf(const Inputs& inputs);
 
 absl::Status SaveModel(const std::string& directory, const Model& model);

@@ -40,7 +40,7 @@ struct Trained {
   torch::Tensor tensor;
   double weight_decay = 0;
   int64_t rows = -1;      // only so many rows change; -1: all
-  double rate_scale = 1;  // of the learning rate
+  double rate_scale = 1;  // factor of the learning rate
 };
 
 class ParameterUpdates {
@@ -53,7 +53,7 @@ class ParameterUpdates {
   // Changes each parameter that has a gradient.
   void Step(double learning_rate);
 
-  // What a checkpoint must hold, by name; the tensors share the optimizer's memory. REQUIRES for
+  // Tensors that a checkpoint must hold, by name; they share the optimizer's memory. REQUIRES for
   // SetSteps: the state was restored, too.
   std::map<std::string, torch::Tensor> State() const;
   int64_t steps() const { return steps_; }

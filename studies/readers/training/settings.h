@@ -15,10 +15,10 @@
 
 namespace concur::readers {
 
-// How an approach is trained this time.
+// Settings and options of one training of an approach.
 struct Plan {
   Settings settings;
-  Options options;  // of the network; without the data's sizes
+  Options options;  // the network's; without the data's sizes
 };
 
 // The approach's values with assignments "name=value", of settings or network options.
@@ -50,7 +50,7 @@ class LearningRate {
   struct State {
     double best = -1;
     int64_t stale = 0, stale_since_change = 0;
-    double factor = 1;  // of plateaus
+    double factor = 1;  // factor of the learning rate after plateaus
   };
   State state() const { return {best_, stale_, stale_since_change_, factor_}; }
   void Restore(const State& state);

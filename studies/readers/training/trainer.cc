@@ -90,7 +90,7 @@ std::vector<size_t> Learnable(const Examples& examples, const Settings& settings
   return rows;
 }
 
-// What the device's random numbers go on from. Those of the processor serve any device.
+// States that the device's random numbers go on from. Those of the processor serve any device.
 using GeneratorStates = std::vector<std::vector<uint8_t>>;
 
 std::vector<torch::Device> DevicesOfGenerators(torch::Device device) {
@@ -258,7 +258,7 @@ class Training {
     }
   }
 
-  // What is not the state's own.
+  // Tensors that are not the state's own.
   TrainingState::Tensors Tensors() const {
     TrainingState::Tensors tensors;
     if (average_.has_value()) {

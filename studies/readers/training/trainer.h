@@ -38,7 +38,7 @@ struct TrainingRun {
   std::string checkpoint;  // file; "" for none
   absl::Duration checkpoint_period = absl::Minutes(1);
   std::string
-      fingerprint;  // of everything that the result depends on: a checkpoint's must be equal
+      fingerprint;  // digest of everything that the result depends on: a checkpoint's must be equal
   std::function<void(absl::string_view line)> progress;
   std::function<void(const Epoch&)> epoch_ended = {};
   // After each update; true saves and ends training at once.

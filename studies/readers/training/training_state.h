@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every training keeps from update to update, whatever its loop is: parameters and what
+// State that every training keeps from update to update, whatever its loop is: parameters and what
 // changes them, the processor time that it took, and the checkpoint of all that.
 //
 // Thread-compatible.

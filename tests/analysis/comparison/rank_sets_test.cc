@@ -178,7 +178,7 @@ TEST(RankSetsTest, SetsHoldAllTrueRanksAsOftenAsTheySay) {
   EXPECT_GT(own, 0.92 * kTrials);
 }
 
-// Of equal approaches 20 to 98 % of such tables had a false statement. docs/coverage.md has more
+// 20 to 98 % of such tables of equal approaches had a false statement. docs/coverage.md has more
 // studies of each, and larger ones.
 TEST(RankSetsTest, EqualApproachesAreNotToldApart) {
   for (const RankDesign& design : RankDesigns()) {

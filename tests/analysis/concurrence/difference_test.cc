@@ -44,7 +44,7 @@ TEST(DifferenceTest, IsTheDifferenceOfTheCoefficients) {
               matrix.pair(0, 1).correlation.value - matrix.pair(0, 2).correlation.value, 1e-12);
   EXPECT_LT(differences[0].interval->low, *differences[0].value);
   EXPECT_GT(differences[0].interval->high, *differences[0].value);
-  // What is the same in every replicate cancels wholly.
+  // Values that are the same in every replicate cancel wholly.
   EXPECT_EQ(*differences[1].value, 0);
   EXPECT_EQ(differences[1].interval->low, 0);
   EXPECT_EQ(differences[1].interval->high, 0);

@@ -150,7 +150,7 @@ TEST(PlanCoefficientsTest, WhatToRunNextNamesItsCoefficient) {
   options.coefficient = Coefficient::kPearson;
   ASSERT_OK_AND_ASSIGN(const NextCells next, PlanNext(table, EqualCosts(table), options));
   EXPECT_EQ(next.half_width, 0);
-  // Of normal scores with r about .5: 1.96 (1 - r²) / sqrt(20) on Fisher's scale.
+  // For normal scores with r about .5: 1.96 (1 - r²) / sqrt(20) on Fisher's scale.
   EXPECT_NEAR(next.sample_half_width, 0.33, 0.12);
   EXPECT_THAT(NextTable(next, table, EqualCosts(table), options).title,
               HasSubstr("for Pearson's r within ± 0.1"));

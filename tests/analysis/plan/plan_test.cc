@@ -50,7 +50,7 @@ TEST(PlanTest, EqualCostsRunWholeApproaches) {
     approaches.insert(plan.cells()[k].approach);
   }
   EXPECT_EQ(approaches.size(), 7U);
-  // What is left of the budget buys no part of an approach.
+  // The rest of the budget buys no part of an approach.
   const CellSample sample = plan.Within(14);
   EXPECT_EQ(sample.cost, 12);
   EXPECT_THAT(CountsByBenchmark(sample), ::testing::Each(3U));
@@ -85,7 +85,7 @@ TEST(PlanTest, CheapBenchmarksAreRunForMoreApproachesAndNoBudgetIsExceeded) {
   EXPECT_THAT(whole.probability.values, ::testing::Each(1.0));
 }
 
-// What estimates rest on: a cell is in the sample as often as its probability says.
+// Estimates rest on this: a cell is in the sample as often as its probability says.
 TEST(PlanTest, ProbabilitiesAreThoseOfTheDraw) {
   const CellCosts costs = SteepCosts(EmptyTable(12, 3), 4);
   const double threshold = CellPlan(costs, 1).cells()[18].key;

@@ -82,7 +82,7 @@ TEST(PlanUntilTest, BatchesAreFixedBeforehandGrowAndEndWithTheWholeTable) {
   EXPECT_TRUE(std::isinf(batches.back().threshold));
   for (size_t k = 0; k + 1 < batches.size(); ++k) {
     EXPECT_LT(batches[k].cells, batches[k + 1].cells);
-    // What a threshold takes is what was released by then.
+    // A threshold takes the cells that were released by then.
     size_t below = 0;
     for (const PlannedCell& cell : plan.cells()) {
       below += cell.key < batches[k].threshold ? 1 : 0;

@@ -322,7 +322,7 @@ TEST_F(OciArchiveTest, BlobsOfBombsEndAtTheirLimit) {
                      Layer({{"b", AE_IFREG, std::string(50'000'000, '\0')}})));
   EXPECT_THAT(ExtractImage(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unpacks to more than")));
-  // What is free is free.
+  // An image within the free bytes is not refused for its size.
   blobs_.clear();
   AddBlob(std::string(40'000'000, '\0'));
   WriteIndex("{}", Packing::kGzip);

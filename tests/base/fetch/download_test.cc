@@ -292,7 +292,7 @@ TEST_F(DownloadTest, OtherBytesThanAskedForAreNotTaken) {
     EXPECT_THAT(server_.requests().back(), Not(HasSubstr("Range:"))) << range;
     ExpectWhole();
   }
-  // Of unknown length.
+  // A range of unknown length.
   std::filesystem::remove(path_);
   ASSERT_OK(Fetch({cut, {.body = body_, .content_range = "bytes 1000-168889/*"}}, false).status());
   ExpectWhole();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What downloads, object storage and Kubernetes do not show by their own tests: how a request ends
-// that is interrupted, late or never sent.
+// Cases that downloads, object storage and Kubernetes do not show by their own tests: how a request
+// ends that is interrupted, late or never sent.
 #include "base/http/client.h"
 
 #include <gmock/gmock.h>

@@ -10,7 +10,7 @@
 namespace concur::process {
 namespace {
 
-// What a log of `limit` bytes keeps of `data`, appended in pieces of `piece` bytes.
+// Bytes that a log of `limit` bytes keeps of `data`, appended in pieces of `piece` bytes.
 std::string Keep(const std::string& data, int64_t limit, size_t piece) {
   testing::TempDir temp;
   LogFile log(temp.File("log"), limit);

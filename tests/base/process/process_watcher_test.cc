@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes to the watcher while it is busy with the end of another process.
+// Events that come to the watcher while it is busy with the end of another process.
 #include "base/process/process_watcher.h"
 
 #include <gmock/gmock.h>

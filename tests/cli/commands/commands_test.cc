@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all commands have in common: errors, exit codes, usage; and workers.
+// Features that all commands have in common: errors, exit codes, usage; and workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command has: help with examples that can be typed, one meaning of -o, completion.
+// Features of every command: help with examples that can be typed, one meaning of -o, completion.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

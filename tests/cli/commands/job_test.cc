@@ -170,7 +170,7 @@ TEST_F(JobCommandsTest, AJobAsTextCsvAndExplained) {
   v1::Metric& whole = *fake_.jobs[0].mutable_result()->add_metrics();
   whole.set_name("perplexity");
   whole.set_value(12.5);
-  fake_.jobs[0].set_failure(v1::FAILURE_CLASS_LOST);  // of an attempt before the last
+  fake_.jobs[0].set_failure(v1::FAILURE_CLASS_LOST);  // failure of an attempt before the last
   const std::string text = Concur({"job", "get", "s12/0"}).out;
   EXPECT_THAT(text, StartsWith("id          s12/0\nkind        train\nstate       succeeded\n"));
   EXPECT_THAT(text, HasSubstr("setting     2  epochs=3 lr=0.1\n"));

@@ -73,7 +73,7 @@ Comparison ListFigures(std::vector<PublishedFigure> figures) {
   return {absl::StrJoin(printed, ", "), absl::StrJoin(ours, ", "), std::move(figures)};
 }
 
-// How many of the printed values of Kendall's tau the matrix has.
+// Number of the printed values of Kendall's tau that the matrix has.
 Comparison CompareTau(const PublishedJson& json, const std::string& table) {
   std::map<std::string, double> computed;
   for (const auto& pair : json["pairs"]) {
@@ -146,7 +146,7 @@ std::string ShiftFigure(const std::string& where, const std::string& quantity,
   return "";
 }
 
-// Of the systems of a group; "": of all, with people as references.
+// Arguments for the systems of a group; "": for all, with people as references.
 std::vector<std::string> ShiftArgs(const std::string& file, const std::string& group,
                                    const std::vector<std::string>& more) {
   std::vector<std::string> args = {"shift",  "--scores",        file,   "--key",   "rank",
@@ -278,7 +278,7 @@ Comparison CompareShiftTable2(const PublishedJson& json) {
           {}};
 }
 
-// How many percent of the systems lose at most what the text says that 95 percent lose.
+// Percentage of the systems that lose at most what the text says that 95 percent lose.
 Comparison CompareGapShare(const PublishedJson& json) {
   const std::string printed = ShiftFigure("Section 4.2", "gap_95_percent_of_systems_within", "");
   const auto& systems = json["fits"][0]["systems"];
@@ -391,7 +391,7 @@ Comparison CompareBeat(const PublishedJson& json) {
   return ListFigures(std::move(figures));
 }
 
-// What BiDAF loses on SQuAD at least, whatever adversarial set it is trained on.
+// Least loss of BiDAF on SQuAD, whatever adversarial set it is trained on.
 Comparison CompareLeastDrop(const PublishedJson& json) {
   double least = NAN;
   for (const char* train : {"DBiDAF", "DBERT", "DRoBERTa"}) {
@@ -432,7 +432,7 @@ Comparison CompareLengths(const PublishedJson& json) {
                                                     json[0]["question_tokens"].get<double>()),
                                            FigureOf("tokens", "passage", row.at("passage_tokens"),
                                                     json[0]["context_tokens"].get<double>())});
-      comparison.figures.clear();  // of another part of the data set
+      comparison.figures.clear();  // figures of another part of the data set
       return comparison;
     }
   }

@@ -23,10 +23,10 @@ struct PublishedFigure {
   std::string unit;
   std::string quantity;
   std::string published;  // as printed
-  int decimals = 0;       // of `published`
+  int decimals = 0;       // digits of `published` after the point
   double ours = 0;
 
-  // Whether ours is printed so; half a digit either way.
+  // True if ours is printed so; half a digit either way.
   bool Agrees() const;
 };
 
@@ -38,9 +38,9 @@ struct Comparison {
 
 struct PublishedRow {
   std::string table;
-  std::vector<std::string> args;  // of concur; names that end in .csv or .json are files
+  std::vector<std::string> args;  // arguments of concur; names that end in .csv or .json are files
   std::string verdict;
-  std::function<Comparison(const PublishedJson&)> compare;  // what the command gives as JSON
+  std::function<Comparison(const PublishedJson&)> compare;  // the command's output as JSON
 };
 
 // In the order of the documentation.

@@ -44,7 +44,7 @@ bool IsFile(const std::string& arg) {
   return absl::EndsWith(arg, ".csv") || absl::EndsWith(arg, ".json");
 }
 
-// What the row needs that is not on this machine: a file of its command, or the printed tables,
+// Input of the row that is not on this machine: a file of its command, or the printed tables,
 // which are one folder; "" if all is there.
 std::string AbsentFile(const PublishedRow& row) {
   if (TablePath("").empty()) {

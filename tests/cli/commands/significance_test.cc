@@ -58,7 +58,7 @@ TEST_F(SignificanceTest, UsesTheSettingThatTheSweepSelects) {
 }
 
 TEST_F(SignificanceTest, ABenchmarkHasTheSameScoresWhateverElseIsCompared) {
-  // What was trained on wiki is tested on news, too, and is hardly ever right.
+  // A system that was trained on wiki is tested on news, too, and is hardly ever right.
   fake_.sweeps[0].mutable_spec()->set_evaluate_on(v1::SweepSpec::EVALUATE_ON_ALL);
   const size_t jobs = fake_.jobs.size();
   for (size_t i = 0; i < jobs; ++i) {
@@ -178,7 +178,7 @@ TEST_F(SignificanceTest, AMisspeltMetricIsRefused) {
 }
 
 TEST_F(SignificanceTest, TablesSayWhichSweepANameTook) {
-  // Of several sweeps of one name it was the newest, and nothing said so; of one alone it is known.
+  // The newest of several sweeps of one name was taken, and nothing said so; one alone is known.
   EXPECT_THAT(Concur({"scores", "demo"}).err, Not(HasSubstr("newest")));
   fake_.sweeps.push_back(fake_.sweeps[0]);
   fake_.sweeps.back().set_id("s0");

@@ -248,7 +248,7 @@ spec:
   ASSERT_THAT(spec.approaches(), SizeIs(2));
   EXPECT_EQ(spec.approaches(0).name(), "guess");
   EXPECT_EQ(spec.approaches(1).name(), "bidaf");
-  // What the sweep leaves out would be sent and never scored.
+  // Predictions that the sweep leaves out would be sent and never scored.
   Write("systems/bidaf/reddit.json", kBothRight);
   std::vector<std::string> elsewhere = arguments;
   elsewhere[3] = Write("squad_alone.yaml", absl::StrCat(sweep, "  evaluate_on: [squad]\n"));

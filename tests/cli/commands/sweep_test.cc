@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep is shown as, and what is done to one.
+// Commands that show a sweep, and those that act on one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -243,14 +243,14 @@ TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
   EXPECT_EQ(json["forecast_seconds"], 100.0);
   EXPECT_EQ(json["took_seconds"], 124.995);
   EXPECT_NEAR(json["forecast_error"].get<double>(), 100 / 124.995 - 1, 1e-12);
-  // Of a sweep that failed, or still runs, there is nothing to compare with.
+  // There is nothing to compare with for a sweep that failed, or still runs.
   EXPECT_THAT(Concur({"sweep", "get", "s12"}).out,
               HasSubstr("forecast  1m40s when it was submitted\n"));
   json = TestJson::parse(Concur({"sweep", "get", "s13", "-o", "json"}).out);
   EXPECT_EQ(json["forecast_seconds"], 100.0);
   EXPECT_TRUE(json["took_seconds"].is_null());
   EXPECT_TRUE(json["forecast_error"].is_null());
-  // Nor of one that stopped settings early, which the forecast does not expect.
+  // Nor for one that stopped settings early, which the forecast does not expect.
   for (v1::Sweep& sweep : fake_.sweeps) {
     sweep.mutable_counts()->set_stopped(1);
   }

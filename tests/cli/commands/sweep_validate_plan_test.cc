@@ -27,7 +27,7 @@ std::string Config(const std::string& name) {
   return absl::StrCat(source == nullptr ? "." : source, "/configs/", name);
 }
 
-// What `concur sweep ARGUMENTS…` does.
+// Result of `concur sweep ARGUMENTS…`.
 struct Invocation {
   Invocation(std::vector<std::string> arguments, OutputMode mode) {
     Command app("sweep");

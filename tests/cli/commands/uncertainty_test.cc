@@ -99,7 +99,7 @@ TEST_F(UncertaintyCommandTest, LessCanBeBetter) {
   EXPECT_THAT(output.out, HasSubstr("Less is better on ppl"));
   EXPECT_THAT(RunConcur({"uncertainty", "--repeats", path, "--minimize", "loss"}).err,
               HasSubstr("minimize: unknown column \"loss\""));
-  // Of a sweep, its own goal or --minimize, with and without examples.
+  // A sweep's own goal or --minimize, with and without examples.
   for (const bool examples : {true, false}) {
     if (!examples) {
       for (v1::Job& job : fake_.jobs) {

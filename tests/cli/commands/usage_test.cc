@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs took, by owner, sweep and approach.
+// Resources that jobs took, by owner, sweep and approach.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

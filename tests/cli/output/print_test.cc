@@ -96,7 +96,7 @@ TEST(OutputTest, CsvHasNumbersInFullAndNoFormulas) {
                    {"c", 0.1 + 0.2},
                    {"d", "=1+1"},
                    {"e", true}});
-  // Of other shapes: fields that are not there, and no object where keys go on.
+  // Objects of other shapes: fields that are not there, and no object where keys go on.
   listing.Add({}, {{"a", 5}, {"c", 2.0}, {"d", {{"x", "y,z"}}}, {"more", 1}});
   listing.Add({}, Json());
   listing.Print();

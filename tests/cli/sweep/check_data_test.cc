@@ -56,7 +56,7 @@ class CheckDataTest : public ::testing::Test {
   std::string Sweep(const std::string& benchmark, const std::string& more = "") {
     return Write("sweep.yaml", absl::StrCat(kSweepHead, benchmark, "\n", more));
   }
-  // What `concur sweep validate` says of a benchmark with this test file.
+  // Output of `concur sweep validate` for a benchmark with this test file.
   Output Validate(const std::string& test) {
     return RunConcur(
         {"sweep", "validate", Sweep(absl::StrCat("{train: train.jsonl, test: ", test, "}"))});

@@ -33,7 +33,7 @@ class AccessTest : public ::testing::Test {
     return absl::StrCat("Bearer ", made->token);
   }
 
-  // Whether the caller with this header may call the method.
+  // OK if the caller with this header may call the method.
   absl::Status Check(absl::string_view method, const std::string& authorization) {
     const absl::StatusOr<Caller> caller = access_.Authenticate(authorization);
     return caller.ok() ? CheckMayCall(*caller, *FindMethodRule(method)) : caller.status();

@@ -73,7 +73,7 @@ TEST_F(AuditLogTest, RotationBoundsItAndLosesTheOldestFirst) {
     files += entry.path().filename().string().rfind("calls.jsonl", 0) == 0 ? 1 : 0;
   }
   EXPECT_EQ(files, 3);
-  // What is left are the last ones, in order and without a gap.
+  // The lines that are left are the last ones, in order and without a gap.
   std::vector<std::string> targets;
   for (const char* name : {"calls.jsonl.2", "calls.jsonl.1", "calls.jsonl"}) {
     for (const nlohmann::json& line : Lines(name)) {

@@ -83,7 +83,7 @@ class Reader final : public SweepBoard::Watcher {
     ended = true;
     end = std::move(status);
   }
-  // What is under way arrives.
+  // The message that is under way arrives.
   void Take() {
     if (under_way_ == nullptr) {
       return;

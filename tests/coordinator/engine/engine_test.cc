@@ -244,7 +244,7 @@ TEST_F(FullDiskTest, NothingIsAnsweredThatIsNotSavedAndTheRestIsRefusedUntilTher
   clock_.Advance(engine_->NextDeadline() - clock_.Now());
   engine_->RunUntilIdle();
   EXPECT_FALSE(engine_->is_stalled());
-  // What was carried out late is known by its request id; what was refused was not carried out.
+  // A call carried out late is known by its request id; one that was refused was not carried out.
   EXPECT_EQ(Submit(1, "first").value_or(SweepId{0}), SweepId{1});
   EXPECT_EQ(Submit(2, "second").value_or(SweepId{0}), SweepId{2});
   EXPECT_EQ(faulty_.calls_after_failure(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker reports is compared with what is stored.
+// A result that a worker reports is compared with what is stored.
 #include "coordinator/engine/finished_check.h"
 
 #include <gmock/gmock.h>

@@ -31,7 +31,7 @@ class SharedClock final : public Clock {
   std::atomic<int64_t> seconds_ = 1'700'000'000;
 };
 
-// Of one sweep, without scores.
+// A coordinator of one sweep, without scores.
 class SlowCoordinator final : public v1::Coordinator::Service {
  public:
   explicit SlowCoordinator(SharedClock& clock) : clock_(clock) {
@@ -77,7 +77,7 @@ class TablesTest : public ::testing::Test {
     server_->Shutdown();
   }
 
-  // How many tables have been made once this one is answered.
+  // Number of tables that have been made once this one is answered.
   int Ask() {
     TableQuery query;
     query.sweep = "s1";

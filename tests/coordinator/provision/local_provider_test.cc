@@ -66,7 +66,7 @@ class LocalProviderTest : public ::testing::Test {
     provider.Stop(pilots, [&promise](const absl::Status&) { promise.set_value(); });
     promise.get_future().get();
   }
-  // What is waited for happens in another process.
+  // The end that is waited for happens in another process.
   bool EndsAsSoonAsItCan(LocalProvider& provider, const std::string& pilot) {
     for (int i = 0; i < 2000; ++i) {
       if (ReportOf(provider, pilot).state == PilotReport::State::kEnded) {

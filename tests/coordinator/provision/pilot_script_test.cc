@@ -130,7 +130,7 @@ TEST_F(PilotScriptTest, ADirectoryThatAnotherMadeIsRefused) {
   EXPECT_EQ(Told("mode"), "700\n");
 }
 
-// What a coordinator offers, in a file of its machine, that tells when it runs.
+// Program that a coordinator offers, in a file of its machine, that tells when it runs.
 class OfferedWorkerTest : public PilotScriptTest {
  protected:
   OfferedWorkerTest() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pilot's Job looks like, and what is read from Jobs and pods.
+// Form of a pilot's Job, and what is read from Jobs and pods.
 #include "coordinator/provision/kube_objects.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(KubeObjectsTest, AWorkerIsPutIntoPodsOfAnImageOfJobs) {
   pool.kubernetes.job_images = true;
   pool.kubernetes.image_pull_policy = "IfNotPresent";
   pool.kubernetes.env = {{"HF_HOME", "/models"}, {"https_proxy", "proxy"}};
-  pool.labels["environment.sandbox"] = "bubblewrap";  // of the pool's own image
+  pool.labels["environment.sandbox"] = "bubblewrap";  // label of the pool's own image
   const KubeJson own = KubePilotJob(pool, TheSetup(), "gpu-6", "the-secret");
   EXPECT_FALSE(own["spec"]["template"]["spec"].contains("initContainers"));
   EXPECT_THAT(own.dump(), Not(HasSubstr("environment.image")));

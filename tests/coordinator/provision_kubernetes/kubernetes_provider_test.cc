@@ -275,7 +275,7 @@ TEST_F(KubernetesProviderTest, AWatchThatIsTooOldBeginsAnew) {
   ASSERT_OK(Observe());
   ASSERT_TRUE(Eventually([&] { return server_.watchers("jobs") == 1; }));
   const int lists = server_.count("list jobs");
-  server_.ForgetHistory();  // what follows cannot be told by the old watch
+  server_.ForgetHistory();  // the old watch cannot tell what follows
   server_.PutPod("concur-ab12-cpu-1", {{"phase", "Running"}});
   EXPECT_TRUE(Seen(
       [](const auto& seen) { return seen.at("cpu-1").state == PilotReport::State::kRunning; }));

@@ -42,7 +42,7 @@ struct Answer {
   Json json() const { return Json::parse(body, nullptr, /*allow_exceptions=*/false); }
 };
 
-// What a browser or a program sends.
+// Request that a browser or a program sends.
 struct Ask {
   std::string method = "GET";
   std::string path;

@@ -55,7 +55,7 @@ class ServerTest : public ::testing::Test {
   void Sync(absl::Duration run_time, absl::Duration wait = absl::ZeroDuration());
   // Runs everything there is; every job takes `run_time`.
   void RunAll(absl::Duration run_time);
-  // How many jobs the worker has been told to start and not handed in.
+  // Number of jobs that the worker has been told to start and has not handed in.
   size_t running() const { return started_.size(); }
 
   ServerOptions options_;

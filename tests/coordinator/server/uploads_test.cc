@@ -40,7 +40,7 @@ std::string Bytes(int64_t count) {
 template <typename Stub>
 class Stream {
  public:
-  // Of an artifact with so many bytes.
+  // An upload of an artifact with so many bytes.
   Stream(Stub& stub, const Digest& digest, int64_t offset, int64_t bytes)
       : writer_(stub.UploadArtifact(&context_, &response_)) {
     piece_.set_digest(digest.ToBytes());
@@ -107,7 +107,7 @@ class UploadsTest : public ServerTest {
     return Ask(stub, digest).offset();
   }
 
-  // How many bytes of unfinished uploads are on the disk; -1 when there are none.
+  // Number of bytes of unfinished uploads on the disk; -1 when there are none.
   int64_t BytesUnderWay() const {
     int64_t bytes = -1;
     std::error_code gone;

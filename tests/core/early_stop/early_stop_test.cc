@@ -144,7 +144,7 @@ TEST(EarlyStopTest, TheMedianStopsWhatIsWorseThanMostOnceThreeHaveComeAsFar) {
   EXPECT_EQ(median.Selected(), 3u);
 }
 
-// What failed would have kept a place among those that go on.
+// A setting that failed would have kept a place among those that go on.
 TEST(EarlyStopTest, WhatIsWithdrawnGivesItsPlaceToTheNextAndMayBeginAnew) {
   EarlyStop asha(Asha(1, 9, 3), 3);
   for (uint32_t s = 0; s < 3; ++s) {

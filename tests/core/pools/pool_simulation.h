@@ -34,7 +34,7 @@ struct PoolFaults {
 // Bugs that can be injected, one at a time, to show that the checks of a world find them.
 enum class PoolBug {
   kNone,
-  kSupplyIsCertain,  // what waits is waited for, whatever its provider says and however long
+  kSupplyIsCertain,  // a waiting pilot is awaited, whatever its provider says and however long
   kRestoredIsLive,   // a worker that has not called since a restart is taken for live
   kTakenBackFails,   // a pilot that its provider ended is a failure of its pool
   kImageForgotten,   // after a restart a pilot counts for another image than it was started for

@@ -442,8 +442,8 @@ TEST(PoolsTest, AStrangerOfOursIsStopped) {
   EXPECT_GE(stops, 1);
 }
 
-// What is wrong in a world in which one pool's workers never come, the cluster takes workers back,
-// and the coordinator is killed; "" when nothing is.
+// Describes what is wrong in a world in which one pool's workers never come, the cluster takes
+// workers back, and the coordinator is killed; "" when nothing is.
 std::string WrongInWorld(uint64_t seed, PoolBug bug) {
   Random random(seed, "worlds");
   PoolSimulation sim(seed, {.leave = random.Chance(0.5) ? 0.3 : 0.0, .taken_back = true}, bug);

@@ -99,7 +99,7 @@ TEST_F(SchedulerCheckpointTest, AJobThatHasEndedHasNone) {
   harness().EndTurn();
   EXPECT_EQ(Train().checkpoint, std::nullopt);
   EXPECT_EQ(StoredBytes(), before);
-  // What the canceled attempt leaves belongs to nobody.
+  // A checkpoint that the canceled attempt leaves belongs to nobody.
   WorkerCalled("w").Finish(Latest(), FailureOf(FailureClass::kPreempted), Left("late"));
   Sync();
   EXPECT_EQ(Train().checkpoint, std::nullopt);
@@ -137,7 +137,7 @@ TEST_F(SchedulerCheckpointTest, AFailureThatComesFurtherIsGoneOnFromExceptByTheL
   EXPECT_EQ(Given(), std::nullopt) << "what they left may be what makes them fail";
 }
 
-// What has a checkpoint may leave a larger one, again and again.
+// A job that has a checkpoint may leave a larger one, again and again.
 TEST_F(SchedulerCheckpointTest, AtTheQuotaOfStoredBytesNothingGoesOnUntilACancelFreesCheckpoints) {
   SchedulerPolicy policy;
   policy.quotas.otherwise.stored_bytes_max = 1000;

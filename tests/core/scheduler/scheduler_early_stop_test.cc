@@ -33,7 +33,7 @@ class SchedulerEarlyStopTest : public BlameSchedulerTest {
     }
     Sync();
   }
-  // Of three settings the first runs after the deaths of two of its workers.
+  // Starts three settings, the first of which runs after the deaths of two of its workers.
   void StartWithASuspect() {
     Start(3, Halving());
     for (int death = 0; death < 2; ++death) {
@@ -254,7 +254,7 @@ TEST_F(SchedulerEarlyStopTest, ASettingThatWasLetGoBeforeItHasStoppedGoesOnFromI
   EXPECT_EQ(View(1).checkpoint, (Checkpoint{Sha256Of("one"), 100, 1}));
 }
 
-// What a canceled attempt left became the checkpoint of the retry.
+// The checkpoint that a canceled attempt left became that of the retry.
 TEST_F(SchedulerEarlyStopTest, ARetryOfACanceledTrainingBeginsAnew) {
   Start(3, Halving());
   const std::string worker = WorkerOf(0);
@@ -288,7 +288,7 @@ TEST_F(SchedulerEarlyStopTest, APausedSettingGoesOnFromItsCheckpointOnAnyWorker)
   SetSilent(worker, true);
   Report(2, {{1, 0.1}});
   DropStopping();
-  for (int failure = 0; failure < 2; ++failure) {  // of the setting that is better
+  for (int failure = 0; failure < 2; ++failure) {  // failures of the setting that is better
     WorkerCalled(WorkerOf(0)).Finish(AttemptOf(0), FailureOf(FailureClass::kFailed));
     Sync();
     harness().Advance(absl::Seconds(20));
@@ -405,7 +405,7 @@ TEST_F(SchedulerEarlyStopTest, ACanceledEvaluationOfAStoppedTrainingIsStoppedByA
   EXPECT_EQ(scheduler().views().FindSweep(sweep_)->state, SweepState::kSucceeded);
 }
 
-// Of five settings 0, 2 and 4 are in the bracket from step 1; where 1 and 3 are nothing stops.
+// Settings 0, 2 and 4 of five are in the bracket from step 1; where 1 and 3 are nothing stops.
 TEST_F(SchedulerEarlyStopTest, HyperbandComparesWithinBracketsBeforeAndAfterARestart) {
   Start(5, {.method = EarlyStopMethod::kHyperband, .min = 1, .max = 3, .eta = 3});
   Report(0, {{1, 0.5}});
@@ -495,7 +495,7 @@ TEST_F(SchedulerEarlyStopTest, OfTwoEqualSettingsTheOneThatWaitsTakesTheResultOf
   EXPECT_EQ(View(1).reused_from, (JobId{sweep_, 0}));
 }
 
-// What was trained elsewhere is compared with nobody: the next best goes on instead.
+// A setting that was trained elsewhere is compared with nobody: the next best goes on instead.
 TEST_F(SchedulerEarlyStopTest, WhoTakesAResultAtTheEndMakesRoomBeforeAnybodyIsStopped) {
   Start(4, {.min = 1, .max = 4, .eta = 2});
   Report(0, {{1, 0.9}});

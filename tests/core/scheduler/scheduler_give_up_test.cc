@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails altogether is given up, the rest is not, and a retry tries all of it again.
+// Groups of jobs that fail altogether are given up, the rest is not, and a retry tries all again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ TEST_F(GiveUpTest, AnApproachThatFailsEverywhereIsGivenUpAndARetryTriesAgain) {
   const SweepView view = *scheduler().views().FindSweep(id);
   EXPECT_EQ(view.state, SweepState::kFailed);
   const uint32_t failed = view.counts[static_cast<size_t>(JobState::kFailed)];
-  EXPECT_LT(failed, 7u);  // of 12 train jobs
+  EXPECT_LT(failed, 7u);  // 12 train jobs in total
   uint32_t skipped = 0;
   for (uint32_t job = 0; job < view.expansion->job_count(); ++job) {
     if (ReasonText(scheduler().views().ReasonOf({id, job})).find("approach a fails everywhere") !=

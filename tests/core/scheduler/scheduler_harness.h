@@ -46,7 +46,7 @@ class FakeWorker {
   const std::set<AttemptId>& stopping() const { return stopping_; }
   const std::map<AttemptId, JobResult>& finished() const { return finished_; }
   uint64_t GpusOf(AttemptId id) const;
-  // What the attempt was to go on from. REQUIRES: this incarnation started it.
+  // Checkpoint that the attempt was to go on from. REQUIRES: this incarnation started it.
   std::optional<Checkpoint> CheckpointOf(AttemptId id) const { return given_.at(id); }
 
  private:
@@ -83,7 +83,7 @@ class SchedulerHarness {
   struct Turn {
     std::vector<JobEvent> events;
     std::map<SweepId, SweepState> changed_sweeps;  // those whose state differs from before
-    std::map<std::string, WorkerOrders> answers;   // of the parked workers with orders
+    std::map<std::string, WorkerOrders> answers;   // orders of the parked workers that have some
   };
   // Ends a turn: hands out work, saves, checks, compares with what a restart would give (unless
   // `compare` is false), and answers the parked workers that there is something to say to.

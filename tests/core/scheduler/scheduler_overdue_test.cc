@@ -23,7 +23,7 @@ using ::testing::Not;
 constexpr absl::Duration kJobTimeout = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Minutes(1);
 constexpr absl::Duration kSyncStep = absl::Seconds(20);
-constexpr absl::Duration kSyncTick = absl::Seconds(1);  // of each Sync of the fixture
+constexpr absl::Duration kSyncTick = absl::Seconds(1);  // passes in each Sync of the fixture
 
 class OverdueSchedulerTest : public BlameSchedulerTest {
  protected:

@@ -39,7 +39,7 @@ struct Answer {
   WorkerOrders orders;
 };
 
-// What was seen of a job after the last step.
+// State that was seen of a job after the last step.
 struct Seen {
   JobState state = JobState::kReady;
   uint32_t attempt = 0;
@@ -423,7 +423,7 @@ class RandomWorld {
     SyncRequest request = worker.MakeRequest();
     request.shutting_down = worker.running().empty() && random_.Chance(0.02);
     for (const AttemptId& id : request.running) {
-      if (random_.Chance(0.3)) {  // of an attempt that may be another one's by now
+      if (random_.Chance(0.3)) {  // a step of an attempt that may be another one's by now
         request.steps.push_back({id, {random_.Between(0, 20), "f1", random_.Uniform()}});
       }
     }
@@ -568,7 +568,7 @@ class RandomWorld {
     if (!IsTerminal(before.state) || retried_.contains(view.id.sweep)) {
       return;
     }
-    // What has ended stays as it is unless somebody asks.
+    // A job that has ended stays as it is unless somebody asks.
     EXPECT_EQ(seen.state, before.state) << view.id.ToString();
     EXPECT_EQ(seen.attempt, before.attempt) << view.id.ToString();
     EXPECT_EQ(seen.metrics, before.metrics) << view.id.ToString();

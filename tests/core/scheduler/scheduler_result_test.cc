@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 class SchedulerResultTest : public BlameSchedulerTest {
  protected:
-  // What becomes of the only job after its only attempt ended so.
+  // View of the only job after its only attempt ended so.
   JobView EndWith(JobResult result) {
     AddWorker("w");
     SweepSpec spec = Evals({"a"}, {"x"}, 1);

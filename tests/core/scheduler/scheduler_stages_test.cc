@@ -57,7 +57,7 @@ TEST(StagesTest, OfASourceOnlyTheDefaultSettingIsComparedWithNoOther) {
   }
 }
 
-// What was canceled leaves nothing to a retry, and a stage that waits for its source is not paused.
+// A canceled job leaves nothing to a retry, and a stage that waits for its source is not paused.
 TEST_F(SchedulerStagesTest, ARetryTakesNoCheckpointOfACanceledStageAfterARestart) {
   SweepSpec spec = Trains({"a"}, {"x"}, 1);
   spec.approaches.push_back(UntrainedApproach("r"));  // something else, that goes on meanwhile

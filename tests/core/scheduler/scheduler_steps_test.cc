@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs report step by step: each report counts once, whatever the network does.
+// Reports of jobs step by step: each report counts once, whatever the network does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -171,7 +171,7 @@ TEST_F(SchedulerStepsTest, AJobThatReusesAReusedResultShowsTheReportsOfTheOneTha
   ASSERT_OK(scheduler().RetryJobs(canceled, {0}, /*rerun_succeeded=*/false));
   Sync();
   ASSERT_EQ(scheduler().views().ViewJob({canceled, 0}).reused_from, job());
-  harness().RestartCoordinator();  // of equal results the first in order is taken now
+  harness().RestartCoordinator();  // equal results: the first in order is taken now
   const SweepId last = Submit(Trains({"a"}, {"x"}, 1));
   harness().EndTurn();
   ASSERT_EQ(scheduler().views().ViewJob({last, 0}).reused_from, (JobId{canceled, 0}));

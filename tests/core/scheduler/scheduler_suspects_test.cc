@@ -56,7 +56,7 @@ class SuspectsSchedulerTest : public BlameSchedulerTest {
 
   SweepId sweep_;
   int deaths_ = 0;
-  size_t beside_ = 0;  // how many jobs the last death took along
+  size_t beside_ = 0;  // number of jobs that the last death took along
 };
 
 // Eleven workers died of one job by default, and other jobs' budgets of lost attempts with them.

@@ -26,7 +26,7 @@ namespace {
 // --- the words of an event
 // ------------------------------------------------------------------------
 
-// What cannot be understood is a failure at the traced line.
+// A text that cannot be understood is a failure at the traced line.
 template <typename T>
 T Malformed(const std::string& message, T otherwise) {
   ADD_FAILURE() << message;

@@ -229,7 +229,7 @@ std::vector<Problem> Problems() {
          return a * a + 10 * (1 - 1 / (8 * M_PI)) * std::cos(x) + 10;
        }},
       {"valley of two logarithms", logs,
-       [](const Setting& s) {  // what is best of one depends on the other
+       [](const Setting& s) {  // the best value of one depends on the other
          const double lr = std::log10(Real(s, "lr"));
          const double decay = std::log10(Real(s, "decay"));
          return std::pow(lr + 2, 2) + std::pow(lr - decay - 2, 2) / 4 +

@@ -178,7 +178,7 @@ class BlameSchedulerTest : public ::testing::Test {
   uint32_t CountOf(SweepId sweep, JobState state) {
     return scheduler().views().FindSweep(sweep)->counts[static_cast<size_t>(state)];
   }
-  // How many jobs of the sweep have an explanation with this text.
+  // Number of jobs of the sweep that have an explanation with this text.
   uint32_t Explained(SweepId sweep, const std::string& text) {
     uint32_t count = 0;
     for (uint32_t job = 0; job < scheduler().views().FindSweep(sweep)->expansion->job_count();

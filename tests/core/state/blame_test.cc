@@ -242,7 +242,7 @@ TEST_F(BlameTest, ASuccessThatNothingIsComparedWithIsNotKept) {
   EXPECT_EQ(cells, 2u);
 }
 
-// What was saved cell by cell, as it changed, is the table, and decides the same from then on.
+// Cells that were saved as they changed make up the table, and decide the same from then on.
 TEST_F(BlameTest, TheTableStaysSoundAndCanBeRestoredUnderRandomEvents) {
   struct Saved {
     Blame::Kind kind;

@@ -133,7 +133,7 @@ TEST(ReadyQueueTest, WhatTakesLongestComesFirstWithinASweepAndKind) {
   queue.Push(lane(2), 3);
   EXPECT_EQ(queue.rank_min(), 50);
   EXPECT_TRUE(queue.Contains(lane(1), 1));
-  // What is not known comes before everything; a rank may change while jobs wait.
+  // An unknown rank comes before everything; a rank may change while jobs wait.
   queue.SetRank(0, 60);
   queue.SetRank(1, 60);
   queue.SetRank(1, 80);

@@ -88,7 +88,7 @@ TEST(ContentKeyTest, TheKeyOfAStageCoversTheWholeChainBeforeIt) {
   renamed.approaches[3].name = "q";
   renamed.benchmarks[3].name = renamed.train_sets[2].name = "u";
   EXPECT_EQ(KeysOf(renamed).at(kStage), before.at(kStage));
-  // What a system starts from is not what it is evaluated on.
+  // A source that a system starts from is not what it is evaluated on.
   EXPECT_EQ(KeysOf(spec).at("r, setting 0, seed 1, evaluated on x"),
             KeysOf(SmallSweep()).at("r, setting 0, seed 1, evaluated on x"));
   const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
@@ -244,7 +244,7 @@ TEST(ContentKeyTest, WhateverDoesNotChangeTheResultKeepsTheKey) {
   spec.approaches.insert(spec.approaches.begin(), TrainedApproach("first"));
   spec.benchmarks.push_back(Benchmark("w"));
   spec.benchmarks[0].train->path = "/elsewhere";
-  spec.train_sets[0].seed = 99;  // of a plain train set: without effect
+  spec.train_sets[0].seed = 99;  // seed of a plain train set: without effect
   spec.random_settings = 9;
   spec.seeds = {2, 5, 1};
   spec.keep.systems = false;

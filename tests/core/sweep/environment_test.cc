@@ -105,7 +105,7 @@ TEST(EnvironmentTest, AnImageIsFoundInItsOwnContainersOrMade) {
   Labels sandboxed = wants;
   sandboxed["environment.sandbox"] = "podman";
   EXPECT_FALSE(LabelsMatch(sandboxed, in_it));
-  // What changes the image needs a sandbox, and so does one whose name is no label.
+  // A setup that changes the image needs a sandbox, and so does an image whose name is no label.
   image.setup = {"true"};
   const Labels built = {{"environment.registry", "yes"}, {"environment.root", "yes"}};
   EXPECT_EQ(LabelsOfEnvironment(image), built);

@@ -137,7 +137,7 @@ inline SweepSpec ImportedSweep(int64_t runs = 1) {
   return spec;
 }
 
-// Of its jobs with these indices.
+// Results of its jobs with these indices.
 inline std::vector<ImportedResult> ImportedScores(const std::vector<uint32_t>& jobs) {
   std::vector<ImportedResult> results;
   for (const uint32_t job : jobs) {

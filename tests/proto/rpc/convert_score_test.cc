@@ -88,7 +88,7 @@ TEST(ConvertScoreTest, AJobsScoreIsThatOfTheMetricAskedFor) {
   EXPECT_TRUE(score == FullScore());
   ASSERT_OK_AND_ASSIGN(const JobScore other, ScoreFromJob(job, "exact_match", kScorePath));
   EXPECT_EQ(other.value, std::nullopt);
-  // What a failed job measured before it failed is no score.
+  // A metric that a failed job measured before it failed is no score.
   job.set_state(v1::Job::STATE_FAILED);
   ASSERT_OK_AND_ASSIGN(const JobScore failed, ScoreFromJob(job, "f1", kScorePath));
   EXPECT_EQ(failed.value, std::nullopt);

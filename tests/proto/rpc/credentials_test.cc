@@ -85,7 +85,7 @@ TEST_F(CredentialsTest, ARecordedServersTokenIsFoundByAnyNameOfItsAddress) {
   for (const char* other : {"127.0.0.1:7002", "example.org:7001", "unix:/7001"}) {
     EXPECT_EQ(LoadCredentials(other, {})->token, "") << other;
   }
-  // What is named counts more, the file most.
+  // A token that is named counts more, that of the file most.
   setenv("CONCUR_TOKEN", "concur_env", 1);  // NOLINT(concurrency-mt-unsafe)
   EXPECT_EQ(LoadCredentials("localhost:7001", {})->token, "concur_env");
   EXPECT_EQ(LoadCredentials("localhost:7001", {"", "", "", Write("t", "concur_file")})->token,

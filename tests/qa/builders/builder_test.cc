@@ -476,7 +476,7 @@ TEST(FuzzyTest, UniformPassagesMayBeDrawnFromTheWordsOfAText) {
     }
   }
   EXPECT_EQ(drawn, types);
-  // What was built before there were these parameters keeps its bytes.
+  // Data sets that were built before there were these parameters keep their bytes.
   request.parameters.erase("words");
   request.parameters.erase("search");
   ASSERT_OK(Build(request).status());

@@ -221,7 +221,7 @@ TEST_F(WikidataBuilderTest, TrainPassagesShareTheQuestionsEvenly) {
     EXPECT_LE(passage.questions.size(), 2u);
   }
   EXPECT_EQ(set.header.at("parameter.train-passages"), "45");
-  // What was built before there was the parameter keeps its bytes.
+  // Data sets that were built before there was the parameter keep their bytes.
   EXPECT_EQ(BuildTrain(Request()).header.count("parameter.train-passages"), 0u);
   EXPECT_THAT(Build(Request({{"train-passages", "61"}})),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -279,7 +279,7 @@ TEST_F(WikidataBuilderTest, LargeNeighbourhoodsAreSampledEvenly) {
                                         {"test-questions", "400"},
                                         {"test-questions-per-passage", "1"}});
   Dataset set = BuildTrain(request);
-  if (set.passages[0].title != "hub") {  // of the two seeds, one is in each set
+  if (set.passages[0].title != "hub") {  // one of the two seeds is in each set
     ASSERT_OK_AND_ASSIGN(set, ReadDataset(request.directory + "/test.jsonl"));
   }
   ASSERT_EQ(set.passages[0].title, "hub");

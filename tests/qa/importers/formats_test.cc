@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each importer makes of its format: spans, answers, ids, and reasons to drop.
+// Output of each importer for its format: spans, answers, ids, and reasons to drop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

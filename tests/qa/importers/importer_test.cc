@@ -72,7 +72,7 @@ class EveryImporterTest : public ::testing::TestWithParam<Sample> {
     }
     return names;
   }
-  // What was written, without headers (they hold the digest of the source).
+  // Contents of the written files, without headers (they hold the digest of the source).
   std::string Passages() const {
     std::string text;
     for (const std::string& name : Written()) {

@@ -13,7 +13,7 @@
 namespace concur::qa {
 
 struct Sample {
-  std::string name;  // of the case
+  std::string name;  // the case's
   std::string format;
   std::string file;
   std::string contents;  // `kept` questions are kept of `read`

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What evaluation programs write: MTEB, the lm-evaluation-harness, HELM, Inspect, Every Eval Ever.
+// Files of evaluation programs: MTEB, the lm-evaluation-harness, HELM, Inspect, Every Eval Ever.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -96,7 +96,7 @@ class IdentityTest : public ImportFixture {
 
  private:
   int imports_ = 0;
-  std::string folder_;  // of the runs of the newest import
+  std::string folder_;  // holds the runs of the newest import
 };
 
 Json Subsets(const std::vector<std::pair<std::string, double>>& scores) {

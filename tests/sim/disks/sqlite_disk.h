@@ -56,7 +56,7 @@ class SqliteStoreDisk : public StoreDisk {
 
   absl::StatusOr<Snapshot> Load(Store& store);
   absl::Status Commit(Store& store, const Batch& batch);
-  // Whether the power is cut at this write or sync.
+  // True if the power is cut at this write or sync.
   bool CutsNow();
   bool IsFull() const { return world_.now() < full_until_; }
   static void Apply(const File::Write& write, std::string& contents);
@@ -64,7 +64,7 @@ class SqliteStoreDisk : public StoreDisk {
 
   World& world_;
   std::string directory_;
-  const std::string name_;  // of the VFS
+  const std::string name_;  // the VFS's
   std::unique_ptr<sqlite3_vfs> vfs_;
   std::map<std::string, File> files_;
   std::vector<std::unique_ptr<std::string>> unmapped_;  // shared memory of dead processes

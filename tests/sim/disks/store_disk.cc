@@ -146,7 +146,7 @@ absl::Status MemoryStoreDisk::Commit(const Batch& batch) {
     if (world_.bug() == Bug::kCommitNotAtomic) {
       saved.put_results.clear();
       CONCUR_CHECK_OK(synced_.Commit(saved));
-    } else if (world_.random().Chance(0.5)) {  // whether the log's last frame was complete
+    } else if (world_.random().Chance(0.5)) {  // the log's last frame was complete
       CONCUR_CHECK_OK(synced_.Commit(saved));
     }
     return Fault(absl::UnavailableError("the power is cut"));

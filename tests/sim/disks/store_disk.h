@@ -27,7 +27,7 @@ class StoreDisk {
   virtual void Restart(bool power_cut) = 0;
   // The power was cut during a commit: the machine is dead.
   virtual bool power_is_cut() const = 0;
-  // Whether a fault of this disk since the last call explains an error.
+  // True if a fault of this disk since the last call explains an error.
   virtual bool TookFault() = 0;
 };
 

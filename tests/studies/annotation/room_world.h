@@ -54,7 +54,7 @@ struct RoomWorldCounts {
   int64_t resent = 0;  // requests whose answer was lost
   int64_t restarts = 0;
   int64_t tails = 0;   // lines that were cut off
-  int64_t jumps = 0;   // of the clock
+  int64_t jumps = 0;   // times that the clock jumped
   int64_t splits = 0;  // worlds with enough for three
 };
 
@@ -74,9 +74,9 @@ class RoomWorld {
     std::string body;
     int64_t sent = 0;
   };
-  // What the annotator's browser knows.
+  // State that the annotator's browser keeps.
   struct Person {
-    std::string code;  // of the login link
+    std::string code;  // the login link's
     bool link_used = false;
     std::string passage;        // to write for
     int64_t number = 0;         // to validate
@@ -148,7 +148,7 @@ class RoomWorld {
   bool power_is_cut_ = false;
   std::unique_ptr<Room> room_;
   std::unique_ptr<AnnotationApi> api_;
-  std::vector<std::pair<Request, AnnotationApi::Question>> asked_;  // of the system
+  std::vector<std::pair<Request, AnnotationApi::Question>> asked_;  // questions to the system
 
   std::map<std::string, Person> people_;
   int64_t serial_ = 0;

@@ -25,7 +25,7 @@ std::vector<int64_t> OpenQuestions(const Room& room) {
   return open;
 }
 
-// What should have become of the attempt, from what people and the system said.
+// Expected state of the attempt, from what people and the system said.
 QuestionState StateFrom(const Attempt& attempt, const Room& room) {
   const Settings& settings = room.settings();
   const std::string& text = room.passages()[attempt.passage].text;

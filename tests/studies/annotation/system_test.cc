@@ -73,7 +73,7 @@ class SystemTest : public ::testing::Test {
     files.hidden = {directory + "/room/systems/token"};
     return files;
   }
-  // What `script`, which writes to "seen", finds in the sandbox. Unset: this machine has none.
+  // Output of `script`, which writes to "seen", in the sandbox. Unset: this machine has none.
   std::optional<std::string> SeenBy(const std::string& script, const VisibleFiles& files) {
     const std::unique_ptr<Confinement> confinement = Confinement::SetUp(files, "auto").value();
     if (!confinement->has_sandbox()) {

@@ -187,8 +187,8 @@ TEST_F(LayerGradientsTest, ContextualVectorsAreNotTrained) {
   EXPECT_FALSE(contextual->Forward(ids, mask_).requires_grad());
 }
 
-// What training changes, except vectors of words and characters: originals never train those of
-// padding, although their RNNs read them.
+// Weights that training changes, except vectors of words and characters: originals never train
+// those of padding, although their RNNs read them.
 std::vector<torch::Tensor> WithoutVectors(const torch::nn::Module& network) {
   std::vector<torch::Tensor> weights;
   for (const auto& parameter : network.named_parameters()) {

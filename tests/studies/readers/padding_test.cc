@@ -13,7 +13,7 @@
 namespace concur::readers {
 namespace {
 
-// What a reader says of the real tokens and spans of a batch.
+// Scores that a reader gives the real tokens and spans of a batch.
 std::vector<torch::Tensor> RealScores(Reader& network, const Batch& batch) {
   torch::NoGradGuard no_gradients;
   const Scores scores = network.Forward(batch);
@@ -81,7 +81,7 @@ TEST(PaddingTest, CharactersOfAShortWordAreZeroInAllenNlp2Only) {
                            {"char_filters", int64_t{9}}, {"char_ngram", int64_t{3}}};
   torch::NoGradGuard no_gradients;
   const torch::Tensor ids = torch::ones({1, 2}, torch::kInt64);
-  const torch::Tensor characters =  // of two characters, and of four
+  const torch::Tensor characters =  // tokens of two characters, and of four
       torch::tensor({3, 4, 0, 0, 0, 3, 4, 5, 6, 0}, torch::kInt64).view({1, 2, 5});
   torch::manual_seed(1);
   const torch::Tensor masked = TextEmbedder(options, 0, true)->Forward(ids, characters);

@@ -100,7 +100,7 @@ void ExpectEqual(const torch::Tensor& computed, const Matrix& expected) {
 }
 
 constexpr int64_t kTokens = 5;
-constexpr size_t kReal = 3;  // of those the rest is padding
+constexpr size_t kReal = 3;  // the rest of those tokens is padding
 
 class ScalarTest : public ::testing::Test {
  protected:
@@ -146,7 +146,7 @@ TEST_F(ScalarTest, SelfAlignment) {
 
 TEST_F(ScalarTest, FullyAwareAttentionOfThreeLevels) {
   constexpr size_t kLevels = 3;
-  constexpr size_t kWidth = 2;  // of a level
+  constexpr size_t kWidth = 2;  // a level's
   FullAttention layer(4, kLevels * kWidth, kLevels, DropoutKind());
   layer->to(torch::kFloat64);
   torch::NoGradGuard no_gradients;

@@ -75,7 +75,7 @@ TEST_F(AgentTest, ThatALogEndsIsSaidAgainToWhoAsksAgain) {
   follow.logs[0].offset = 5;
   Answer(follow);  // the end that the chunk had
   EXPECT_THAT(last().log_chunks, IsEmpty());
-  Answer(follow);  // of a call that said nothing about the log
+  Answer(follow);  // answers a call that said nothing about the log
   StepAtNext();
   ASSERT_THAT(last().log_chunks, SizeIs(1));
   EXPECT_EQ(last().log_chunks[0].offset, 5);

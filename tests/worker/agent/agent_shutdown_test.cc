@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker drains, hands back and leaves.
+// Shutdown of a worker: it drains, hands back and leaves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -225,7 +225,7 @@ TEST_F(AgentTest, AJobThatGotASigtermAloneFails) {
   Step();
   ASSERT_THAT(spool_.kept, SizeIs(1));
   EXPECT_EQ(spool_.kept.at(Id(1)).finished.result.failure, FailureClass::kFailed);
-  agent_->RequestDrain();  // what was reported stays so
+  agent_->RequestDrain();  // a reported result stays so
   executor_.FinishPublishing(Id(1));
   Step();
   EXPECT_EQ(spool_.kept.at(Id(1)).finished.result.failure, FailureClass::kFailed);

@@ -122,7 +122,7 @@ TEST_F(EnvironmentBuildersTest, AFailedBuildSaysWhyAndWhetherItIsWorthTryingAgai
               AllOf(HasSubstr("environment could not be built"), HasSubstr("exit code 1"),
                     HasSubstr("nothing provides broken 1.0")));
   EXPECT_EQ(FailureClassName(RunConda("dependencies: [offline]").failure), "temporary");
-  // What it has nothing for it does not take on; a coordinator would not give it.
+  // It does not take on an environment that it has nothing for; a coordinator would not give it.
   EXPECT_EQ(
       FailureClassName(Run(From(Train("touch $2"), EnvironmentKind::kRoot, "no tar")).failure),
       "worker");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands find around them is what docs/job-environment.md says.
+// The environment that commands find is the one that docs/job-environment.md describes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

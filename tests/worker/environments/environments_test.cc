@@ -161,7 +161,7 @@ TEST_P(EnvironmentsTest, ACommandCannotChangeItsRootOrInputsNorSeeTheMachine) {
 TEST_P(EnvironmentsTest, VariablesOfTheApproachReachItsCommandAndNotTheLauncher) {
   JobOrder order =
       In(Train("echo saw $LD_PRELOAD $LD_AUDIT $OTHER \"$LINES\" \"$ODD\" ${#LONG}; echo m > $2"));
-  const std::string library = temp_.File("absent.so");  // of which the linker complains
+  const std::string library = temp_.File("absent.so");  // the linker complains about it
   order.env = {{"LD_PRELOAD", library},  {"LD_AUDIT", library},
                {"OTHER", "a b"},         {"LINES", "1\n2"},
                {"ODD", " #*'\"$x\\ \r"}, {"LONG", std::string(100'000, 'x')}};

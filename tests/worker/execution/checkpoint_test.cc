@@ -241,7 +241,7 @@ TEST_F(CheckpointTest, AJobWhoseCheckpointIsGoneOrDamagedBeginsAnew) {
   }
 }
 
-// What a machine cannot do, another one may.
+// One machine may be able to do what another one cannot.
 TEST_F(CheckpointTest, ItIsNotTheCheckpointsFaultWhenTheMachineFails) {
   for (const int error : {EIO, EACCES, EROFS, EMFILE, ENOSPC, ENOMEM}) {
     EXPECT_FALSE(IsFaultOfCheckpoint(ErrnoStatus(error, "run", "create"))) << error;

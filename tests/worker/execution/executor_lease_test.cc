@@ -65,7 +65,7 @@ TEST_F(ExecutorLeaseTest, WhatWasReadyWhenTheWorkerWasStoppedWaitsForTheNextAnsw
   EXPECT_TRUE(Next().finished.result.succeeded) << "what runs goes on";
   WaitUntilHeld();
   EXPECT_FALSE(HasRun());
-  executor_->SetLeaseEnd(clock_.Now() - absl::Seconds(1));  // of an answer that came before
+  executor_->SetLeaseEnd(clock_.Now() - absl::Seconds(1));  // lease of an answer that came before
   WaitUntilHeld();
   EXPECT_FALSE(HasRun());
   executor_->SetLeaseEnd(clock_.Now() + absl::Seconds(27));

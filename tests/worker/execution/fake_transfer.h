@@ -54,7 +54,7 @@ class FakeTransfer : public ArtifactTransfer {
   }
   // Uploads of the artifact go on until they are canceled.
   void Hold(const Digest& digest) { Refuse(digest, absl::OkStatus()); }
-  // How many of those have begun.
+  // Number of those that have begun.
   int held() {
     MutexLock lock(mu_);
     return held_;

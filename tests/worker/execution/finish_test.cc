@@ -66,8 +66,8 @@ TEST_F(OutputsTest, ACheckpointIsWhateverIsNoEmptyDirectory) {
   EXPECT_TRUE(has_checkpoint());
   EXPECT_FALSE(Look(/*is_train=*/true).AreSmall({}, 100));
   EXPECT_TRUE(Look(/*is_train=*/false).has_checkpoint);
-  // What the job put in its place is looked at later, and not followed: its end says why it is
-  // lost.
+  // A link that the job put in its place is looked at later, and not followed: its end says why
+  // it is lost.
   ASSERT_EQ(mkdir(dir_.File("empty").c_str(), 0700), 0);
   paths_.checkpoint = dir_.File("link");
   ASSERT_EQ(symlink(dir_.File("empty").c_str(), paths_.checkpoint.c_str()), 0);

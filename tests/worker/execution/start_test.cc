@@ -34,7 +34,7 @@ TEST_F(StartTest, AFolderIsACopyOfTheJobsOwn) {
   const JobResult first = Run(Train("mkdir -p $2/a && echo 1 > $2/a/b"));
   ASSERT_TRUE(first.succeeded) << first.message;
   transfer_.Add(ReadArtifact(first, ArtifactKind::kSystem));
-  for (int i = 0; i < 2; ++i) {  // what the first one writes the second one does not see
+  for (int i = 0; i < 2; ++i) {  // the second one does not see what the first one writes
     JobOrder order = Stage("test \"$(cat $4/a/b)\" = 1 && echo 2 > $4/a/b && cp $4/a/b $2");
     order.system = first.artifacts[0].digest;
     const JobResult result = Run(order);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor does to jobs that will not end, will not stop, or take too much.
+// Measures of an executor against jobs that will not end, will not stop, or take too much.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -63,7 +63,7 @@ TEST_F(SubprocessLimitsTest, ATimedOutJobMayCleanUpInItsGrace) {
 }
 
 TEST_F(SubprocessLimitsTest, ChildrenThatIgnoreTermDieWithTheirJob) {
-  // Of no other run of this test.
+  // A duration that no other run of this test has.
   const std::string seconds = absl::StrCat(1'000'000 + getpid());
   const JobOrder order = Train(absl::StrCat("(trap '' TERM; echo $$; exec sleep ", seconds,
                                             ") & sh -c 'trap \"\" TERM; echo $PPID; exec sleep ",

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What goes until the rest fits, in order.
+// Names that go until the rest fits, in order.
 std::vector<std::string> Gone(CacheIndex& index) {
   std::vector<std::string> gone;
   while (const std::optional<std::string> name = index.NextToGo()) {

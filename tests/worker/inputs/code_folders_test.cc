@@ -114,7 +114,7 @@ TEST_F(CodeFoldersTest, WhatWasChangedIsUnpackedAnew) {
   ASSERT_EQ(chmod((FolderOf(code) + "/lib").c_str(), 0700), 0);
   ASSERT_EQ(unlink(script.c_str()), 0);
   ASSERT_OK(WriteFileAtomically(script, "#!/bin/sh\necho bad > $1\n", 0755));
-  // What a killed worker left half unpacked goes, too.
+  // A folder that a killed worker left half unpacked goes, too.
   const std::string half = FolderOf(code) + ".new";
   ASSERT_OK(MakeDirectories(half));
   Reopen();
@@ -163,7 +163,7 @@ TEST_F(CodeFoldersTest, CodeThatWasChangedAndCannotBeRemovedIsUnpackedAnew) {
     GTEST_SKIP() << "mounts need root";
   }
   ASSERT_OK(WriteFileAtomically(FolderOf(code) + "/lib/mount/more", "x"));
-  Reopen();  // what was unpacked is checked again
+  Reopen();  // the unpacked code is checked again
   EXPECT_TRUE(Run(WithCode(code, {"./lib/hello.sh", "{model}", "{model}"})).succeeded);
   mount.MovedTo(temp_.File("work/code.kept-1/lib/mount"));
   EXPECT_TRUE(std::filesystem::exists(temp_.File("work/code.kept-1")));

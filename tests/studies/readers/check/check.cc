@@ -29,7 +29,7 @@
 namespace concur::readers {
 namespace {
 
-// What originals say about a batch, by the names under which fixtures hold it.
+// Values that originals give for a batch, by the names under which fixtures hold them.
 using Outputs = std::map<std::string, std::function<torch::Tensor(const Scores&)>>;
 
 const Outputs& EvaluationOutputs() {
@@ -93,7 +93,7 @@ void CompareOutputs(const Fixture& fixture, const Outputs& outputs, const Scores
   }
 }
 
-// Whether the original's training pass, said to be without dropout, had some: padding is all that
+// True if the original's training pass, said to be without dropout, had some: padding is all that
 // may else set it apart from the evaluation, and there is a question without any.
 bool HadDropout(const Fixture& fixture) {
   const std::optional<torch::Tensor> evaluated = fixture.Find("eval.start_prob");
@@ -108,7 +108,7 @@ bool HadDropout(const Fixture& fixture) {
   return differences.gt(kRounding).logical_and(full).any().item<bool>();
 }
 
-// Whether the spans equal `starts` and `ends`, [B, K] or [B].
+// True if the spans equal `starts` and `ends`, [B, K] or [B].
 bool SpansEqual(const std::vector<std::vector<Span>>& spans, const torch::Tensor& starts,
                 const torch::Tensor& ends) {
   const torch::Tensor first = starts.view({starts.size(0), -1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far values are from those of an original.
+// Differences between values and those of an original.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_DIFFERENCES_H_

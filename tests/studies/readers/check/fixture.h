@@ -24,7 +24,7 @@ struct Fixture {
   SafeTensors weights, io, gradients;
   Batch batch;
   std::shared_ptr<Reader> network;  // in evaluation mode; its dropout is 0 where `in_training`
-  // Whether loss and gradients were taken in training mode, with every dropout 0.
+  // True if loss and gradients were taken in training mode, with every dropout 0.
   bool in_training = false;
 
   std::optional<torch::Tensor> Find(absl::string_view name) const;  // in io

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of comparing a network with its original.
+// Result of comparing a network with its original.
 //
 // Thread-compatible.
 #ifndef CONCUR_TESTS_STUDIES_READERS_CHECK_RESULT_H_
@@ -10,11 +10,11 @@
 namespace concur::readers {
 
 // The largest differences that are still equal.
-constexpr double kScoreTolerance = 1e-5;     // of scores and the loss
+constexpr double kScoreTolerance = 1e-5;     // scores and the loss
 constexpr double kGradientTolerance = 1e-4;  // relative
 
 struct CheckResult {
-  std::string name;      // of the folder
+  std::string name;      // the folder's
   std::string approach;  // that it was recognised as
   // The largest difference of a score, relative to the largest score where that exceeds 1; the
   // same of the loss.

@@ -98,7 +98,7 @@ TEST_F(ConvertTest, OtherFilesAreRefused) {
   }
 }
 
-// What torch itself wrote, where there is some.
+// Files that torch itself wrote, where there are some.
 TEST_F(ConvertTest, RealFilesOfTorchHoldTheSameTensorsInBothForms) {
   const char* given = std::getenv("CONCUR_FIXTURES");  // NOLINT(concurrency-mt-unsafe)
   const std::string bert =

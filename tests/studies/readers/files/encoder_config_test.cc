@@ -235,7 +235,7 @@ TEST_F(CheckpointFilesTest, AmbiguousOrAbsentWeightsAreRefused) {
               HasSubstr("pytorch_model.bin"));
 }
 
-// What torch itself wrote, where there is some.
+// Files that torch itself wrote, where there are some.
 TEST_F(CheckpointFilesTest, FilesOfTorchHoldTheSameWeights) {
   const char* given = std::getenv("CONCUR_FIXTURES");     // NOLINT(concurrency-mt-unsafe)
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)

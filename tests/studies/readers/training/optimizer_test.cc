@@ -26,7 +26,7 @@ struct OptimizerCase {
   const char* file;
   UpdateRule rule;
   double clip = 0;          // norm of all gradients
-  double weight_decay = 0;  // of W and E
+  double weight_decay = 0;  // applies to W and E
   // The name of the multipliers of the learning rate that the fixture's rates leave out.
   const char* schedule = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each approach is trained with unless somebody says otherwise is what its program was: the
+// Each approach is trained with what its program was, unless somebody says otherwise: the
 // values below are those of the code and configurations that the concurrence study (Liu et al., ACL
 // 2023, appendix A) names, and of the fine-tuning programs of the pretrained encoders.
 #include <gtest/gtest.h>

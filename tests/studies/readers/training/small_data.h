@@ -57,7 +57,7 @@ inline std::string SmallData(int passages) {
 
 // The questions of SmallData as `serve` reads them.
 std::string QuestionsToServe(int passages);
-// What it printed, by id.
+// Answers that it printed, by id.
 std::map<std::string, std::string> AnswersServed(const std::string& printed);
 
 // Assignments that make DrQA's network small.

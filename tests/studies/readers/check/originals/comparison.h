@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the comparisons of tokenizers and of windows share: whose tokenizer a file's name means, its
+// Base of the comparisons of tokenizers and of windows: whose tokenizer a file's name means, its
 // lines, and the count of what differs.
 //
 // Thread-safe (stateless).

@@ -27,9 +27,9 @@ namespace concur::readers {
 namespace {
 
 constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
-constexpr double kProbabilityTolerance = 1e-5;  // of single precision
+constexpr double kProbabilityTolerance = 1e-5;  // allowed for single precision
 
-// What a file's name says: "legacy.albert.L160.s64.q64.jsonl".
+// Parts of a file's name: "legacy.albert.L160.s64.q64.jsonl".
 struct WindowsName {
   std::string key;  // "albert.L160.s64.q64" or "runqa.albert.L160.s64": of logits, predictions
   std::string tokenizer;
