@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the dev build takes, from a clean clone of HEAD and without ccache: the programs of
+"""Times the dev build, from a clean clone of HEAD and without ccache: the programs of
 scripts/demo, then the rest with all tests, then one file of core/ changed and core's tests run.
 
 usage: build.py [REVISION …]      other revisions are built beside HEAD, for comparison

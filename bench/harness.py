@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every benchmark needs: a coordinator of its own, timing, tables, and the check of accounting."""
+"""Needs of every benchmark: a coordinator of its own, timing, tables, and a check of accounting."""
 
 import array
 import fcntl
@@ -22,7 +22,7 @@ def build(*targets):
 
 
 def floors():
-    """What the disk of the current directory, SQLite and gRPC give at most, in words."""
+    """Rates that the disk of the current directory, SQLite and gRPC give at most, in words."""
     def rates(program):
         return json.loads(subprocess.run([BIN / program, "."], check=True, capture_output=True,
                                          text=True).stdout)
@@ -122,7 +122,7 @@ class Coordinator:
     def submit(self, text, sets=10):
         path = self.directory / "sweep.yaml"
         path.write_text(text)
-        # Of different contents: equal cells would share one result.
+        # Their contents differ: equal cells would share one result.
         for i in range(sets):
             (self.directory / f"set-{i}.txt").write_text(f"{i}\n")
         self.concur("sweep", "submit", path)

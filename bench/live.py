@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What following costs the coordinator: `concur matrix --watch`, and viewers of the page.
+"""Measures what following costs the coordinator: `concur matrix --watch`, and viewers of the page.
 
 usage: live.py [FOLLOWERS ...]                default: 0 1 8
        live.py viewers [COUNT] [JOBS]         default: 200 100000

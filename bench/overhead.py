@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What orchestration adds: a sweep on one worker of two slots, from its submission to its matrix, beside
+"""Overhead of orchestration: a sweep on one worker of two slots, from submission to matrix, beside
 two loops that run the same commands one after the other, in the order in which Concur started them.
 
 usage: overhead.py [WHAT …] [--runs N] [--seconds S] [--sweep FILE [--var NAME=VALUE …]]

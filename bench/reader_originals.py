@@ -43,7 +43,7 @@ class Original:
         return network, options
 
 
-# What the originals' options have and concur-reader's do not, as their programs set it.
+# Options that the originals have and concur-reader has not, as their programs set them.
 DEFAULTS = {"pretrained_words": False, "rnn_padding": False, "question_merge": "self_attn",
             "sd_min_size": 0, "sd_rescale": False, "bidirectional": True}
 

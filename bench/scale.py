@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What grows, or must not: submissions, memory and disk of many jobs, a restart with them, answers
-under load, and what else the project's table of targets asks for.
+"""Measures what grows, or must not: submissions, memory and disk of many jobs, a restart with them,
+answers under load, and what else the project's table of targets asks for.
 
 usage: scale.py [JOBS] [--only PART ...]      JOBS of submissions and restart: default 1000000; at
 least 20000, a multiple of 100
@@ -178,7 +178,7 @@ print(time.perf_counter() - start)"""
 
 
 def python_with_concur(*arguments):
-    """What an interpreter of its own prints, without the time of its start."""
+    """Output of an interpreter of its own, without the time of its start."""
     environment = dict(os.environ, PYTHONPATH=str(harness.ROOT / "python"),
                        CONCUR_PROGRAM=str(harness.BIN / "concur"))
     done = subprocess.run([sys.executable, "-c", *arguments], env=environment, check=True,
@@ -198,7 +198,7 @@ def seconds_of_frame(address, scores):
 
 
 def reading(rows, scores=1_000_000, approaches=100, benchmarks=100, seeds=10, runs=5):
-    """What a sweep answers once it has ended: every score by itself, then tables of 100,000 cells."""
+    """Answers of a sweep that has ended: every score by itself, then tables of 100,000 cells."""
     with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
         coordinator.submit(harness.sweep_of(scores))
         coordinator.fake_workers(scores)

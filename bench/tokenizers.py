@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast concur-reader cuts text into pieces, beside the same algorithms in plain Python: BERT's
-words and pieces, and RoBERTa's byte pairs with a cache of words.
+"""Measures how fast concur-reader cuts text into pieces, beside the same algorithms in plain
+Python: BERT's words and pieces, and RoBERTa's byte pairs with a cache of words.
 Fails where their pieces differ. Processor time, the best of three runs.
 
 usage: tokenizers.py TEXT bert-uncased=DIR roberta=DIR [--lines N]

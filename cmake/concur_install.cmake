@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` and the Debian package hold. scripts/package makes the package.
+# Contents of `cmake --install` and of the Debian package. scripts/package makes the package.
 include(GNUInstallDirs)
 # Programs are installed as they are built: a build of the programs alone can be installed.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(programs concur concur-annotate concur-fetch concur-coordinator concur-worker concur-qa)
 install(TARGETS ${programs} RUNTIME)
-# What pools give to nodes and pods: where coordinator/provision/provider.h has kStaticWorker. It is built where
-# there are static libraries (scripts/package).
+# Worker that pools give to nodes and pods: where coordinator/provision/provider.h has
+# kStaticWorker. It is built where there are static libraries (scripts/package).
 if(TARGET concur-worker-static)
   install(TARGETS concur-worker-static RUNTIME DESTINATION lib/concur OPTIONAL)
 endif()
@@ -76,7 +76,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates")
-# What `concur demo` and `concur data build` make benchmarks from.
+# Packages that `concur demo` and `concur data build` make benchmarks from.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "bible-kjv, wamerican, wordnet-base")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-concur")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

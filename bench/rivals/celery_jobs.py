@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Celery's worker imports: the tasks, and settings that make a completion durable."""
+"""Module that Celery's worker imports: the tasks, and settings that make a completion durable."""
 
 import os
 import subprocess

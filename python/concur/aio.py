@@ -31,7 +31,7 @@ def _wrapped(value: Any) -> Any:
 async def _in_thread(
     function: Callable[[], Any], program: Any, executor: Optional[ThreadPoolExecutor] = None
 ) -> Any:
-    """What the function returns; cancelling ends the command that it runs: a sweep goes on."""
+    """Result of the function; cancelling ends the command that it runs: a sweep goes on."""
     thread: List[int] = []
 
     def run() -> Any:

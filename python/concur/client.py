@@ -39,7 +39,7 @@ def connect(
 
 
 class Client:
-    """What the commands of `concur` do; see connect()."""
+    """Does what the commands of `concur` do; see connect()."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -144,7 +144,7 @@ class Client:
         return self.run("sweep", "validate", os.fspath(path), **options)
 
     def plan(self, path: Path, **options: Any) -> Any:
-        """How many jobs a sweep file has, and of what kind."""
+        """Number of jobs that a sweep file has, and their kinds."""
         return self.run("sweep", "plan", os.fspath(path), **options)
 
     def workers(self) -> List[Dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, by the exit code of the program (docs/exit-codes.md)."""
+"""Errors, by the exit code of the program (docs/exit-codes.md)."""
 
 from __future__ import annotations
 

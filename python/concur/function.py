@@ -135,7 +135,7 @@ def _global_names(source: str) -> Set[str]:
 
 
 def _is_installed(top: str) -> bool:
-    """Whether it is of Python or of an installed package, and no file of the user's."""
+    """True if it is of Python or of an installed package, and no file of the user's."""
     found = getattr(sys.modules.get(top), "__spec__", None)
     if found is None:
         return False

@@ -56,7 +56,7 @@ class SubmittedSweep:
         return self
 
     def events(self, after: Optional[str] = None) -> Iterator[Dict[str, Any]]:
-        """What happens to its jobs, as it happens, until the sweep has ended.
+        """Events of its jobs, as they happen, until the sweep has ended.
 
         An event's "cursor", where it is not None, resumes after it: events(after=cursor). One with
         "reset" true, and nothing else, says that events before it may be missing, as after a restart
@@ -116,7 +116,7 @@ class SubmittedSweep:
         return self.program.frame([command, self.id, *strings(options)])
 
     def simulate(self, **options: Any) -> Any:
-        """How long it would take on given workers."""
+        """Time that it would take on given workers."""
         return self.program.json(["simulate", self.id, *strings(options)])
 
     def report(self, out: Path, **options: Any) -> None:
@@ -188,11 +188,11 @@ class Job:
         return found
 
     def log(self) -> str:
-        """What its latest attempt wrote."""
+        """Text that its latest attempt wrote."""
         return self.program.run(["job", "logs", self.id], mode="table")
 
     def metrics(self) -> "pandas.DataFrame":
-        """What its latest attempt has reported by report_metric() so far: step, name, value."""
+        """Reports of its latest attempt by report_metric() so far: step, name, value."""
         pandas = load_pandas()
         rows = []
         for line in self.log().splitlines():

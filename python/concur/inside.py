@@ -14,7 +14,7 @@ import pathlib
 import sys
 from typing import List, Optional
 
-# What a line of a job's log begins with when it reports a value.
+# Beginning of a line of a job's log that reports a value.
 METRIC_MARK = "concur-metric "
 
 

@@ -177,7 +177,7 @@ class Future:
         return self._mapped.jobs()[self._index]
 
     def done(self) -> bool:
-        """Whether it has ended, in whichever way."""
+        """True if it has ended, in whichever way."""
         return self.job.get()["state"] in _ENDED
 
     def exception(self, timeout: Optional[float] = None) -> Optional[JobFailed]:
@@ -185,7 +185,7 @@ class Future:
         return self._failure(self._wait(timeout))
 
     def result(self, timeout: Optional[float] = None) -> Result:
-        """What the function returned. JobFailed, with the end of its log, when it did not."""
+        """Value that the function returned. JobFailed, with the end of its log, when it did not."""
         job = self._wait(timeout)
         failure = self._failure(job)
         if failure is not None:
@@ -256,7 +256,7 @@ class Mapped(Sequence[Future]):
         return self._jobs
 
     def result(self, timeout: Optional[float] = None) -> List[Result]:
-        """What the calls returned, in order. JobFailed for the first that did not."""
+        """Values that the calls returned, in order. JobFailed for the first that did not."""
         end = None if timeout is None else time.monotonic() + timeout
         left: Callable[[], Optional[float]] = lambda: end and max(0.0, end - time.monotonic())
         return [future.result(left()) for future in self]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Matrix:
-    """How similarly benchmarks rank approaches.
+    """Similarity of benchmarks in how they rank approaches.
 
     `coefficient`, `low` and `high` are DataFrames of benchmarks × benchmarks (NaN where a pair has no
     value); `tau`, `r` and `rho` name the coefficient of a matrix that has it.

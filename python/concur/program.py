@@ -74,7 +74,7 @@ class Program:
             self._token.write(token.strip() + "\n")
             self._token.flush()
             self.argv += ["--token-file", self._token.name]
-        # What each thread runs, for stop().
+        # Command that each thread runs, for stop().
         self._running: Dict[int, "subprocess.Popen[Any]"] = {}
 
     @contextlib.contextmanager
@@ -111,7 +111,7 @@ class Program:
         stdin: Optional[str] = None,
         warn: bool = False,
     ) -> str:
-        """What the command prints. Raises a ConcurError when it fails."""
+        """Output of the command. Raises a ConcurError when it fails."""
         with tempfile.TemporaryFile() as given:
             given.write((stdin or "").encode("utf-8"))
             given.seek(0)

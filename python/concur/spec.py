@@ -48,7 +48,7 @@ def _document(value: Any) -> Dict[str, Any]:
 
 @dataclasses.dataclass
 class Approach:
-    """How to train and predict: commands are lists of arguments with placeholders."""
+    """Method to train and predict: commands are lists of arguments with placeholders."""
 
     name: str
     version: Optional[str]  # None: what `code` has stands for it
@@ -63,7 +63,7 @@ class Approach:
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def entry(self) -> Dict[str, Any]:
-        """What stands for it in a sweep file."""
+        """Entry that stands for it in a sweep file."""
         return _document(self)
 
 
@@ -82,7 +82,7 @@ class Benchmark:
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def entry(self) -> Dict[str, Any]:
-        """What stands for it in a sweep file."""
+        """Entry that stands for it in a sweep file."""
         return _document(self)
 
 

@@ -77,7 +77,7 @@ def export(
 
 
 def _steps_of(frame: Any) -> List[Dict[str, float]]:
-    """What was reported, step by step; without a step, in order."""
+    """Values that were reported, step by step; without a step, in order."""
     found: List[Dict[str, float]] = []
     for place, row in enumerate(frame.itertuples()):
         step = place if row.step is None or row.step != row.step else int(row.step)

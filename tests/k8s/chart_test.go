@@ -80,7 +80,7 @@ func coalesce(defaults, values object) object {
 	return all
 }
 
-// What Helm says against the values; nil when it takes them.
+// Objections of Helm to the values; nil when it takes them.
 func refusals(values object) []string {
 	result, err := gojsonschema.Validate(
 		gojsonschema.NewReferenceLoader("file://"+filepath.Join(chart, "values.schema.json")),
@@ -166,7 +166,7 @@ func byName(t *testing.T, text string) map[string]object {
 	return objects
 }
 
-// What stands at a path of keys and indices.
+// Value at a path of keys and indices.
 func at(t *testing.T, value interface{}, path ...interface{}) interface{} {
 	t.Helper()
 	for _, step := range path {

@@ -220,7 +220,7 @@ class ClientTest(CoordinatorTest):
             self.client.submit(sweep)
         with self.assertRaises(concur.NotFound):
             self.client.sweep("nothing")
-        # Of commands that print text it began with "concur: error: ".
+        # Errors of commands that print text began with "concur: error: ".
         with self.assertRaisesRegex(concur.NotFound, "^no sweep"):
             handles.Job(self.client.program, "s9999/0").log()
         with self.assertRaises(concur.Unavailable):

@@ -21,7 +21,7 @@ adapt.lines adapt.metrics adapt.lm-eval schema annotate.export annotate.status
 """.split()
 
 
-# Of lists of commands in help.
+# Headings of lists of commands in help.
 HEADINGS = {"Run:", "Watch:", "Results:", "Analysis:", "Data:", "Serve:", "Subcommands:"}
 
 

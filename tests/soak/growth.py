@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a running service holds, sampled over time, and whether any of it grows.
+"""Samples what a running service holds, over time, and tells whether any of it grows.
 
 Growth is the Theil-Sen slope (the median over all pairs of samples) times the measured time, so
 that neither a peak nor a restart counts as growth. It must stay below the series' bound.

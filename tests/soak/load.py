@@ -10,7 +10,7 @@ import threading
 SWEEPS_MAX = 4  # of a user at a time
 UNAVAILABLE, PRECONDITION = 7, 4
 
-# Of the four seeds one fails, and one leaves a process behind that left its session. Every model is
+# One of the four seeds fails, and one leaves a process behind that left its session. Every model is
 # new bytes; every eighth sweep runs into its time-out.
 SWEEP = """apiVersion: concur/v1
 kind: Sweep

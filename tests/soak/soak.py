@@ -98,7 +98,7 @@ class Soak:
                       for number in range(options.users)]
 
     def without_the_artifacts(self):
-        """What makes a worker one of another machine, which loads up and down. Needs root."""
+        """Command to make a worker one of another machine, which loads up and down. Needs root."""
         before = ["unshare", "--mount", "sh", "-c",
                   'mount -t tmpfs -o size=64k none "$0" && exec "$@"',
                   str(self.directory / "data/artifacts")]
@@ -271,7 +271,7 @@ def parse():
         parser.error("--programs: expected a directory, or CONCUR_BIN_DIR in the environment")
     options.programs = os.path.abspath(options.programs)
     options.interval = options.interval or max(0.25, options.seconds / 360)
-    # Of four lives of the coordinator each is measured after it has settled.
+    # Each of four lives of the coordinator is measured after it has settled.
     options.restart_coordinator = options.seconds / 4 if not options.leak else options.seconds * 2
     options.restart_worker = max(4.0, options.seconds / 60)
     options.settle = max(4.0, min(options.restart_coordinator, options.seconds) / 3)

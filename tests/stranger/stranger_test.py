@@ -262,7 +262,7 @@ class Coordinator:
             return int(found[1]) << 10 if found else MEMORY_MAX * 8  # gone: a zombie has none
 
     def answer_seconds(self):
-        """How long the client with the token waited; ANSWER_MAX: it got no answer.
+        """Seconds that the client with the token waited; ANSWER_MAX: it got no answer.
 
         As gRPC's clients do, it connects again when a connection is closed.
         """

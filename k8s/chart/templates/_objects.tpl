@@ -64,7 +64,7 @@ Each of these takes {object, root} and changes the object, which kustomize made,
 {{- end -}}
 {{- end -}}
 
-{{- /* Of the root: whether the options are others than the manifests'. */ -}}
+{{- /* Yes if the root's options are others than the manifests'. */ -}}
 {{- define "concur.options-changed" -}}
 {{- if or .Values.coordinator.options .Values.coordinator.tlsSecret (and .Values.pools.enabled .Values.pools.specs) -}}
 yes
@@ -96,7 +96,7 @@ yes
 {{- $_ := set .object.data "coordinator.yaml" (toYaml $file) -}}
 {{- end -}}
 
-{{- /* Of a value: zero is one, null and a value that is not there are none. */ -}}
+{{- /* Yes if a value is a number: zero is one, null and a value that is not there are none. */ -}}
 {{- define "concur.is-number" -}}
 {{- if has (kindOf .) (list "int" "int64" "float64") -}}
 yes

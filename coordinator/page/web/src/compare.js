@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two matrices have in common and where they differ. Pure functions.
+// Finds what two matrices have in common and where they differ. Pure functions.
 
-// Of the names in `one` those that `other` lacks.
+// Names in `one` that `other` lacks.
 export const onlyIn = (one, other) => {
   const known = new Set(other);
   return one.filter((name) => !known.has(name));
@@ -38,7 +38,7 @@ function differenceOf(first, second) {
   };
 }
 
-// What to compare before anybody chose: the newest of the `sweeps`, which come newest first, with
+// Sweeps to compare before anybody chose: the newest of the `sweeps`, which come newest first, with
 // the one before it. Undefined where there are fewer than two.
 export const newestTwo = (sweeps) =>
   sweeps.length < 2 ? undefined : { first: sweeps[1].id, second: sweeps[0].id };

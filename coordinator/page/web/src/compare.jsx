@@ -92,7 +92,7 @@ function Side({ side, chosen, onChoose }) {
   );
 }
 
-// What one side has and the other one lacks.
+// Names that one side has and the other one lacks.
 function Only({ side, other }) {
   return ["approaches", "benchmarks"].map((names) => {
     const only = onlyIn(side.matrix[names], other.matrix[names]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job reported step by step, a learning curve for each name.
+// Values that a job reported step by step, a learning curve for each name.
 import { curvesOf, linePath } from "./curves.js";
 import { decimal, integer } from "./format.js";
 import { scale, ticks } from "./scatter.js";

@@ -7,7 +7,7 @@ export const EVENTS_MAX = 2000; // what a browser keeps of a sweep
 const FAILURES = "failures";
 export const KINDS = [FAILURES, ...STATES];
 
-// How much the coordinator shall send for what the address asks for.
+// Detail in which the coordinator shall send events for what the address asks for.
 export const detailOf = (route) =>
   route.tab !== "events"
     ? "EVENTS_NONE"

@@ -6,7 +6,7 @@ export const integer = (value) => Number(value ?? 0).toLocaleString("en-US");
 export const plural = (count, noun) =>
   `${integer(count)} ${noun}${Number(count) === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
 
-// Of a protobuf duration, "1.5s".
+// Seconds of a protobuf duration, "1.5s".
 export const secondsOf = (duration) => (duration ? Number.parseFloat(duration) : NaN);
 
 // 75 → "1 min 15 s"; two units at most.
@@ -69,7 +69,7 @@ export const enumName = (value) =>
 export const decimal = (value, places = 2) =>
   value === null || value === undefined || !Number.isFinite(value) ? "—" : value.toFixed(places).replace("-", "−");
 
-// Of a protobuf ParamValue: whichever member is set.
+// Takes whichever member of a protobuf ParamValue is set.
 export function settingText(setting) {
   return Object.entries(setting ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))

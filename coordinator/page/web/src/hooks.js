@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How views get what they show: by asking again, or by following a stream. Both go on after the
+// Hooks that get what views show: by asking again, or by following a stream. Both go on after the
 // coordinator was away, and rest while nobody sees the page, since a browser opens six connections
 // to one server for all of its windows.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";

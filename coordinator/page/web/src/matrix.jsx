@@ -173,7 +173,7 @@ export function Matrix({ sweep, version, route }) {
   const round = useThrottled(version, EVERY_MS);
   const [chosen, setChosen] = useState(null);
   const whole = useGet("matrix", { ...parameters, format: "json" }, againOf(sweep), round);
-  // Of a large table intervals take long: its values are shown until they are there.
+  // Intervals of a large table take long: its values are shown until they are there.
   const isWaiting = intervals === "true" && !whole.data;
   const quick = { ...parameters, intervals: "false", format: "json" };
   const values = useGet(isWaiting ? "matrix" : null, quick, againOf(sweep), round);

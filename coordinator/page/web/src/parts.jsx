@@ -63,7 +63,7 @@ export function Counts({ counts, reused }) {
   );
 }
 
-// How the settings behind a table were chosen: the answers' sentences, where anything was chosen.
+// Choice of the settings behind a table: the answers' sentences, where anything was chosen.
 export function Choices({ answer }) {
   const sentences = answer?.choices ?? [];
   return (
@@ -79,7 +79,7 @@ export function Choices({ answer }) {
 }
 
 export function Problem({ error }) {
-  // What the banner says already.
+  // The banner says it already.
   const isOutage = error instanceof ApiError && error.status === 0;
   return error && !isOutage ? (
     <p class="problem" role="alert">

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep's counts say about its progress. Pure functions.
+// Progress of a sweep, as its counts tell it. Pure functions.
 import { secondsOf } from "./format.js";
 
 // In the order in which a bar shows them.
@@ -35,8 +35,8 @@ export const endedOf = (counts) =>
 export const isOver = (sweep) =>
   ["STATE_SUCCEEDED", "STATE_FAILED", "STATE_CANCELED"].includes(sweep.state);
 
-// What the tables of a sweep are asked for again by: it changes with every job that ends, with the
-// end of the sweep, and with each end after a retry.
+// Version by which a sweep's tables are asked for again: it changes with every job that ends, with
+// the end of the sweep, and with each end after a retry.
 export const versionOf = (sweep) => `${endedOf(sweep.counts)} ${isOver(sweep) ? sweep.end_time : ""}`;
 
 // After how many ms tables are asked for again though nothing has ended: while a sweep runs, the
@@ -63,7 +63,7 @@ export function percentOf(counts) {
   return total === 0 ? 100 : Math.floor((100 * endedOf(counts)) / total);
 }
 
-// Whether parts of a score table's cell (seeds, settings that were chosen from) have no score.
+// True if parts of a score table's cell (seeds, settings that were chosen from) have no score.
 export const lacksParts = (cell) =>
   ["failed", "pending", "stopped", "missing"].some((part) => Number(cell[part] ?? 0) > 0);
 

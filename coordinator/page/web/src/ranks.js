@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the view of ranks makes of a ranking's rows. Pure functions.
+// Makes what the view of ranks shows from a ranking's rows. Pure functions.
 
 const OF_RANKS = new Set([
   "rank",

@@ -7,8 +7,8 @@ export const codePoints = (text, units) => [...text.slice(0, units)].length;
 export const percentText = (share) =>
   share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
 
-// What was typed and not yet saved, by annotator and passage, in this browser's storage. Another
-// version of the page, or another room at the same address, may have written what is there.
+// Drafts that were typed and not yet saved, by annotator and passage, in this browser's storage.
+// Another version of the page, or another room at the same address, may have written what is there.
 const nameOf = (user, passage) => `concur-draft ${user} ${passage.id}`;
 const KEY = /^[0-9a-f]{32}$/; // as newKey makes it
 const EMPTY = { question: "", span: null };
@@ -21,7 +21,7 @@ const isSpanOf = (span, text) =>
   span[0] < span[1] &&
   span[1] <= text.length;
 
-// Of the draft for `passage` ({id, text}) the fields that have the right shape. Its key belongs to
+// Fields of the draft for `passage` ({id, text}) that have the right shape. Its key belongs to
 // question and span together.
 export function draftOf(user, passage, storage = localStorage) {
   let stored;

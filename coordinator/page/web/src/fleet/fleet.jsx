@@ -15,7 +15,7 @@ const SERIES = [
   ["Workers live", "workers_live"],
   ["Workers in quarantine", "workers_quarantined"],
 ];
-// What a pool's row shows, from a pool's lists of counts.
+// Series that a pool's row shows, from a pool's lists of counts.
 const POOL_SERIES = [
   ["wanted", (pool) => pool.wanted],
   ["waiting", (pool) => pool.pending.map((count, index) => count + pool.starting[index])],

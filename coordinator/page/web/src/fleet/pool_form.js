@@ -29,7 +29,7 @@ const KINDS = {
     ),
 };
 export const NUMBER_KINDS = ["integer", "cpus", "gibibytes", "minutes"];
-// What a field has whose text the browser does not tell, since it is no number.
+// Value of a field whose text the browser does not tell, since it is no number.
 export const NO_NUMBER = "no number";
 export const LINE_KINDS = ["lines", "pairs", "json"];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many jobs workers ran at a time, from when jobs started and how long they took. Pure
+// Number of jobs that workers ran at a time, from when jobs started and how long they took. Pure
 // functions.
 import { secondsOf } from "../format.js";
 

@@ -159,7 +159,7 @@ async function main() {
     await page.locator("tbody .state-failed").first().waitFor();
     assert.equal(await page.locator("tbody .state-succeeded").count(), 0);
     await checkAccess("jobs");
-    // What is being typed stays when newer jobs come.
+    // Text that is being typed stays when newer jobs come.
     await page.getByLabel("Benchmark").fill("triv");
     await page.waitForResponse((response) => response.url().includes("/ListJobs"));
     await page.waitForResponse((response) => response.url().includes("/ListJobs"));
