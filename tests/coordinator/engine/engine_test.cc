@@ -510,7 +510,7 @@ TEST_F(EngineTest, CollectionSparesWhatARunningSweepNeedsAndTakesWhatNothingName
     ThreadPool pool(1);
     // Older than an hour from now: everything.
     Collector collector(real, *engine_, store_, *artifacts, pool,
-                        {absl::Hours(1), -absl::Hours(1), ""});
+                        {absl::Hours(1), -absl::Hours(1), dir.File("collect.lock")});
     collector.Collect([&](absl::StatusOr<int64_t> freed) {
       status = freed.status();
       collected = true;
