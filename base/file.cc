@@ -35,6 +35,7 @@ absl::Status ErrnoStatus(int error, absl::string_view path, absl::string_view ac
     case ENOMEM:
       return absl::ResourceExhaustedError(message);
     case EEXIST:
+    case EADDRINUSE:
       return absl::AlreadyExistsError(message);
     case EINVAL:
     case ENAMETOOLONG:

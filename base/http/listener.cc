@@ -65,23 +65,30 @@ absl::StatusOr<Listener> Listen(const Endpoint& endpoint) {
   socklen_t size = 0;
   auto* any = reinterpret_cast<sockaddr*>(&storage);  // NOLINT: as the system call wants it
   const bool is_v6 = absl::StrContains(endpoint.host, ':');
+  bool is_address = false;
   if (is_v6) {
     auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);  // NOLINT
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(static_cast<uint16_t>(endpoint.port));
-    inet_pton(AF_INET6, endpoint.host.c_str(), &v6->sin6_addr);
+    is_address = inet_pton(AF_INET6, endpoint.host.c_str(), &v6->sin6_addr) == 1;
     size = sizeof *v6;
   } else {
     auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);  // NOLINT
     v4->sin_family = AF_INET;
     v4->sin_port = htons(static_cast<uint16_t>(endpoint.port));
-    inet_pton(AF_INET, endpoint.host.c_str(), &v4->sin_addr);
+    is_address = inet_pton(AF_INET, endpoint.host.c_str(), &v4->sin_addr) == 1;
     size = sizeof *v4;
+  }
+  if (!is_address) {  // else it would listen on every address
+    return absl::InvalidArgumentError(absl::StrCat(
+        endpoint.ToString(), ": expected an IP address without an interface (\"%eth0\")"));
   }
   FileDescriptor fd(
       socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
+  const int off = 0;
   if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      (is_v6 && setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) ||
       bind(fd.get(), any, size) != 0 || listen(fd.get(), kBacklog) != 0 ||
       getsockname(fd.get(), any, &size) != 0) {
     return ErrnoStatus(errno, endpoint.ToString(), "listen");

@@ -32,7 +32,8 @@ struct Listener {
   Endpoint endpoint;  // with the real port
 };
 
-// Listens without blocking; port 0 takes a free one. The system's error otherwise.
+// Listens without blocking; port 0 takes a free one. AlreadyExists when the address is taken,
+// InvalidArgument for one with an interface ("fe80::1%eth0"), the system's error otherwise.
 absl::StatusOr<Listener> Listen(const Endpoint& endpoint);
 
 }  // namespace concur::http

@@ -120,8 +120,11 @@ absl::StatusOr<Listeners> ListenOn(const std::string& address) {
     if (listener.ok()) {
       endpoint.port = listener->endpoint.port;  // the same one on every address
       listeners.sockets.push_back(std::move(listener->socket));
-    } else {
-      failed = absl::UnavailableError(listener.status().message());
+      continue;
+    }
+    failed = absl::UnavailableError(listener.status().message());
+    if (absl::IsAlreadyExists(listener.status())) {
+      return failed;  // clients of this address would talk to another program
     }
   }
   listeners.address = absl::StrCat(host, ":", endpoint.port);
