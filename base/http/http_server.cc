@@ -242,6 +242,9 @@ class HttpServer::Loop {
     if (exchange.is_too_large_) {
       return QueueTooLarge(connection);
     }
+    if (exchange.request_.query.size() > kQueryFieldsMax) {
+      return QueueTooManyFields(connection);
+    }
     if (exchange.is_handed_over_) {
       return exchange.answered_ ? loop->Queue(connection, exchange) : MHD_YES;
     }
@@ -286,9 +289,16 @@ class HttpServer::Loop {
 
   bool AddStream(const std::shared_ptr<EventOutlet>& events) {
     MutexLock lock(mutex_);
-    return !stopping_ &&
-           streams_.size() < std::min(limits_.streams_max, connections_max_ * 3 / 4) &&
+    return !stopping_ && streams_.size() < std::min(limits_.streams_max, connections_max_ / 2) &&
            streams_.insert(events).second;
+  }
+
+  static MHD_Result QueueTooManyFields(MHD_Connection* connection) {
+    return QueueResponse(
+        connection,
+        {400, "application/json",
+         absl::StrCat(R"({"error":{"code":"INVALID_ARGUMENT","message":"expected at most )",
+                      kQueryFieldsMax, R"( fields in the query"}})")});
   }
 
   static MHD_Result QueueTooLarge(MHD_Connection* connection) {

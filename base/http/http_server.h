@@ -25,7 +25,7 @@ struct HttpLimits {
   absl::Duration idle_max = absl::Seconds(15);
   size_t body_bytes_max = size_t{1} << 20;  // more gets 413
   size_t requests_max = 64;                 // being answered at a time; more get 503
-  // Streams of events to all viewers, at most three quarters of the connections; more get 503.
+  // Streams of events to all viewers, at most half of the connections; more get 503.
   size_t streams_max = 400;
   absl::Duration heartbeat = absl::Seconds(15);
 };

@@ -81,7 +81,7 @@ void Collector::Start() {
   pool_.SubmitAfter(options_.interval, [this] {
     Collect([](absl::StatusOr<int64_t> freed) {
       if (absl::IsUnavailable(freed.status())) {
-        LogInfo("artifacts are collected later: a backup or a check runs");
+        LogInfo("artifacts are collected later: a backup, a check or an earlier collection runs");
       } else if (!freed.ok()) {
         LogWarning("cannot collect artifacts", {{"error", freed.status().ToString()}});
       } else if (*freed > 0) {

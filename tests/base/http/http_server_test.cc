@@ -70,6 +70,16 @@ TEST_F(HttpServerTest, ARequestReachesItsHandlerWhole) {
   EXPECT_THAT(Post("{\"a\": 1}"), EndsWith("POST / {\"a\": 1}"));
 }
 
+TEST_F(HttpServerTest, AQueryOfTooManyFieldsIsRefused) {
+  Start({}, Echo);
+  std::string query = "/?a=1";
+  for (int i = 1; i < 64; ++i) {
+    absl::StrAppend(&query, "&a=", i + 1);
+  }
+  EXPECT_THAT(Get(query), EndsWith(" [a=64]"));
+  EXPECT_THAT(Get(query + "&a=65"), StartsWith("HTTP/1.1 400"));
+}
+
 TEST_F(HttpServerTest, ABodyAboveTheLimitIsRefusedUnread) {
   HttpLimits limits;
   limits.body_bytes_max = 100;
