@@ -104,6 +104,16 @@ TEST_F(ConcurrenceTest, ABenchmarkThatNobodyCanDoStopsAfterTwoApproaches) {
   EXPECT_THAT(json::parse(Sweeps()), SizeIs(1));
 }
 
+TEST_F(ConcurrenceTest, WhenItsHoursAreOverTheSameCommandGoesOn) {
+  cluster_.StartCoordinator();
+  const Output over =  // nobody works
+      Ask("towns.yaml", cluster_.File("colors.yaml"), {"--hours", "0.0001"});
+  EXPECT_THAT(over.err, HasSubstr("over before the panel could start; give more"));
+  cluster_.StartWorker("w");
+  const Output again = Ask("towns.yaml", cluster_.File("colors.yaml"));
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+}
+
 TEST_F(ConcurrenceTest, KilledInTheMiddleItGoesOnAndAReferenceMayBeAColumn) {
   cluster_.StartCoordinator();
   {

@@ -188,6 +188,12 @@ absl::StatusOr<v1::Sweep> RunReleased(Run& run, const std::vector<bool>& release
   batch.spec.description = description;
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep submitted,
                           SubmitBatch(run.context, run.client, batch, "concurrence"));
+  if (submitted.state() ==
+      v1::Sweep::STATE_CANCELED) {  // when the hours of an earlier run were over
+    v1::RetryJobsRequest retry;
+    retry.set_sweep(submitted.id());
+    CONCUR_RETURN_IF_ERROR(run.client.RetryJobs(retry).status());
+  }
   WatchOptions watch;
   watch.quiet = !run.context.err_is_terminal;
   watch.timeout = std::max(absl::Seconds(1), run.deadline - absl::Now());
@@ -232,8 +238,9 @@ absl::Status Probe(Run& run) {
   return absl::OkStatus();
 }
 
-analysis::NoiseEstimate NoiseFreeOf(const Study& study, const std::vector<std::string>& names,
-                                    double level) {
+absl::StatusOr<analysis::NoiseEstimate> NoiseFreeOf(const Study& study,
+                                                    const std::vector<std::string>& names,
+                                                    double level) {
   analysis::NoiseEstimate noise_free;
   if (!HasExamples(study)) {
     return noise_free;
@@ -243,16 +250,41 @@ analysis::NoiseEstimate NoiseFreeOf(const Study& study, const std::vector<std::s
   options.bootstrap.level = level;
   options.bootstrap.replicates = 1000;
   options.bootstrap.parallel_for = ThreadedFor;
-  absl::StatusOr<analysis::ExampleRuns> runs = ExampleRunsOf(study, "", {}, names);
-  if (runs.ok()) {
-    const absl::StatusOr<analysis::Uncertainty> uncertainty =
-        analysis::ComputeUncertainty(*std::move(runs), options);
-    if (uncertainty.ok()) {
-      noise_free.tau = uncertainty->pairs[0].noise_free;
-      noise_free.interval = uncertainty->pairs[0].noise_free_interval;
-    }
-  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::ExampleRuns runs, ExampleRunsOf(study, "", {}, names));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::Uncertainty uncertainty,
+                          analysis::ComputeUncertainty(std::move(runs), options));
+  noise_free.tau = uncertainty.pairs[0].noise_free;
+  noise_free.interval = uncertainty.pairs[0].noise_free_interval;
   return noise_free;
+}
+
+// Judges the table. A look at part of its approaches is none of those that the level holds for, so
+// that it claims nothing.
+absl::StatusOr<analysis::Verdict> VerdictOn(const Run& run, const Study& study,
+                                            const analysis::ScoreTable& table,
+                                            const std::vector<std::string>& names,
+                                            const analysis::VerdictOptions& options) {
+  absl::StatusOr<analysis::NoiseEstimate> noise_free =
+      NoiseFreeOf(study, names, analysis::LevelOfVerdict(options));
+  if (absl::IsUnavailable(noise_free.status())) {  // the same command again may get it
+    return noise_free.status();
+  }
+  const absl::Status failed = noise_free.status();
+  if (!failed.ok()) {
+    noise_free.emplace().asked = true;
+  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::Verdict verdict,
+                          analysis::JudgePair(table, *noise_free, options));
+  if (!failed.ok()) {
+    verdict.warning = absl::StrCat(
+        verdict.warning, verdict.warning.empty() ? "" : "; ",
+        "noise of the scores is unknown, so that nothing can be refuted: ", failed.message());
+  }
+  if (run.out_of_time) {
+    verdict.claim = analysis::Claim::kOpen;
+    verdict.precise = false;
+  }
+  return verdict;
 }
 
 // 1 for the best score of a column, of the approaches with both.
@@ -264,9 +296,9 @@ int64_t RankOf(const analysis::ScoreTable& complete, size_t approach, size_t ben
   return rank;
 }
 
-absl::StatusOr<std::vector<Outlier>> OutliersOf(const Run& run, const Study& study,
-                                                const analysis::ScoreTable& table,
-                                                const analysis::Verdict& verdict) {
+std::vector<Outlier> OutliersOf(const Run& run, const Study& study,
+                                const analysis::ScoreTable& table,
+                                const analysis::Verdict& verdict) {
   constexpr size_t kExamplesMax = 2;
   const analysis::ScoreTable complete = table.Oriented().CompleteCases();
   std::vector<Outlier> outliers;
@@ -278,10 +310,15 @@ absl::StatusOr<std::vector<Outlier>> OutliersOf(const Run& run, const Study& stu
         outlier.reference_rank = RankOf(complete, i, 1);
       }
     }
-    CONCUR_ASSIGN_OR_RETURN(outlier.examples,
-                            TellingExamples(study, run.question.added, outlier.approach,
-                                            outlier.new_rank < outlier.reference_rank,
-                                            run.question.test, kExamplesMax));
+    absl::StatusOr<std::vector<std::string>> examples =
+        TellingExamples(study, run.question.added, outlier.approach,
+                        outlier.new_rank < outlier.reference_rank, run.question.test, kExamplesMax);
+    if (examples.ok()) {
+      outlier.examples = *std::move(examples);
+    } else {  // no reason to lose the verdict
+      PrintWarning(run.context, absl::StrCat("no questions are shown for ", outlier.approach, ": ",
+                                             examples.status().message()));
+    }
     outliers.push_back(std::move(outlier));
   }
   return outliers;
@@ -308,13 +345,10 @@ absl::Status JudgeLook(Run& run, const v1::Sweep& sweep, const analysis::Verdict
   const std::vector<std::string> names = {run.question.added, run.question.reference};
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, ScoreTableOf(study, ""));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, all.SelectBenchmarks(names));
-  CONCUR_ASSIGN_OR_RETURN(
-      result.verdict,
-      analysis::JudgePair(table, NoiseFreeOf(study, names, analysis::LevelOfVerdict(options)),
-                          options));
+  CONCUR_ASSIGN_OR_RETURN(result.verdict, VerdictOn(run, study, table, names, options));
   result.why = WhyStopped(run, result.verdict, panel_is_through);
   if (!result.why.empty()) {  // they read per-example scores of every job
-    CONCUR_ASSIGN_OR_RETURN(result.outliers, OutliersOf(run, study, table, result.verdict));
+    result.outliers = OutliersOf(run, study, table, result.verdict);
   }
   result.sweep = sweep.id();
   result.looks.push_back(
