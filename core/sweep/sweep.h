@@ -39,6 +39,7 @@ inline constexpr size_t kTrainSetsMax = 10'000;
 inline constexpr size_t kExcludeRulesMax = 10'000;
 inline constexpr uint64_t kSettingsTotalMax = 1'000'000;  // over all approaches
 inline constexpr uint32_t kTrialsMax = 1'000;             // a search's; SearchSpec
+inline constexpr int64_t kSearchBytesMax = 32 << 20;      // settings of all trials of a sweep
 inline constexpr uint32_t kProposalsMax = 10'000;         // a sweep's
 inline constexpr size_t kHyperparametersMax = 100;        // an approach's; also parameters
 inline constexpr size_t kArgumentsMax = 1'000;            // one command's; variables of its env

@@ -212,6 +212,12 @@ TEST(ExpansionTest, ASearchThatCannotBeMeantIsRefusedByField) {
       {"one trial", [](SweepSpec& s) { s.random_settings = 0; }, "settings.trials: expected 2 to"},
       {"too many trials", [](SweepSpec& s) { s.random_settings = kTrialsMax; },
        "settings.trials: expected 2 to"},
+      {"settings that would fill the store",
+       [](SweepSpec& s) {
+         s.random_settings = kTrialsMax - 1;
+         s.approaches[0].hyperparameters.defaults["prompt"] = std::string(40'000, 'x');
+       },
+       "settings.trials: expected settings of at most 32 MiB together, got about "},
       {"none at a time", [](SweepSpec& s) { s.search->parallel = 0; },
        "settings.parallel: expected 1 to"},
       {"no space", [](SweepSpec& s) { s.approaches[0].hyperparameters.space.clear(); },
