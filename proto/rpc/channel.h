@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client reaches a coordinator: addresses, channels, deadlines, and calls that are repeated
+// A client's way to a coordinator: addresses, channels, deadlines, and calls that are repeated
 // while nobody answers.
 //
 // A channel is thread-safe; CallWithRetry blocks the calling thread.

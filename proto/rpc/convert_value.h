@@ -77,7 +77,7 @@ absl::StatusOr<ArtifactKind> FromProto(v1::Artifact::Kind kind, const FieldPath&
 v1::Benchmark::Format ToProto(DataFormat format);
 absl::StatusOr<DataFormat> FromProto(v1::Benchmark::Format format, const FieldPath& path);
 
-// Of a Metric or a Score; unset unless both ends are there.
+// The interval of a Metric or a Score; unset unless both ends are there.
 template <typename Proto>
 std::optional<MetricInterval> IntervalOf(const Proto& proto) {
   return proto.has_low() && proto.has_high()

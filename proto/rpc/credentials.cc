@@ -137,7 +137,7 @@ absl::Status ReadPem(const std::string& path, std::string* pem) {
   return absl::OkStatus();
 }
 
-// What was recorded for an address: the token's path on the first line, then "ca PATH" and the
+// The record of an address: the token's path on the first line, then "ca PATH" and the
 // like. nullopt when there is no record, or the coordinator's directory was removed.
 std::optional<CredentialFiles> ReadRecord(const std::string& address) {
   const absl::StatusOr<std::string> record = ReadFile(RecordPath(address), kRecordBytesMax);

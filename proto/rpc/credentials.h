@@ -40,7 +40,7 @@ struct Credentials {
   std::string CurrentToken() const;
 };
 
-// Whether the address is this machine's own: a unix socket or the loopback device.
+// True if the address is this machine's own: a unix socket or the loopback device.
 bool IsLocalAddress(absl::string_view address);
 
 // Reads the files. The token is that of files.token, else of CONCUR_TOKEN, else the recorded one of

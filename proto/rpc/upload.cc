@@ -44,7 +44,7 @@ absl::Status UploadStatus(const grpc::Status& status) {
              : converted;
 }
 
-// What the coordinator has of an artifact already.
+// Asks for the part of an artifact that the coordinator has.
 absl::StatusOr<v1::GetUploadOffsetResponse> AskOffset(const UploadMethods& methods,
                                                       const Digest& digest) {
   grpc::ClientContext context;
@@ -134,7 +134,7 @@ absl::Status UploadFile(const UploadMethods& methods, const Digest& digest, cons
   const int64_t offset = held.offset() > 0 && held.offset() <= file.bytes ? held.offset() : 0;
   const absl::Status status = UploadFrom(methods, file, offset, digest, hooks);
   if (offset > 0 && (absl::IsAborted(status) || absl::IsDataLoss(status))) {
-    // What was held is gone, or is not of this file.
+    // The part that was held is gone, or is not of this file.
     return UploadFrom(methods, file, 0, digest, hooks);
   }
   return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client sends a file to the coordinator's artifact store.
+// Sends a client's file to the coordinator's artifact store.
 //
 // Thread-safe (stateless); calls block.
 #ifndef CONCUR_PROTO_RPC_UPLOAD_H_
