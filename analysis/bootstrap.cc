@@ -307,6 +307,22 @@ absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
   return absl::OkStatus();
 }
 
+std::string BootstrapText(const BootstrapOptions& options, const Families& families) {
+  const bool few_families = families.declared() && families.effective < kBcaFamiliesMin;
+  return absl::StrCat(
+      options.method == BootstrapMethod::kBca && !few_families ? "BCa" : "percentile",
+      families.declared() ? " bootstrap over families, " : " bootstrap over approaches, ",
+      options.replicates, " replicates, seed ", options.seed);
+}
+
+std::string FewUnitsWarning(bool are_families, double effective, int64_t approaches) {
+  constexpr double kFamiliesEnough = 4;
+  if (!are_families) {
+    return FewApproachesWarning(approaches);
+  }
+  return effective < kFamiliesEnough ? "fewer than 4 families of like size: may be too short" : "";
+}
+
 absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOptions& options) {
   constexpr size_t kApproachesMax = 30'000;
   const size_t approaches = table.approaches().size();
@@ -407,6 +423,72 @@ double SignPValue(absl::Span<const double> replicates, double estimate,
   const double tail = std::min(tail_of(below, 1), tail_of(above, -1));
   const double p = std::min(1.0, 2 * tail);
   return expanded_by > 0 ? 1 - LevelBeforeExpansion(1 - p, expanded_by) : p;
+}
+
+absl::StatusOr<std::vector<BootstrappedStatistic>> BootstrapStatistics(
+    size_t approaches, const DrawUnits& draws, absl::Span<const IntervalRule> rules,
+    const BootstrapOptions& options, const std::function<WeightedStatistics()>& make) {
+  constexpr size_t kValuesMax = 50'000'000;
+  const size_t count = rules.size();
+  const auto replicates = static_cast<size_t>(options.replicates);
+  if (count * replicates > kValuesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("replicates: ", replicates, " of ", count,
+                     " values are more than can be kept; ask for fewer, or for fewer benchmarks"));
+  }
+  std::vector<double> values(count * replicates);
+  options.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
+    const WeightedStatistics evaluate = make();
+    std::vector<double> row(count);
+    ForEachReplicate(options.seed, approaches, draws.families, replicates, chunk,
+                     [&](size_t replicate, const std::vector<int32_t>& weights) {
+                       evaluate(weights, row.data());
+                       for (size_t i = 0; i < count; ++i) {
+                         values[i * replicates + replicate] = row[i];
+                       }
+                     });
+  });
+  const WeightedStatistics evaluate = make();
+  std::vector<double> estimates(count);
+  std::vector<int32_t> weights(approaches, 1);
+  evaluate(weights, estimates.data());
+  const size_t units = draws.units.size();
+  std::vector<double> jackknife(count * units);
+  std::vector<double> without(count);
+  for (size_t u = 0; u < units; ++u) {
+    for (const size_t i : draws.units[u]) {
+      weights[i] = 0;
+    }
+    evaluate(weights, without.data());
+    for (const size_t i : draws.units[u]) {
+      weights[i] = 1;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      jackknife[i * units + u] = without[i];
+    }
+  }
+  std::vector<BootstrappedStatistic> results(count);
+  options.parallel_for(count, [&](size_t i) {
+    BootstrappedStatistic& result = results[i];
+    result.estimate = estimates[i];
+    if (std::isnan(result.estimate)) {
+      return;
+    }
+    const IntervalRule& rule = rules[i];
+    if (rule.level == 0) {
+      result.interval.warning = kTooFewFamilies;
+      return;
+    }
+    std::vector<double> own(values.begin() + static_cast<std::ptrdiff_t>(i * replicates),
+                            values.begin() + static_cast<std::ptrdiff_t>((i + 1) * replicates));
+    const absl::Span<const double> left_out = absl::MakeSpan(jackknife).subspan(i * units, units);
+    result.interval =
+        IntervalFromReplicates(own, result.estimate, left_out, rule.level, rule.method);
+    if (result.interval.interval.has_value()) {
+      result.p_value = SignPValue(own, result.estimate, left_out, rule.method, rule.expanded_by);
+    }
+  });
+  return results;
 }
 
 absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& table,

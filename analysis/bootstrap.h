@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "analysis/families.h"
 #include "analysis/score_table.h"
 #include "analysis/statistics/correlation.h"
 #include "analysis/statistics/intervals.h"
@@ -45,6 +46,8 @@ struct BootstrapOptions {
   ParallelFor parallel_for = SequentialFor;
 };
 
+// E.g. "BCa bootstrap over approaches, 10000 replicates, seed 1".
+std::string BootstrapText(const BootstrapOptions& options, const Families& families);
 // InvalidArgument, naming the option: level in (0, 1), replicates in [100, 10'000'000].
 absl::Status ValidateBootstrapOptions(const BootstrapOptions& options);
 
@@ -74,6 +77,9 @@ struct IntervalRule {
 // to 99.
 inline constexpr double kBcaFamiliesMin = 10;
 inline constexpr char kTooFewFamilies[] = "fewer than 3 families: no interval";
+// Warns of an interval over too few units to hold the truth as often as it says (docs/coverage.md);
+// "" of enough. `effective` families count where they are declared.
+std::string FewUnitsWarning(bool are_families, double effective, int64_t approaches);
 // The rule for the families that have an approach with both scores: those that only other columns
 // know tell nothing of this pair.
 IntervalRule RuleOfPair(const ScoreTable& table, const DrawUnits& draws,
@@ -94,6 +100,22 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
 BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double estimate,
                                          absl::Span<const double> jackknife, double level,
                                          BootstrapMethod method);
+
+// Statistics of the weights of approaches (how often each was drawn): writes all of them to `out`,
+// NaN where undefined. Each thread makes one of its own.
+using WeightedStatistics = std::function<void(absl::Span<const int32_t> weights, double* out)>;
+
+struct BootstrappedStatistic {
+  double estimate = 0;  // NaN: undefined, and has no interval
+  BootstrapInterval interval;
+  std::optional<double> p_value;  // SignPValue, of 0; where there is an interval
+};
+// Intervals of any statistics of the approaches, one for each rule, by the draws of BootstrapPairs:
+// what replicates of several statistics have in common cancels. InvalidArgument for more replicates
+// of all statistics together than can be kept. REQUIRES: approaches > 0.
+absl::StatusOr<std::vector<BootstrappedStatistic>> BootstrapStatistics(
+    size_t approaches, const DrawUnits& draws, absl::Span<const IntervalRule> rules,
+    const BootstrapOptions& options, const std::function<WeightedStatistics()>& make);
 
 // Two-sided p-value of no difference from replicates of one: 1 less the largest level whose
 // interval leaves 0 out, so that the two never disagree. By percentiles it is twice the smaller

@@ -196,6 +196,10 @@ absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& 
   return families;
 }
 
+std::string FamiliesTagIn(const ScoreTable& part, const std::string& tag) {
+  return FamiliesOf(part, tag).ok() ? tag : kNoFamilies;
+}
+
 FamilySizes SizesOfPair(const ScoreTable& table, const std::vector<std::vector<size_t>>& families,
                         size_t a, size_t b) {
   FamilySizes sizes;

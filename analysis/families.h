@@ -41,6 +41,10 @@ struct Families {
 // that no approach carries.
 absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& tag);
 
+// The tag for a part of a table that FamiliesOf takes it for: kNoFamilies where no approach of the
+// part carries it.
+std::string FamiliesTagIn(const ScoreTable& part, const std::string& tag);
+
 // The families that have approaches with a value in both columns.
 struct FamilySizes {
   size_t count = 0;

@@ -28,6 +28,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "tests/analysis/simulated_studies.h"
+#include "tests/analysis/simulated_tables.h"
 
 namespace concur::analysis {
 namespace {
@@ -57,64 +58,6 @@ void PrintLine(const std::string& name, const std::string& claim, const Tally& t
   std::fflush(stdout);
 }
 
-// Scores by benchmark, then approach.
-using Columns = std::vector<std::vector<double>>;
-
-ScoreTable TableOf(const Columns& columns, const std::vector<size_t>& families) {
-  std::vector<AxisEntry> approaches;
-  std::vector<AxisEntry> benchmarks;
-  for (size_t i = 0; i < columns[0].size(); ++i) {
-    AxisEntry& entry = approaches.emplace_back(AxisEntry{absl::StrCat(i, "a"), {}});
-    if (!families.empty()) {
-      entry.tags[kFamilyTag] = absl::StrCat("f", families[i]);
-    }
-  }
-  for (size_t b = 0; b < columns.size(); ++b) {
-    benchmarks.push_back({absl::StrCat("b", b), {}});
-  }
-  absl::StatusOr<ScoreTable> table = ScoreTable::Create(approaches, benchmarks);
-  CONCUR_CHECK_OK(table.status());
-  for (size_t b = 0; b < columns.size(); ++b) {
-    for (size_t i = 0; i < columns[b].size(); ++i) {
-      if (!std::isnan(columns[b][i])) {
-        table->cell(i, b).state = CellState::kValue;
-        table->cell(i, b).value = columns[b][i];
-      }
-    }
-  }
-  return *std::move(table);
-}
-
-// A value for each approach, of unit variance, of which families share a part.
-std::vector<double> Relatives(const std::vector<size_t>& families, double shared, Random& random) {
-  std::vector<double> of_family(families.back() + 1);
-  for (double& value : of_family) {
-    value = random.Normal();
-  }
-  std::vector<double> values;
-  for (const size_t family : families) {
-    values.push_back(std::sqrt(shared) * of_family[family] +
-                     std::sqrt(1 - shared) * random.Normal());
-  }
-  return values;
-}
-
-std::vector<size_t> FamiliesOfSizes(const std::vector<size_t>& sizes) {
-  std::vector<size_t> families;
-  for (size_t f = 0; f < sizes.size(); ++f) {
-    families.insert(families.end(), sizes[f], f);
-  }
-  return families;
-}
-
-std::vector<double> Mixed(const std::vector<double>& x, double rho, const std::vector<double>& z) {
-  std::vector<double> y(x.size());
-  for (size_t i = 0; i < x.size(); ++i) {
-    y[i] = rho * x[i] + std::sqrt(1 - rho * rho) * z[i];
-  }
-  return y;
-}
-
 MatrixOptions WithIntervals(int64_t trial) {
   MatrixOptions options;
   options.bootstrap.emplace();
@@ -129,8 +72,6 @@ ConcurrenceMatrix MatrixOf(const ScoreTable& table, const MatrixOptions& options
   return *std::move(matrix);
 }
 
-const double kNoScore = std::nan("");
-
 // Twenty families of which one column knows few; and p-values of unrelated benchmarks.
 void PrintMatrix(int64_t trials, const std::string& only) {
   for (const size_t seen : {3U, 5U, 10U}) {
@@ -139,10 +80,10 @@ void PrintMatrix(int64_t trials, const std::string& only) {
     Tally tally;
     const std::vector<size_t> families = FamiliesOfSizes(std::vector<size_t>(20, 8));
     for (int64_t trial = 0; absl::StartsWith(name, only) && trial < trials; ++trial) {
-      const std::vector<double> x = Relatives(families, 0.85, random);
-      std::vector<double> y = Mixed(x, 0.5, Relatives(families, 0.85, random));
+      const std::vector<double> x = DrawRelatives(families, 0.85, random);
+      std::vector<double> y = Mixed(x, 0.5, DrawRelatives(families, 0.85, random));
       std::fill(y.begin() + static_cast<std::ptrdiff_t>(8 * seen), y.end(), kNoScore);
-      tally.Add(MatrixOf(TableOf({x, y}, families), WithIntervals(trial)).pairs[0].interval,
+      tally.Add(MatrixOf(SimulatedTable({x, y}, families), WithIntervals(trial)).pairs[0].interval,
                 1 / 3.0);
     }
     if (tally.made > 0) {
@@ -155,9 +96,9 @@ void PrintMatrix(int64_t trials, const std::string& only) {
     Tally tally;
     const std::vector<size_t> families = FamiliesOfSizes(std::vector<size_t>(few, 6));
     for (int64_t trial = 0; absl::StartsWith(name, only) && trial < trials; ++trial) {
-      const std::vector<double> x = Relatives(families, 0.85, random);
-      const std::vector<double> y = Mixed(x, 0.5, Relatives(families, 0.85, random));
-      tally.Add(MatrixOf(TableOf({x, y}, families), WithIntervals(trial)).pairs[0].interval,
+      const std::vector<double> x = DrawRelatives(families, 0.85, random);
+      const std::vector<double> y = Mixed(x, 0.5, DrawRelatives(families, 0.85, random));
+      tally.Add(MatrixOf(SimulatedTable({x, y}, families), WithIntervals(trial)).pairs[0].interval,
                 1 / 3.0);
     }
     if (tally.made > 0) {
@@ -173,11 +114,12 @@ void PrintMatrix(int64_t trials, const std::string& only) {
     Tally tally;
     const std::vector<size_t> families = FamiliesOfSizes(sizes);
     for (int64_t trial = 0; absl::StartsWith(name, only) && trial < trials; ++trial) {
-      const std::vector<double> x = Relatives(families, 0.85, random);
-      const std::vector<double> y = Relatives(families, 0.85, random);
+      const std::vector<double> x = DrawRelatives(families, 0.85, random);
+      const std::vector<double> y = DrawRelatives(families, 0.85, random);
       MatrixOptions options;
       options.p_values = true;
-      tally.Add(MatrixOf(TableOf({x, y}, families), options).pairs[0].correlation.p_value < 0.05);
+      tally.Add(MatrixOf(SimulatedTable({x, y}, families), options).pairs[0].correlation.p_value <
+                0.05);
     }
     if (tally.made > 0) {
       PrintLine(name, "p < .05 (nominal: 5)", tally);
@@ -201,8 +143,8 @@ void PrintLines(int64_t trials, const std::string& only) {
     Tally beyond;
     const std::vector<size_t> families = FamiliesOfSizes(sizes);
     for (int64_t trial = 0; absl::StartsWith(name, only) && trial < trials; ++trial) {
-      std::vector<double> x = Relatives(families, 0.85, random);
-      std::vector<double> y = Relatives(families, 0.85, random);
+      std::vector<double> x = DrawRelatives(families, 0.85, random);
+      std::vector<double> y = DrawRelatives(families, 0.85, random);
       for (size_t i = 0; i < x.size(); ++i) {
         x[i] = 60 + 10 * x[i];
         y[i] = 6 + 0.9 * x[i] + 3 * y[i];
@@ -217,7 +159,7 @@ void PrintLines(int64_t trials, const std::string& only) {
       const std::string last = absl::StrCat(x.size() - 1, "a");
       options.exclude = {last};
       const absl::StatusOr<std::vector<ShiftFit>> fits =
-          FitShift(TableOf({x, y}, of), "b0", {"b1"}, options);
+          FitShift(SimulatedTable({x, y}, of), "b0", {"b1"}, options);
       CONCUR_CHECK_OK(fits.status());
       const ShiftFit& fit = (*fits)[0];
       slope.Add(fit.slope_interval, 0.9);
@@ -360,7 +302,7 @@ void PrintExtremes(int64_t trials, const std::string& only) {
           column[i] = std::sqrt(rho) * shared + std::sqrt(1 - rho) * random.Normal();
         }
       }
-      const ConcurrenceMatrix matrix = MatrixOf(TableOf(columns, {}), WithIntervals(trial));
+      const ConcurrenceMatrix matrix = MatrixOf(SimulatedTable(columns, {}), WithIntervals(trial));
       const auto by_value = [](const MatrixPair& x, const MatrixPair& y) {
         return x.correlation.value < y.correlation.value;
       };
@@ -404,7 +346,7 @@ void PrintFew(int64_t trials, const std::string& only) {
           }
           MatrixOptions options = WithIntervals(trial);
           options.coefficient = coefficient;
-          const MatrixPair pair = MatrixOf(TableOf(columns, {}), options).pairs[0];
+          const MatrixPair pair = MatrixOf(SimulatedTable(columns, {}), options).pairs[0];
           (pair.warning.empty() ? silent : warned).Add(pair.interval, truth);
         }
         PrintLine(name, absl::StrCat("warned, ", warned.made), warned);
@@ -430,7 +372,7 @@ void PrintWarnings(int64_t trials, const std::string& only) {
           columns[b][i] = ability + (b < 6 ? skill : -skill) + 0.3 * random.Normal();
         }
       }
-      warned.Add(LikelyRelatives(TableOf(columns, {})).has_value());
+      warned.Add(LikelyRelatives(SimulatedTable(columns, {})).has_value());
     }
     if (warned.made > 0) {
       PrintLine(name, "warned (right: never)", warned);
@@ -480,12 +422,13 @@ void PrintAbove(int64_t trials, const std::string& only) {
         population.Draw(random, columns[0][i], columns[1][i]);
       }
       if (!design.families.empty()) {
-        columns[0] = Relatives(design.families, 0.85, random);
-        columns[1] = Mixed(columns[0], population.rho, Relatives(design.families, 0.85, random));
+        columns[0] = DrawRelatives(design.families, 0.85, random);
+        columns[1] =
+            Mixed(columns[0], population.rho, DrawRelatives(design.families, 0.85, random));
       }
       MatrixOptions options = WithIntervals(trial);
       options.bootstrap->level = LevelOfBounds(0.95);
-      const ConcurrenceMatrix matrix = MatrixOf(TableOf(columns, design.families), options);
+      const ConcurrenceMatrix matrix = MatrixOf(SimulatedTable(columns, design.families), options);
       const Claim claim = JudgeAbove(matrix, matrix.pairs[0], truth).claim;
       shown.Add(claim == Claim::kShown);
       refuted.Add(claim == Claim::kRefuted);
@@ -511,15 +454,15 @@ void PrintSuite(int64_t trials, const std::string& only) {
     }
     Random random(32, name);
     const auto draw = [&](const std::vector<size_t>& families, double missing) {
-      const std::vector<double> factor = Relatives(families, 0.85, random);
+      const std::vector<double> factor = DrawRelatives(families, 0.85, random);
       Columns columns;
       for (const double loading : {0.9, 0.8, 0.7, 0.8, 0.6, 0.9}) {
-        columns.push_back(Mixed(factor, loading, Relatives(families, 0.85, random)));
+        columns.push_back(Mixed(factor, loading, DrawRelatives(families, 0.85, random)));
         for (double& score : columns.back()) {
           score = random.Chance(missing) ? kNoScore : score;
         }
       }
-      absl::StatusOr<ScoreTable> table = AgainstOthers(TableOf(columns, families), 0);
+      absl::StatusOr<ScoreTable> table = AgainstOthers(SimulatedTable(columns, families), 0);
       CONCUR_CHECK_OK(table.status());
       return *std::move(table);
     };

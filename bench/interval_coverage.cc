@@ -2,8 +2,8 @@
 // Share of nominal 95 % intervals that hold the true coefficient of simulated studies: the tables
 // of docs/coverage.md, a line as soon as it is known.
 //
-// usage: interval_coverage bootstrap|hierarchical|families|shift|ranks|verdicts|clusters TRIALS
-// [DESIGN]
+// usage: interval_coverage
+// bootstrap|hierarchical|families|shift|ranks|verdicts|clusters|concurrence TRIALS [DESIGN]
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +27,7 @@
 #include "base/random.h"
 #include "bench/cluster_coverage.h"
 #include "tests/analysis/simulated_studies.h"
+#include "tests/analysis/simulated_tables.h"
 
 namespace concur::analysis {
 namespace {
@@ -220,6 +222,19 @@ void PrintVerdicts(int64_t trials) {
   }
 }
 
+// Claims about concurrence, of designs whose names begin with `only`.
+void PrintConcurrence(int64_t trials, absl::string_view only) {
+  std::printf("| design | %% | width |\n");
+  for (const ConcurrenceDesign& design : ConcurrenceDesigns()) {
+    if (absl::StartsWith(design.name, only)) {
+      const Coverage coverage = MeasureConcurrence(design, trials, 1000);
+      std::printf("| %s | %.1f | %.2f |\n", design.name.c_str(), 100 * coverage.share,
+                  coverage.width);
+      std::fflush(stdout);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace concur::analysis
 
@@ -242,6 +257,10 @@ int main(int argc, char** argv) {
       concur::analysis::PrintClusters(trials, argc == 4 ? argv[3] : "");
       return 0;
     }
+    if (argv[1] == absl::string_view("concurrence")) {
+      concur::analysis::PrintConcurrence(trials, argc == 4 ? argv[3] : "");
+      return 0;
+    }
     for (const auto& kind : kinds) {
       if (kind.name == argv[1]) {
         kind.print(trials);
@@ -251,7 +270,7 @@ int main(int argc, char** argv) {
   }
   std::fprintf(stderr,
                "usage: interval_coverage "
-               "bootstrap|hierarchical|families|shift|ranks|verdicts|clusters TRIALS "
-               "[DESIGN]\n");
+               "bootstrap|hierarchical|families|shift|ranks|verdicts|clusters|concurrence "
+               "TRIALS [DESIGN]\n");
   return 2;
 }

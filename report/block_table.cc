@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "analysis/concurrence/concordance.h"
 #include "analysis/statistics/correlation.h"
 #include "report/notes.h"
 
@@ -49,9 +51,48 @@ MemberBlock BlockOf(const ConcurrenceMatrix& matrix, const BenchmarkGroup& first
   return block;
 }
 
+void AppendConcordance(const Concordance& within, TableRow& row) {
+  row.push_back(CoefficientCell(within.w));
+  row.push_back(LowCell(within.interval));
+  row.push_back(WithFootnote(HighCell(within.interval), DaggerOf(within.interval)));
+  row.push_back(WithFootnote(IntegerCell(within.n), within.left_out > 0 ? "*" : ""));
+  row.push_back(TextCell(within.warning));
+}
+
+void AddConcordanceNotes(const std::vector<BenchmarkGroup>& groups,
+                         absl::Span<const Concordance> within, const std::string& intervals,
+                         Table& table) {
+  if (within.empty()) {
+    return;
+  }
+  table.notes.push_back(absl::StrCat(
+      "W: Kendall's coefficient of concordance of all benchmarks of a group, 1 / their number by "
+      "chance, 1 where all rank alike",
+      intervals.empty() ? "." : absl::StrCat("; ", intervals, ".")));
+  std::vector<std::string> left_out;
+  bool is_flat = false;
+  for (size_t i = 0; i < within.size(); ++i) {
+    is_flat = is_flat || !DaggerOf(within[i].interval).empty();
+    if (within[i].left_out > 0) {
+      left_out.push_back(absl::StrCat(groups[i].name, " ", within[i].left_out));
+    }
+    if (!within[i].warning.empty() && DaggerOf(within[i].interval).empty()) {
+      table.notes.push_back(absl::StrCat("W of ", groups[i].name, ": ", within[i].warning, "."));
+    }
+  }
+  if (!left_out.empty()) {
+    table.notes.push_back(absl::StrCat("* without approaches that lack a score of the group: ",
+                                       absl::StrJoin(left_out, "; "), "."));
+  }
+  if (is_flat) {
+    table.notes.emplace_back(kAllReplicatesAgree);
+  }
+}
+
 }  // namespace
 
-Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGroup>& groups) {
+Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGroup>& groups,
+                 absl::Span<const Concordance> within, const std::string& intervals) {
   Table table;
   table.title =
       absl::StrCat(CoefficientName(matrix.coefficient), " between groups of benchmarks, over ",
@@ -66,6 +107,13 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
                    {"least_pair", "of the least"},
                    {"greatest", "greatest", true},
                    {"greatest_pair", "of the greatest"}};
+  if (!within.empty()) {
+    table.columns.push_back({"w", "W", true});
+    table.columns.push_back({"w_low", "low", true});
+    table.columns.push_back({"w_high", "high", true});
+    table.columns.push_back({"w_n", "n of W", true});
+    table.columns.push_back(ForPrograms("w_warning"));
+  }
   const auto name = [&](const MatrixPair& pair) {
     return TextCell(absl::StrCat(matrix.benchmarks[pair.a], " – ", matrix.benchmarks[pair.b]));
   };
@@ -81,7 +129,7 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
           IntegerCell(static_cast<int64_t>(block.values.size()) + block.undefined),
           IntegerCell(block.undefined)};
       if (block.values.empty()) {
-        row.resize(table.columns.size());
+        row.resize(9);
       } else {
         const size_t n = block.values.size();
         row.push_back(
@@ -91,9 +139,14 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
         row.push_back(NumberCell(block.values.back().first));
         row.push_back(name(*block.values.back().second));
       }
+      if (!within.empty() && i == j) {
+        AppendConcordance(within[i], row);
+      }
+      row.resize(table.columns.size());
       table.rows.push_back(std::move(row));
     }
   }
+  AddConcordanceNotes(groups, within, intervals, table);
   std::vector<std::string> rest;
   for (size_t b = 0; b < grouped.size(); ++b) {
     if (!grouped[b]) {

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
 #include "analysis/statistics/correlation.h"
@@ -99,67 +98,33 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
                              }));
   }
   const WeightedCoefficients evaluator(used, coefficient, options.top);
-  const size_t pairs = evaluator.PairCount(0, names.size());
-  const auto replicates = static_cast<size_t>(options.replicates);
-  std::vector<double> values(queries.size() * replicates);
-  // Writes the difference of each query, `stride` apart.
-  const auto evaluate = [&](const std::vector<int32_t>& weights,
-                            WeightedCoefficients::Scratch& scratch, std::vector<double>& row,
-                            double* out, size_t stride) {
-    evaluator.Evaluate(weights, 0, names.size(), scratch, row.data());
-    for (size_t q = 0; q < positions.size(); ++q) {
-      out[q * stride] = row[positions[q].first] - row[positions[q].second];
-    }
-  };
-  options.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
-    WeightedCoefficients::Scratch scratch;
-    std::vector<double> row(pairs);
-    ForEachReplicate(options.seed, approaches, draws.families, replicates, chunk,
-                     [&](size_t replicate, const std::vector<int32_t>& weights) {
-                       evaluate(weights, scratch, row, values.data() + replicate, replicates);
-                     });
-  });
-  WeightedCoefficients::Scratch scratch;
-  std::vector<double> row(pairs);
-  std::vector<int32_t> weights(approaches, 1);
-  std::vector<double> estimates(queries.size());
-  evaluate(weights, scratch, row, estimates.data(), 1);
-  const size_t units = draws.units.size();
-  std::vector<double> jackknife(queries.size() * units);
-  for (size_t u = 0; u < units; ++u) {
-    for (const size_t i : draws.units[u]) {
-      weights[i] = 0;
-    }
-    evaluate(weights, scratch, row, jackknife.data() + u, units);
-    for (const size_t i : draws.units[u]) {
-      weights[i] = 1;
-    }
-  }
+  CONCUR_ASSIGN_OR_RETURN(
+      const std::vector<BootstrappedStatistic> results,
+      BootstrapStatistics(approaches, draws, rules, options, [&]() -> WeightedStatistics {
+        return [&, scratch = WeightedCoefficients::Scratch(),
+                row = std::vector<double>(evaluator.PairCount(0, names.size()))](
+                   absl::Span<const int32_t> weights, double* out) mutable {
+          evaluator.Evaluate(weights, 0, names.size(), scratch, row.data());
+          for (size_t q = 0; q < positions.size(); ++q) {
+            out[q] = row[positions[q].first] - row[positions[q].second];
+          }
+        };
+      }));
   for (size_t q = 0; q < queries.size(); ++q) {
-    if (std::isnan(estimates[q])) {
-      differences[q].warning = "undefined: one of the coefficients is";
+    const BootstrappedStatistic& result = results[q];
+    PairDifference& difference = differences[q];
+    if (std::isnan(result.estimate)) {
+      difference.warning = "undefined: one of the coefficients is";
       continue;
     }
-    differences[q].value = estimates[q];
-    const IntervalRule& rule = rules[q];
-    if (rule.level == 0) {
-      differences[q].warning = kTooFewFamilies;
-      continue;
-    }
-    std::vector<double> of_query(values.begin() + static_cast<ptrdiff_t>(q * replicates),
-                                 values.begin() + static_cast<ptrdiff_t>((q + 1) * replicates));
-    const BootstrapInterval interval = IntervalFromReplicates(
-        of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * units, units), rule.level,
-        rule.method);
-    differences[q].interval = interval.interval;
-    differences[q].p_value =
-        SignPValue(of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * units, units),
-                   rule.method, rule.expanded_by);
-    differences[q].warning = interval.warning;
+    difference.value = result.estimate;
+    difference.interval = result.interval.interval;
+    difference.p_value = result.p_value;
+    difference.warning = result.interval.warning;
     if (const std::string few =
-            FewApproachesWarning(std::min(differences[q].n_first, differences[q].n_second));
-        interval.interval.has_value() && !few.empty()) {
-      absl::StrAppend(&differences[q].warning, interval.warning.empty() ? "" : "; ", few);
+            FewApproachesWarning(std::min(difference.n_first, difference.n_second));
+        difference.interval.has_value() && !few.empty()) {
+      absl::StrAppend(&difference.warning, difference.warning.empty() ? "" : "; ", few);
     }
   }
   return differences;

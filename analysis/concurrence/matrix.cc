@@ -29,16 +29,13 @@ namespace {
 
 // Warns of an interval that holds the truth too rarely in simulations (docs/coverage.md).
 void AddFewWarning(const ScoreTable& table, const Families& families, MatrixPair& pair) {
-  constexpr double kFamiliesEnough = 4;
   if (!pair.interval.has_value()) {
     return;
   }
-  std::string few = FewApproachesWarning(pair.correlation.n);
-  if (families.declared()) {
-    few = SizesOfPair(table, families.members, pair.a, pair.b).effective < kFamiliesEnough
-              ? "fewer than 4 families of like size: may be too short"
-              : "";
-  }
+  const std::string few = FewUnitsWarning(
+      families.declared(),
+      families.declared() ? SizesOfPair(table, families.members, pair.a, pair.b).effective : 0,
+      pair.correlation.n);
   if (!few.empty()) {
     absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", few);
   }
@@ -96,12 +93,7 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
   CONCUR_ASSIGN_OR_RETURN(const std::vector<BootstrapInterval> intervals,
                           BootstrapPairs(table, matrix.coefficient, options));
   matrix.level = options.level;
-  const bool few_families =
-      matrix.families.declared() && matrix.families.effective < kBcaFamiliesMin;
-  matrix.interval_method = absl::StrCat(
-      options.method == BootstrapMethod::kBca && !few_families ? "BCa" : "percentile",
-      matrix.families.declared() ? " bootstrap over families, " : " bootstrap over approaches, ",
-      options.replicates, " replicates, seed ", options.seed);
+  matrix.interval_method = BootstrapText(options, matrix.families);
   for (size_t i = 0; i < intervals.size(); ++i) {
     if (matrix.pairs[i].correlation.defined()) {
       matrix.pairs[i].interval = intervals[i].interval;

@@ -6,6 +6,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/statistics/correlation.h"
 #include "tests/analysis/simulated_studies.h"
+#include "tests/analysis/simulated_tables.h"
 
 namespace concur::analysis {
 namespace {
@@ -37,6 +38,15 @@ TEST(CoverageTest, IntervalsOverFamiliesHoldTheTruthWhereThoseOverApproachesDoNo
     };
     EXPECT_GT(measure(true), 0.92) << CoefficientName(coefficient);
     EXPECT_LT(measure(false), 0.88) << CoefficientName(coefficient);
+  }
+}
+
+// Designs of up to 20 approaches; the program prints all of them.
+TEST(CoverageTest, IntervalsAboutConcurrenceHoldTheTruth) {
+  for (const ConcurrenceDesign& design : ConcurrenceDesigns()) {
+    if (design.families.size() == 12 || (design.families.size() == 8 && design.families[0] > 1)) {
+      EXPECT_GT(MeasureConcurrence(design, 200, 400).share, 0.92) << design.name;
+    }
   }
 }
 

@@ -19,6 +19,7 @@
 #include "analysis/comparison/generalization.h"
 #include "analysis/concurrence/above.h"
 #include "analysis/concurrence/cluster.h"
+#include "analysis/concurrence/concordance.h"
 #include "analysis/concurrence/contrast.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/concurrence/matrix_work.h"
@@ -26,6 +27,7 @@
 #include "analysis/score_table.h"
 #include "analysis/statistics/correlation.h"
 #include "base/command/command.h"
+#include "base/decimal.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/app/context.h"
@@ -174,11 +176,26 @@ absl::Status PrintBlocks(const MatrixFlags& flags, const analysis::ScoreTable& t
     CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, value));
     groups.push_back(std::move(group));
   }
+  std::optional<analysis::BootstrapOptions> bootstrap = std::move(options.bootstrap);
+  std::string intervals;
+  if (bootstrap.has_value()) {
+    bootstrap->families = options.families;
+    CONCUR_ASSIGN_OR_RETURN(const analysis::Families families,
+                            analysis::FamiliesOf(table, options.families));
+    intervals = absl::StrCat(ShortestDecimal(100 * bootstrap->level),
+                             " % intervals: ", analysis::BootstrapText(*bootstrap, families));
+  }
   options.bootstrap.reset();
   options.fisher_level.reset();
   CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
                           analysis::ComputeMatrix(table, options));
-  return PrintTable(analysis::BlockTable(matrix, groups), flags.format, context);
+  std::vector<analysis::Concordance> within;
+  for (const analysis::BenchmarkGroup& group : groups) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::Concordance one,
+                            analysis::ComputeConcordance(table, group.benchmarks, bootstrap));
+    within.push_back(std::move(one));
+  }
+  return PrintTable(analysis::BlockTable(matrix, groups, within, intervals), flags.format, context);
 }
 
 absl::Status PrintContrast(const MatrixFlags& flags, const analysis::ScoreTable& table,
@@ -231,6 +248,12 @@ absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags
         absl::StrCat(absl::StrJoin(instead, ", "),
                      ": a table instead of the matrix: expected one of them, and neither --watch "
                      "nor --format svg"));
+  } else if (!instead.empty() && (!flags.differences.empty() || flags.influences > 0 ||
+                                  flags.swaps || flags.bounds || flags.tests)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(instead[0],
+                     ": a table instead of the matrix: it has no place for --difference, "
+                     "--influences, --swaps, --bounds and --tests"));
   }
   analysis::MatrixOptions options;
   CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(flags.coefficient));
@@ -394,9 +417,10 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
                   "Order of the benchmarks: given, or cluster (similar ones side by side)")
       ->ShowDefault();
   command
-      ->AddOption("--group", flags->groups,
-                  "Instead of pairs: between groups of benchmarks, of which this is one; * stands "
-                  "for any text")
+      ->AddOption(
+          "--group", flags->groups,
+          "Instead of pairs: between groups of benchmarks, of which this is one, and Kendall's "
+          "W within it; * stands for any text")
       ->TypeName("NAME=PATTERN[,PATTERN]")
       ->OneValueEach();
   command->AddFlag("--complete-cases", flags->complete_cases,

@@ -203,6 +203,12 @@ TEST_F(UncertaintyCommandTest, MatrixInClustersAndBlocks) {
       {"matrix", "--scores", scores, "--group", "up=A,C", "--group", "down=B,D", "-o", "csv"});
   ASSERT_EQ(blocks.code, 0) << blocks.err;
   EXPECT_THAT(blocks.out, HasSubstr("up,down,4,0,-1,-1,"));
+  EXPECT_THAT(blocks.out, HasSubstr("greatest_pair,w,w_low,w_high,w_n,w_warning\n"));
+  EXPECT_THAT(blocks.out, HasSubstr("A – C,1,1,1,4,")) << "W within, and its interval";
+  EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--group", "up=A,C"}).out,
+              HasSubstr("W: Kendall's coefficient of concordance"));
+  EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--group", "up=A,C", "--swaps"}).err,
+              HasSubstr("--group: a table instead of the matrix: it has no place for"));
   EXPECT_EQ(RunConcur({"matrix", "--scores", scores, "--order", "random"}).code, 2);
   EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--group", "up"}).err, HasSubstr("NAME="));
 }
