@@ -14,6 +14,7 @@
 #include "analysis/score_table.h"
 #include "analysis/statistics/coefficient.h"
 #include "base/decimal.h"
+#include "base/suggest.h"
 #include "report/notes.h"
 #include "report/table.h"
 
@@ -65,6 +66,61 @@ Table AboveTable(const ConcurrenceMatrix& matrix, double threshold, double level
   const std::vector<std::string> notes = MatrixNotes(matrix);
   table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   table.details = MatrixDetails(matrix);
+  return table;
+}
+
+Table PartialTable(const PartialMatrix& partial) {
+  const ConcurrenceMatrix& plain = partial.plain;
+  Table table;
+  table.title =
+      absl::StrCat("Partial tau-b given ", partial.given, " over ", plain.approaches.size(),
+                   " approaches, ", plain.benchmarks.size(), " benchmarks");
+  if (plain.level > 0) {
+    absl::StrAppend(&table.title, "; ", ShortestDecimal(100 * plain.level),
+                    " % intervals: ", plain.interval_method);
+  }
+  table.key_columns = 2;
+  table.columns = {{"a", "a"},
+                   {"b", "b"},
+                   {"n", "n", true},
+                   {"tau", "tau-b", true},
+                   {"partial", "partial", true},
+                   {"low", "low", true},
+                   {"high", "high", true},
+                   ForPrograms("warning")};
+  table.columns[0].width_max = table.columns[1].width_max = kPairNameMax;
+  if (plain.level == 0) {
+    table.columns[5].audience = table.columns[6].audience = TableColumn::Audience::kPrograms;
+  }
+  bool is_undefined = false;
+  bool is_flat = false;
+  for (size_t i = 0; i < plain.pairs.size(); ++i) {
+    const MatrixPair& pair = plain.pairs[i];
+    const PartialPair& own = partial.pairs[i];
+    table.rows.push_back(
+        {TextCell(plain.benchmarks[pair.a]), TextCell(plain.benchmarks[pair.b]),
+         WithFootnote(IntegerCell(pair.correlation.n), pair.missing.empty() ? "" : "*"),
+         CoefficientCell(pair.correlation.OptionalValue()), CoefficientCell(own.value),
+         LowCell(own.interval), WithFootnote(HighCell(own.interval), DaggerOf(own.interval)),
+         TextCell(own.warning)});
+    is_undefined = is_undefined || !own.value.has_value();
+    is_flat = is_flat || !DaggerOf(own.interval).empty();
+  }
+  if (!partial.left_out.empty()) {
+    table.notes.push_back(absl::StrCat("Left out, for they have no ", partial.given, ": ",
+                                       FirstNames(partial.left_out, "; "), "."));
+  }
+  if (is_undefined) {
+    table.notes.push_back(absl::StrCat(
+        "undef: the scores of one column are all equal, or one benchmark ranks wholly as ",
+        partial.given, " does, or against it."));
+  }
+  if (is_flat) {
+    table.notes.emplace_back(kAllReplicatesAgree);
+  }
+  const std::vector<std::string> notes = MatrixNotes(plain);
+  table.notes.insert(table.notes.end(), notes.begin(), notes.end());
+  table.details = MatrixDetails(plain);
   return table;
 }
 

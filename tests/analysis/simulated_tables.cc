@@ -14,6 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/concurrence/concordance.h"
+#include "analysis/concurrence/matrix.h"
+#include "analysis/concurrence/partial.h"
 #include "analysis/families.h"
 #include "base/check.h"
 
@@ -98,6 +100,8 @@ ScoreTable DrawTable(const ConcurrenceDesign& design, const std::vector<size_t>&
 
 Claimed ClaimOf(const ConcurrenceDesign& design, const ScoreTable& table,
                 const std::optional<BootstrapOptions>& bootstrap) {
+  MatrixOptions options;
+  options.bootstrap = bootstrap;
   switch (design.claim) {
     case DesignClaim::kConcordance: {
       std::vector<size_t> all(design.loadings.size());
@@ -105,6 +109,11 @@ Claimed ClaimOf(const ConcurrenceDesign& design, const ScoreTable& table,
       const absl::StatusOr<Concordance> within = ComputeConcordance(table, all, bootstrap);
       CONCUR_CHECK_OK(within.status());
       return {within->w, within->interval};
+    }
+    case DesignClaim::kPartial: {
+      const absl::StatusOr<PartialMatrix> partial = ComputePartial(table, "b2", options);
+      CONCUR_CHECK_OK(partial.status());
+      return {partial->pairs[0].value, partial->pairs[0].interval};
     }
   }
   return {};
@@ -134,7 +143,10 @@ std::vector<ConcurrenceDesign> ConcurrenceDesigns() {
   for (const Kind& kind :
        std::vector<Kind>{{DesignClaim::kConcordance, "w, near chance", {0.4, 0.3, 0.4, 0.3}},
                          {DesignClaim::kConcordance, "w, middling", {0.9, 0.8, 0.7, 0.8, 0.6}},
-                         {DesignClaim::kConcordance, "w, high", {0.95, 0.9, 0.95}}}) {
+                         {DesignClaim::kConcordance, "w, high", {0.95, 0.9, 0.95}},
+                         {DesignClaim::kPartial, "partial, middling", {0.8, 0.7, 0.8}},
+                         {DesignClaim::kPartial, "partial, high", {0.95, 0.95, 0.5}},
+                         {DesignClaim::kPartial, "partial, low", {0.3, 0.4, 0.9}}}) {
     for (const Panel& panel : panels) {
       designs.push_back({kind.claim, absl::StrCat(kind.name, ", ", panel.name), panel.families,
                          kind.loadings, panel.step});

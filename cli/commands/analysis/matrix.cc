@@ -23,6 +23,7 @@
 #include "analysis/concurrence/contrast.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/concurrence/matrix_work.h"
+#include "analysis/concurrence/partial.h"
 #include "analysis/concurrence/suite.h"
 #include "analysis/score_table.h"
 #include "analysis/statistics/correlation.h"
@@ -79,6 +80,7 @@ struct MatrixFlags {
   std::string contrast;             // TAG or TAG=FIRST,SECOND
   std::optional<double> above;
   bool suite = false;
+  std::string given;  // a benchmark or a tag
 };
 
 // The part of the table that --columns and --where select.
@@ -214,13 +216,25 @@ absl::Status PrintContrast(const MatrixFlags& flags, const analysis::ScoreTable&
   return PrintTable(analysis::ContrastTable(table, contrast, bootstrap), flags.format, context);
 }
 
+absl::Status PrintPartial(const MatrixFlags& flags, const analysis::ScoreTable& table,
+                          const analysis::MatrixOptions& options, CommandContext& context) {
+  if (options.coefficient != analysis::Coefficient::kKendall || options.fisher_level.has_value()) {
+    return absl::InvalidArgumentError(
+        "--given: needs --coefficient kendall, and --interval-method bca or percentile");
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::PartialMatrix partial,
+                          analysis::ComputePartial(table, flags.given, options));
+  return PrintTable(analysis::PartialTable(partial), flags.format, context);
+}
+
 // The options of which each prints another table.
 std::vector<std::string> InsteadOfMatrix(const MatrixFlags& flags) {
   std::vector<std::string> options;
   for (const auto& [name, is_given] :
        {std::pair("--group", !flags.groups.empty()),
         std::pair("--contrast", !flags.contrast.empty()),
-        std::pair("--above", flags.above.has_value()), std::pair("--suite", flags.suite)}) {
+        std::pair("--above", flags.above.has_value()), std::pair("--suite", flags.suite),
+        std::pair("--given", !flags.given.empty())}) {
     if (is_given) {
       options.emplace_back(name);
     }
@@ -313,6 +327,9 @@ absl::Status PrintMatrix(const MatrixFlags& flags, analysis::ScoreTable table,
                      "0.95 computes them\n";
       options.bootstrap.reset();
     }
+  }
+  if (!flags.given.empty()) {
+    return PrintPartial(flags, table, options, context);
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
                           analysis::ComputeMatrix(table, options));
@@ -471,6 +488,11 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
       ->TypeName("VALUE");
   command->AddFlag("--suite", flags->suite,
                    "Instead of the matrix: each benchmark with the mean rank on the others");
+  command
+      ->AddOption("--given", flags->given,
+                  "Instead of the matrix: each pair's partial tau-b given this benchmark or tag of "
+                  "numbers, such as a size")
+      ->TypeName("COLUMN");
   AddFamiliesOption(command, flags->families);
   command->AddFlag(
       "--tests", flags->tests,

@@ -213,6 +213,22 @@ TEST_F(UncertaintyCommandTest, MatrixInClustersAndBlocks) {
   EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--group", "up"}).err, HasSubstr("NAME="));
 }
 
+TEST_F(UncertaintyCommandTest, PartialTauGivenAColumn) {
+  const std::string scores = Write(
+      "s.csv", "approach,A,B,C\na,1,9,1\nb,2,7,2\nc,3,5,3\nd,4,6,4\ne,5,1,6\nf,6,2,5\ng,7,3,7\n");
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"matrix", "--scores", scores, "--given", "C"});
+    return RunConcur(more);
+  };
+  EXPECT_THAT(run({"-o", "csv"}).out, HasSubstr("a,b,n,tau,partial,low,high,warning\nA,B,7,-0.6"));
+  EXPECT_THAT(run({}).out,
+              HasSubstr("Partial tau-b given C over 7 approaches, 2 benchmarks; 95 %"));
+  EXPECT_THAT(run({"-o", "json"}).out, HasSubstr(R"("partial":0.0912)"));
+  EXPECT_THAT(run({"--coefficient", "pearson"}).err, HasSubstr("--given: needs --coefficient"));
+  EXPECT_THAT(run({"--interval-method", "fisher"}).err, HasSubstr("--given: needs"));
+  EXPECT_THAT(run({"--bounds"}).err, HasSubstr("has no place for"));
+}
+
 TEST_F(UncertaintyCommandTest, ClaimsAndSuitesStandInsteadOfTheMatrix) {
   const std::string scores = Write(
       "s.csv", "approach,A,B,C\na,1,9,1\nb,2,7,2\nc,3,5,3\nd,4,6,4\ne,5,1,6\nf,6,2,5\ng,7,3,7\n");
