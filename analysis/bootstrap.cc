@@ -307,6 +307,10 @@ absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
   return absl::OkStatus();
 }
 
+BootstrapMethod MethodOf(Coefficient coefficient, BootstrapMethod method) {
+  return LeastValue(coefficient) == 0 ? BootstrapMethod::kPercentile : method;
+}
+
 std::string BootstrapText(const BootstrapOptions& options, const Families& families) {
   const bool few_families = families.declared() && families.effective < kBcaFamiliesMin;
   return absl::StrCat(
@@ -348,7 +352,7 @@ absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOp
 IntervalRule RuleOfPair(const ScoreTable& table, const DrawUnits& draws,
                         const BootstrapOptions& options, Coefficient coefficient, size_t a,
                         size_t b) {
-  IntervalRule rule{options.level, 0, options.method};
+  IntervalRule rule{options.level, 0, MethodOf(coefficient, options.method)};
   const bool is_declared = !draws.families.empty();
   if (!is_declared && coefficient != Coefficient::kPearson) {
     return rule;

@@ -289,6 +289,7 @@ double WithoutNoise(Coefficient coefficient, double value, double shared,
       return correct(value);
     case Coefficient::kWeightedKendall:
     case Coefficient::kTopK:
+    case Coefficient::kRbo:
       break;
   }
   return value;

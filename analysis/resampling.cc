@@ -81,8 +81,7 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
       benchmarks_(table.benchmarks().size()),
       lanes_((benchmarks_ + kBlock - 1) / kBlock * kBlock) {
   // Coefficients weighted by rank are evaluated pair by pair.
-  const bool by_pair =
-      coefficient == Coefficient::kWeightedKendall || coefficient == Coefficient::kTopK;
+  const bool by_pair = coefficient == Coefficient::kWeightedKendall || LeastValue(coefficient) == 0;
   complete_.assign(benchmarks_, !by_pair);
   present_.assign(benchmarks_ * approaches_, false);
   values_.assign(benchmarks_ * approaches_, 0.0);
@@ -464,10 +463,11 @@ double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, siz
   scratch.x.clear();
   scratch.y.clear();
   scratch.w.clear();
+  const bool by_rank = coefficient_ == Coefficient::kRbo;
   for (const size_t i : scratch.active) {
     if (present_[a * approaches_ + i] && present_[b * approaches_ + i]) {
-      scratch.x.push_back(values_[a * approaches_ + i]);
-      scratch.y.push_back(values_[b * approaches_ + i]);
+      scratch.x.push_back(by_rank ? ranks_[a * approaches_ + i] : values_[a * approaches_ + i]);
+      scratch.y.push_back(by_rank ? ranks_[b * approaches_ + i] : values_[b * approaches_ + i]);
       scratch.w.push_back(weights[i]);
     }
   }
@@ -479,6 +479,9 @@ double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, siz
   }
   if (coefficient_ == Coefficient::kTopK) {
     return TopKValue(scratch.x, scratch.y, scratch.w, top_, scratch.ranks);
+  }
+  if (by_rank) {
+    return RankBiasedOverlapOfRanks(scratch.x, scratch.y, scratch.w, scratch.ranks);
   }
   if (coefficient_ == Coefficient::kSpearman) {
     RankWeighted(scratch.x, scratch.w);

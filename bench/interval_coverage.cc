@@ -224,12 +224,12 @@ void PrintVerdicts(int64_t trials) {
 
 // Claims about concurrence, of designs whose names begin with `only`.
 void PrintConcurrence(int64_t trials, absl::string_view only) {
-  std::printf("| design | %% | width |\n");
+  std::printf("| design | %% | width | no interval %% |\n");
   for (const ConcurrenceDesign& design : ConcurrenceDesigns()) {
     if (absl::StartsWith(design.name, only)) {
       const Coverage coverage = MeasureConcurrence(design, trials, 1000);
-      std::printf("| %s | %.1f | %.2f |\n", design.name.c_str(), 100 * coverage.share,
-                  coverage.width);
+      std::printf("| %s | %.1f | %.2f | %.1f |\n", design.name.c_str(), 100 * coverage.share,
+                  coverage.width, 100 * coverage.none);
       std::fflush(stdout);
     }
   }

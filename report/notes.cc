@@ -251,8 +251,9 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& before,
 }
 
 std::string CoefficientTitle(const ConcurrenceMatrix& matrix) {
-  constexpr std::array<const char*, 5> kNames = {"Kendall's tau-b", "Pearson's r", "Spearman's rho",
-                                                 "weighted Kendall's tau", "Overlap of the top "};
+  constexpr std::array<const char*, 6> kNames = {"Kendall's tau-b",     "Pearson's r",
+                                                 "Spearman's rho",      "weighted Kendall's tau",
+                                                 "Overlap of the top ", "Rank-biased overlap"};
   return absl::StrCat(kNames[static_cast<size_t>(matrix.coefficient)],
                       matrix.coefficient == Coefficient::kTopK ? absl::StrCat(matrix.top) : "");
 }

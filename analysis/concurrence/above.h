@@ -26,7 +26,7 @@ struct AboveClaim {
   // for tau-b rounded up to a value that it takes without ties. In simulated tables of 8 to 40
   // approaches tau was first shown within .08 of it and, with 20 or more, mostly from .05 above it
   // on. Nothing where only a perfect order, or one with a single pair turned round, would reach it:
-  // their intervals show little; and for weighted Kendall and top-k.
+  // their intervals show little; and for weighted Kendall, top-k and rbo.
   std::optional<double> least;
 };
 

@@ -145,6 +145,8 @@ class Search {
         return WeightedKendallValue(values_[0], values_[1], counts_, scratch_);
       case Coefficient::kTopK:
         return TopKValue(values_[0], values_[1], counts_, top_, scratch_);
+      case Coefficient::kRbo:
+        return RankBiasedOverlapValue(values_[0], values_[1], counts_, scratch_);
     }
     return kNoBound;
   }

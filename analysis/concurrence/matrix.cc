@@ -93,7 +93,9 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
   CONCUR_ASSIGN_OR_RETURN(const std::vector<BootstrapInterval> intervals,
                           BootstrapPairs(table, matrix.coefficient, options));
   matrix.level = options.level;
-  matrix.interval_method = BootstrapText(options, matrix.families);
+  BootstrapOptions used = options;
+  used.method = MethodOf(matrix.coefficient, options.method);
+  matrix.interval_method = BootstrapText(used, matrix.families);
   for (size_t i = 0; i < intervals.size(); ++i) {
     if (matrix.pairs[i].correlation.defined()) {
       matrix.pairs[i].interval = intervals[i].interval;

@@ -12,14 +12,14 @@ namespace concur::analysis {
 absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name) {
   for (const Coefficient coefficient :
        {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman,
-        Coefficient::kWeightedKendall, Coefficient::kTopK}) {
+        Coefficient::kWeightedKendall, Coefficient::kTopK, Coefficient::kRbo}) {
     if (CoefficientName(coefficient) == name) {
       return coefficient;
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "coefficient: ",
-      ExpectedOneOf({"kendall", "pearson", "spearman", "weighted-kendall", "top-k"}, name)));
+      ExpectedOneOf({"kendall", "pearson", "spearman", "weighted-kendall", "top-k", "rbo"}, name)));
 }
 
 absl::string_view CoefficientName(Coefficient coefficient) {
@@ -34,8 +34,14 @@ absl::string_view CoefficientName(Coefficient coefficient) {
       return "weighted-kendall";
     case Coefficient::kTopK:
       return "top-k";
+    case Coefficient::kRbo:
+      return "rbo";
   }
   return "kendall";
+}
+
+double LeastValue(Coefficient coefficient) {
+  return coefficient == Coefficient::kTopK || coefficient == Coefficient::kRbo ? 0 : -1;
 }
 
 absl::string_view UndefinedReason(Undefined undefined) {

@@ -14,8 +14,9 @@
 
 namespace concur::analysis {
 
-enum class Coefficient { kKendall, kPearson, kSpearman, kWeightedKendall, kTopK };
-// "kendall", "pearson", "spearman", "weighted-kendall", "top-k"; InvalidArgument for anything else.
+enum class Coefficient { kKendall, kPearson, kSpearman, kWeightedKendall, kTopK, kRbo };
+// "kendall", "pearson", "spearman", "weighted-kendall", "top-k", "rbo"; InvalidArgument for
+// anything else.
 absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name);
 absl::string_view CoefficientName(Coefficient coefficient);
 
@@ -44,6 +45,9 @@ struct Correlation {
     return defined() ? std::optional(value) : std::nullopt;
   }
 };
+
+// The least value that the coefficient may have, -1 or, of shares of the top, 0.
+double LeastValue(Coefficient coefficient);
 
 // Number of approaches that are "on top" for kTopK, unless one says otherwise.
 inline constexpr size_t kTopDefault = 5;

@@ -331,6 +331,8 @@ Correlation Correlate(Coefficient coefficient, absl::Span<const double> x,
       return WeightedKendall(x, y);
     case Coefficient::kTopK:
       return TopKOverlap(x, y, top);
+    case Coefficient::kRbo:
+      return RankBiasedOverlap(x, y);
   }
   return {};
 }

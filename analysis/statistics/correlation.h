@@ -68,8 +68,8 @@ std::vector<double> ScaledDifferences(absl::Span<const double> values, double re
 // place of the spread, however large the mean is.
 std::vector<double> ScaledDeviations(absl::Span<const double> values);
 
-// Any of the coefficients; kWeightedKendall and kTopK are in weighted_rank.h. `top` matters to
-// kTopK only.
+// Any of the coefficients; kWeightedKendall, kTopK and kRbo are in weighted_rank.h. `top` matters
+// to kTopK only.
 Correlation Correlate(Coefficient coefficient, absl::Span<const double> x,
                       absl::Span<const double> y, size_t top = kTopDefault);
 

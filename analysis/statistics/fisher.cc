@@ -16,7 +16,7 @@
 namespace concur::analysis {
 
 absl::Status ValidateFisher(Coefficient coefficient, double level) {
-  if (coefficient == Coefficient::kWeightedKendall || coefficient == Coefficient::kTopK) {
+  if (coefficient == Coefficient::kWeightedKendall || LeastValue(coefficient) == 0) {
     return absl::InvalidArgumentError(absl::StrCat("interval-method: fisher has no formula for ",
                                                    CoefficientName(coefficient),
                                                    "; expected bca or percentile"));

@@ -19,8 +19,8 @@ namespace concur::analysis {
 // simulations or more.
 std::string FisherWarning(Coefficient coefficient, double value);
 
-// InvalidArgument when the coefficient has no such interval (weighted Kendall, top-k) or `level` is
-// not in (0, 1).
+// InvalidArgument when the coefficient has no such interval (weighted Kendall, top-k, rbo) or
+// `level` is not in (0, 1).
 absl::Status ValidateFisher(Coefficient coefficient, double level);
 
 // tanh(atanh(value) ± z s), with s² = 1/(n - 3) for Pearson (Fisher, 1921; exact order under

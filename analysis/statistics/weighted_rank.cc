@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -202,6 +203,68 @@ double TopKValue(absl::Span<const double> x, absl::Span<const double> y,
   return std::min(1.0, shared / static_cast<double>(top));
 }
 
+double RankBiasedOverlapOfRanks(absl::Span<const double> x, absl::Span<const double> y,
+                                absl::Span<const double> counts, RankScratch& scratch) {
+  if (x.size() < 2 || IsConstantRanking(x) || IsConstantRanking(y)) {
+    return kNoRank;
+  }
+  // Replaces the counts by rank by how many values are better.
+  const auto fill_better = [&](absl::Span<const double> ranks, std::vector<double>& better) {
+    better.assign(static_cast<size_t>(*std::max_element(ranks.begin(), ranks.end())) + 1, 0.0);
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      better[static_cast<size_t>(ranks[i])] += counts[i];
+    }
+    double above = 0;
+    for (size_t rank = better.size(); rank-- > 0;) {
+      above += std::exchange(better[rank], above);
+    }
+    return static_cast<size_t>(above);
+  };
+  const size_t total = fill_better(x, scratch.members_x);
+  fill_better(y, scratch.members_y);
+  // Counts that enter each list, and both, at a depth: what has d better ones stands at d + 1.
+  std::vector<double>& entering = scratch.weights;
+  entering.assign(3 * total, 0.0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto at_x = static_cast<size_t>(scratch.members_x[static_cast<size_t>(x[i])]);
+    const auto at_y = static_cast<size_t>(scratch.members_y[static_cast<size_t>(y[i])]);
+    entering[3 * at_x] += counts[i];
+    entering[3 * at_y + 1] += counts[i];
+    entering[3 * std::max(at_x, at_y) + 2] += counts[i];
+  }
+  double in_lists = 0;
+  double in_both = 0;
+  double weight = 1 - kRboPersistence;  // of the depth
+  double value = 0;
+  for (size_t depth = 0; depth < total; ++depth) {
+    in_lists += entering[3 * depth] + entering[3 * depth + 1];
+    in_both += entering[3 * depth + 2];
+    value += weight * 2 * in_both / in_lists;
+    weight *= kRboPersistence;
+  }
+  value += weight / (1 - kRboPersistence);
+  constexpr double kOne = 1 - 1e-13;  // what rounding leaves of equal orders
+  return value > kOne ? 1 : value;
+}
+
+double RankBiasedOverlapValue(absl::Span<const double> x, absl::Span<const double> y,
+                              absl::Span<const double> counts, RankScratch& scratch) {
+  const auto ranks = [&](absl::Span<const double> values) {
+    scratch.order.resize(values.size());
+    std::iota(scratch.order.begin(), scratch.order.end(), 0U);
+    std::sort(scratch.order.begin(), scratch.order.end(),
+              [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
+    std::vector<double> result(values.size());
+    double rank = 0;
+    for (size_t k = 0; k < values.size(); ++k) {
+      rank += k == 0 || values[scratch.order[k]] != values[scratch.order[k - 1]] ? 1 : 0;
+      result[scratch.order[k]] = rank;
+    }
+    return result;
+  };
+  return RankBiasedOverlapOfRanks(ranks(x), ranks(y), counts, scratch);
+}
+
 std::vector<double> TopMembers(absl::Span<const double> values, size_t top) {
   std::vector<uint32_t> order;
   std::vector<double> members;
@@ -224,6 +287,15 @@ Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double>
     RankScratch scratch;
     const std::vector<double> counts(x.size(), 1.0);
     result.value = WeightedKendallValue(x, y, counts, scratch);
+  }
+  return result;
+}
+
+Correlation RankBiasedOverlap(absl::Span<const double> x, absl::Span<const double> y) {
+  Correlation result = BeginRanking(x, y, 1, Undefined::kTooFew);
+  if (result.defined()) {
+    RankScratch scratch;
+    result.value = RankBiasedOverlapValue(x, y, std::vector<double>(x.size(), 1.0), scratch);
   }
   return result;
 }

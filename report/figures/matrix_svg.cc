@@ -99,7 +99,7 @@ class HeatMap {
 
   // Which colour means what, from the least to the greatest value of the coefficient.
   void DrawColorBar(SvgCanvas& canvas) const {
-    const double least = matrix_.coefficient == Coefficient::kTopK ? 0 : -1;
+    const double least = LeastValue(matrix_.coefficient);
     const auto at = [&](double value) { return left_ + (value - least) / (1 - least) * kBarWidth; };
     constexpr int kSteps = 40;
     for (int i = 0; i < kSteps; ++i) {

@@ -32,6 +32,7 @@ struct Population {
 struct Coverage {
   double share = 0;  // fraction of the trials whose interval holds the truth
   double width = 0;  // mean
+  double none = 0;   // MeasureConcurrence: share of the trials that have no interval
 };
 Coverage MeasureBootstrap(const Population& population, size_t n, Coefficient coefficient,
                           BootstrapMethod method, int64_t trials, int64_t replicates);

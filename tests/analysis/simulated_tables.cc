@@ -14,9 +14,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/concurrence/concordance.h"
+#include "analysis/concurrence/contrast.h"
+#include "analysis/concurrence/difference.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/concurrence/partial.h"
 #include "analysis/families.h"
+#include "analysis/statistics/intervals.h"
 #include "base/check.h"
 
 namespace concur::analysis {
@@ -85,6 +88,24 @@ struct Claimed {
   std::optional<Interval> interval;
 };
 
+// With the tag "half" of each approach: whole families alternate.
+ScoreTable InHalves(const ScoreTable& table) {
+  std::vector<AxisEntry> approaches = table.approaches();
+  size_t families = 0;
+  for (size_t i = 0; i < approaches.size(); ++i) {
+    families += i > 0 && approaches[i].tags[kFamilyTag] != approaches[i - 1].tags[kFamilyTag];
+    approaches[i].tags["half"] = families % 2 == 0 ? "first" : "second";
+  }
+  absl::StatusOr<ScoreTable> halves = ScoreTable::Create(approaches, table.benchmarks());
+  CONCUR_CHECK_OK(halves.status());
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    for (size_t i = 0; i < approaches.size(); ++i) {
+      halves->cell(i, b) = table.cell(i, b);
+    }
+  }
+  return *std::move(halves);
+}
+
 ScoreTable DrawTable(const ConcurrenceDesign& design, const std::vector<size_t>& families,
                      Random& random) {
   const std::vector<double> factor = DrawRelatives(families, 0.85, random);
@@ -95,7 +116,16 @@ ScoreTable DrawTable(const ConcurrenceDesign& design, const std::vector<size_t>&
       score = design.step > 0 ? std::round(score / design.step) * design.step : score;
     }
   }
+  if (design.claim == DesignClaim::kContrast) {
+    return InHalves(SimulatedTable(columns, families));
+  }
   return SimulatedTable(columns, families);
+}
+
+std::vector<MatrixPair> PairsOf(const ScoreTable& table, const MatrixOptions& options) {
+  const absl::StatusOr<ConcurrenceMatrix> matrix = ComputeMatrix(table, options);
+  CONCUR_CHECK_OK(matrix.status());
+  return matrix->pairs;
 }
 
 Claimed ClaimOf(const ConcurrenceDesign& design, const ScoreTable& table,
@@ -114,6 +144,33 @@ Claimed ClaimOf(const ConcurrenceDesign& design, const ScoreTable& table,
       const absl::StatusOr<PartialMatrix> partial = ComputePartial(table, "b2", options);
       CONCUR_CHECK_OK(partial.status());
       return {partial->pairs[0].value, partial->pairs[0].interval};
+    }
+    case DesignClaim::kDifference: {
+      if (!bootstrap.has_value()) {
+        const std::vector<MatrixPair> pairs = PairsOf(table, options);
+        return {pairs[0].correlation.value - pairs[1].correlation.value, {}};
+      }
+      const absl::StatusOr<std::vector<PairDifference>> differences = BootstrapDifferences(
+          table, Coefficient::kKendall, {{"b0", "b1", "b0", "b2"}}, *bootstrap);
+      CONCUR_CHECK_OK(differences.status());
+      return {(*differences)[0].value, (*differences)[0].interval};
+    }
+    case DesignClaim::kContrast: {
+      // Two groups whose pairs concur alike.
+      if (!bootstrap.has_value()) {
+        return {0, {}};
+      }
+      const absl::StatusOr<GroupContrast> contrast =
+          ContrastGroups(table, Coefficient::kKendall, "half", *bootstrap);
+      CONCUR_CHECK_OK(contrast.status());
+      return {contrast->pairs[0].difference, contrast->pairs[0].interval};
+    }
+    case DesignClaim::kTopK:
+    case DesignClaim::kRbo: {
+      options.coefficient =
+          design.claim == DesignClaim::kTopK ? Coefficient::kTopK : Coefficient::kRbo;
+      const MatrixPair pair = PairsOf(table, options)[0];
+      return {pair.correlation.OptionalValue(), pair.interval};
     }
   }
   return {};
@@ -146,7 +203,17 @@ std::vector<ConcurrenceDesign> ConcurrenceDesigns() {
                          {DesignClaim::kConcordance, "w, high", {0.95, 0.9, 0.95}},
                          {DesignClaim::kPartial, "partial, middling", {0.8, 0.7, 0.8}},
                          {DesignClaim::kPartial, "partial, high", {0.95, 0.95, 0.5}},
-                         {DesignClaim::kPartial, "partial, low", {0.3, 0.4, 0.9}}}) {
+                         {DesignClaim::kPartial, "partial, low", {0.3, 0.4, 0.9}},
+                         {DesignClaim::kDifference, "difference, equal", {0.9, 0.8, 0.8}},
+                         {DesignClaim::kDifference, "difference, unequal", {0.9, 0.95, 0.5}},
+                         {DesignClaim::kContrast, "contrast, middling", {0.8, 0.8}},
+                         {DesignClaim::kContrast, "contrast, high", {0.95, 0.95}},
+                         {DesignClaim::kTopK, "top-k, middling", {0.8, 0.8}},
+                         {DesignClaim::kTopK, "top-k, high", {0.95, 0.95}},
+                         {DesignClaim::kTopK, "top-k, chance", {0, 0}},
+                         {DesignClaim::kRbo, "rbo, middling", {0.8, 0.8}},
+                         {DesignClaim::kRbo, "rbo, high", {0.95, 0.95}},
+                         {DesignClaim::kRbo, "rbo, chance", {0, 0}}}) {
     for (const Panel& panel : panels) {
       designs.push_back({kind.claim, absl::StrCat(kind.name, ", ", panel.name), panel.families,
                          kind.loadings, panel.step});
@@ -157,23 +224,38 @@ std::vector<ConcurrenceDesign> ConcurrenceDesigns() {
 
 Coverage MeasureConcurrence(const ConcurrenceDesign& design, int64_t trials, int64_t replicates) {
   Random random(33, design.name);
-  const ScoreTable population =
-      DrawTable(design, FamiliesOfSizes(std::vector<size_t>(20'000, 1)), random);
-  const double truth = ClaimOf(design, population, std::nullopt).value.value();
   const std::vector<size_t> families = FamiliesOfSizes(design.families);
+  const bool depends_on_number =
+      design.claim == DesignClaim::kTopK || design.claim == DesignClaim::kRbo;
+  constexpr size_t kMany = 20'000;
+  const std::vector<size_t> drawn =
+      depends_on_number ? families : FamiliesOfSizes(std::vector<size_t>(kMany, 1));
+  std::vector<double> values;
+  for (size_t i = 0; i < (depends_on_number ? kMany / 4 : 1); ++i) {
+    const std::optional<double> value =
+        ClaimOf(design, DrawTable(design, drawn, random), std::nullopt).value;
+    if (value.has_value()) {
+      values.push_back(*value);
+    }
+  }
+  const double truth = ComputeMoments(values).mean;
   BootstrapOptions bootstrap;
   bootstrap.replicates = replicates;
   Coverage coverage;
+  int64_t none = 0;
   for (int64_t trial = 0; trial < trials; ++trial) {
     bootstrap.seed = static_cast<uint64_t>(trial);
     const Claimed claimed = ClaimOf(design, DrawTable(design, families, random), bootstrap);
+    none += claimed.interval.has_value() ? 0 : 1;
     if (claimed.interval.has_value()) {
       coverage.share += claimed.interval->low <= truth && truth <= claimed.interval->high ? 1 : 0;
       coverage.width += claimed.interval->high - claimed.interval->low;
     }
   }
-  coverage.share /= static_cast<double>(trials);
-  coverage.width /= static_cast<double>(trials);
+  const double made = static_cast<double>(std::max<int64_t>(1, trials - none));
+  coverage.share /= made;
+  coverage.width /= made;
+  coverage.none = static_cast<double>(none) / static_cast<double>(trials);
   return coverage;
 }
 

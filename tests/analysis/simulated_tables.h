@@ -35,7 +35,7 @@ std::vector<double> Mixed(const std::vector<double>& x, double rho, const std::v
 // A nominal 95 % interval about benchmarks that share one normal factor with correlations
 // `loadings`; relatives share .85 of the variance.
 struct ConcurrenceDesign {
-  enum class Claim { kConcordance, kPartial };
+  enum class Claim { kConcordance, kPartial, kDifference, kContrast, kTopK, kRbo };
   Claim claim = Claim::kConcordance;
   std::string name;
   std::vector<size_t> families;  // sizes; all 1: strangers
@@ -43,7 +43,9 @@ struct ConcurrenceDesign {
   double step = 0;  // scores are rounded to it, in standard deviations; 0: not
 };
 std::vector<ConcurrenceDesign> ConcurrenceDesigns();
-// The truth is the value of many approaches.
+// Of the trials that have an interval. The truth is the value of many approaches or, of what
+// depends on their number (top-k overlap and rank-biased overlap), the mean value of studies with
+// as many.
 Coverage MeasureConcurrence(const ConcurrenceDesign& design, int64_t trials, int64_t replicates);
 
 }  // namespace concur::analysis

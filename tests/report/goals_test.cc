@@ -48,8 +48,9 @@ constexpr char kAlike[] =
 
 TEST(GoalsTest, MatrixOfAccuracyAndPerplexityThatRankAlikeIsOne) {
   // Was -1.00.
-  for (const Coefficient coefficient : {Coefficient::kKendall, Coefficient::kSpearman,
-                                        Coefficient::kWeightedKendall, Coefficient::kTopK}) {
+  for (const Coefficient coefficient :
+       {Coefficient::kKendall, Coefficient::kSpearman, Coefficient::kWeightedKendall,
+        Coefficient::kTopK, Coefficient::kRbo}) {
     MatrixOptions options;
     options.coefficient = coefficient;
     options.top = 2;

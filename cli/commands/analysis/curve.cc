@@ -214,7 +214,7 @@ void AddCurveCommand(Command& app, CommandContext& context) {
       ->ShowDefault();
   command
       ->AddOption("--coefficient", flags->coefficient,
-                  "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
+                  "kendall (tau-b), pearson, spearman, weighted-kendall, top-k or rbo")
       ->ShowDefault();
   command->AddOption("--top", flags->options.top, "Number of best approaches, for top-k")
       ->Positive()

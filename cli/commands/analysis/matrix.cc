@@ -421,8 +421,8 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
   AddScoreFileOptions(command, flags->file);
   command
       ->AddOption("--coefficient", flags->coefficient,
-                  "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more) or "
-                  "top-k (share of the best that both have)")
+                  "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more), "
+                  "top-k (share of the best that both have) or rbo (rank-biased overlap)")
       ->ShowDefault();
   command->AddOption("--top", flags->top, "Number of best approaches, for top-k")
       ->Positive()

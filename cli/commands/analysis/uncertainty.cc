@@ -110,7 +110,7 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
       ->TypeName("FILE");
   command
       ->AddOption("--coefficient", flags->coefficient,
-                  "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
+                  "kendall (tau-b), pearson, spearman, weighted-kendall, top-k or rbo")
       ->ShowDefault();
   command->AddOption("--top", flags->top, "Number of best approaches, for top-k")
       ->Positive()

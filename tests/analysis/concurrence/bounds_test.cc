@@ -25,9 +25,9 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 
-constexpr Coefficient kAll[] = {Coefficient::kKendall, Coefficient::kPearson,
+constexpr Coefficient kAll[] = {Coefficient::kKendall,  Coefficient::kPearson,
                                 Coefficient::kSpearman, Coefficient::kWeightedKendall,
-                                Coefficient::kTopK};
+                                Coefficient::kTopK,     Coefficient::kRbo};
 
 ScoreTable Parse(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");

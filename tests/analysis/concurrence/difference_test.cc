@@ -143,6 +143,8 @@ TEST(FisherTest, WhereThereIsNoneTheReasonIsGiven) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("fewer than 4")));
   EXPECT_THAT(FisherInterval(Coefficient::kKendall, 1, 30, 0.95),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("perfect")));
+  EXPECT_THAT(FisherInterval(Coefficient::kRbo, 0.5, 30, 0.95),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rbo")));
   EXPECT_THAT(FisherInterval(Coefficient::kTopK, 0.5, 30, 0.95),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("top-k")));
   EXPECT_THAT(FisherInterval(Coefficient::kPearson, 0.5, 30, 1),

@@ -168,7 +168,7 @@ TEST(MatrixTest, SmallTablesHaveClearResults) {
                {"no benchmark", "approach\nx\n", 0}};
   for (const auto& test : cases) {
     for (const char* coefficient :
-         {"kendall", "pearson", "spearman", "weighted-kendall", "top-k"}) {
+         {"kendall", "pearson", "spearman", "weighted-kendall", "top-k", "rbo"}) {
       MatrixOptions options;
       options.coefficient = *ParseCoefficient(coefficient);
       const ConcurrenceMatrix matrix = MatrixOfMatrix(test.csv, options);
@@ -214,7 +214,7 @@ TEST(MatrixTest, PairsAreBitForBitThoseOfTheDefinition) {
         }
       }
       for (const char* coefficient :
-           {"kendall", "pearson", "spearman", "weighted-kendall", "top-k"}) {
+           {"kendall", "pearson", "spearman", "weighted-kendall", "top-k", "rbo"}) {
         MatrixOptions options;
         options.coefficient = *ParseCoefficient(coefficient);
         options.p_values = true;

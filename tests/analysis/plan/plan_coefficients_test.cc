@@ -52,7 +52,7 @@ PairEstimate EstimateOf(const ScoreTable& table, const std::vector<double>& weig
 TEST(PlanCoefficientsTest, OnlyThoseWithPlansAreTaken) {
   EXPECT_EQ(ParsePlannedCoefficient("spearman").value_or(Coefficient::kTopK),
             Coefficient::kSpearman);
-  for (const char* name : {"top-k", "weighted-kendall", "spearmen", ""}) {
+  for (const char* name : {"top-k", "rbo", "weighted-kendall", "spearmen", ""}) {
     EXPECT_THAT(ParsePlannedCoefficient(name),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("expected kendall, pearson or spearman, got")))

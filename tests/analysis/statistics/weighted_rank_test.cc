@@ -213,11 +213,97 @@ TEST(TopKOverlapTest, UndefinedWhereItSaysNothing) {
             Undefined::kBothConstant);
 }
 
+// The definition, depth by depth: value i is in the first d where fewer than d are better.
+double PlainRbo(const std::vector<double>& x, const std::vector<double>& y, double p) {
+  const auto within = [](const std::vector<double>& values, size_t i, size_t depth) {
+    return std::count_if(values.begin(), values.end(), [&](double v) { return v > values[i]; }) <
+           static_cast<std::ptrdiff_t>(depth);
+  };
+  double sum = 0;
+  for (size_t d = 1; d <= x.size(); ++d) {
+    double lists = 0;
+    double both = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      lists += (within(x, i, d) ? 1 : 0) + (within(y, i, d) ? 1 : 0);
+      both += within(x, i, d) && within(y, i, d) ? 1 : 0;
+    }
+    sum += 2 * both / lists * std::pow(p, d);
+  }
+  return std::pow(p, x.size()) + (1 - p) / p * sum;
+}
+
+// The package rankmeasures: RBO.eval(List(1,2,3,4,5), List(2,3,4,1,5), 0.9) is 0.828.
+TEST(RankBiasedOverlapTest, EqualsRankmeasures) {
+  EXPECT_NEAR(
+      RankBiasedOverlap(std::vector<double>{5, 4, 3, 2, 1}, std::vector<double>{2, 5, 4, 3, 1})
+          .value,
+      0.828, 0.0005);
+}
+
+// S = {c, a}, b, d and T = a, {c, b}, d: A_1 = 2/3 and A_2 = 4/5, as both c and a stand at rank 1.
+TEST(RankBiasedOverlapTest, TiesStandAtTheFirstOfTheirRanks) {
+  const double value =
+      RankBiasedOverlap(std::vector<double>{2, 1, 2, 0}, std::vector<double>{2, 1, 1, 0}).value;
+  EXPECT_NEAR(value, 0.1 * (2 / 3.0 + 0.9 * 4 / 5) + 0.81, 1e-15);
+}
+
+TEST(RankBiasedOverlapTest, IsThatOfTheDefinitionAndOfRepeatedValues) {
+  Random random(3, "rbo_test");
+  RankScratch scratch;
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<double> x;
+    std::vector<double> y;
+    std::vector<double> counts;
+    std::vector<double> all_x;
+    std::vector<double> all_y;
+    const size_t n = 2 + random.Below(30);
+    for (size_t i = 0; i < n; ++i) {
+      x.push_back(static_cast<double>(random.Below(trial % 2 == 0 ? 6 : 1000)) - 3);
+      y.push_back(x[i] + random.Normal() * 2);
+      counts.push_back(static_cast<double>(1 + random.Below(3)));
+      all_x.insert(all_x.end(), static_cast<size_t>(counts[i]), x[i]);
+      all_y.insert(all_y.end(), static_cast<size_t>(counts[i]), y[i]);
+    }
+    const Correlation value = RankBiasedOverlap(x, y);
+    if (!value.defined()) {
+      continue;
+    }
+    EXPECT_NEAR(value.value, PlainRbo(x, y, kRboPersistence), 1e-12) << trial;
+    EXPECT_NEAR(value.value, RankBiasedOverlap(y, x).value, 1e-12) << trial;
+    EXPECT_EQ(RankBiasedOverlap(x, x).value, 1) << trial;
+    EXPECT_NEAR(RankBiasedOverlapValue(x, y, counts, scratch), PlainRbo(all_x, all_y, 0.9), 1e-12)
+        << trial;
+  }
+}
+
+TEST(RankBiasedOverlapTest, UnrelatedListsHaveTheMeanThatIsDocumented) {
+  Random random(4, "rbo_test/chance");
+  constexpr int kTrials = 4000;
+  std::vector<double> x(20);
+  std::vector<double> y(20);
+  double sum = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = random.Normal();
+      y[i] = random.Normal();
+    }
+    sum += RankBiasedOverlap(x, y).value;
+  }
+  EXPECT_NEAR(sum / kTrials, (1 - std::pow(0.9, 20)) / (20 * 0.1), 0.01);
+}
+
+TEST(RankBiasedOverlapTest, IsUndefinedAsTauIs) {
+  EXPECT_EQ(RankBiasedOverlap({}, {}).undefined, Undefined::kTooFew);
+  EXPECT_EQ(RankBiasedOverlap(std::vector<double>{1, 2}, std::vector<double>{3, 3}).undefined,
+            Undefined::kSecondConstant);
+}
+
 TEST(WeightedCoefficientsTest, RankWeightedOnesAreThoseOfTheDefinition) {
   ASSERT_OK_AND_ASSIGN(
       const ParsedScores parsed,
       ParseScoresCsv("approach,A,B,C\na,1,5,2\nb,2,5,\nc,3,1,4\nd,4,2,1\ne,5,9,9\n", "s.csv"));
-  for (const Coefficient coefficient : {Coefficient::kWeightedKendall, Coefficient::kTopK}) {
+  for (const Coefficient coefficient :
+       {Coefficient::kWeightedKendall, Coefficient::kTopK, Coefficient::kRbo}) {
     const WeightedCoefficients evaluator(parsed.table, coefficient, 2);
     WeightedCoefficients::Scratch scratch;
     std::vector<double> out(3);

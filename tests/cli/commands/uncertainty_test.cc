@@ -229,6 +229,16 @@ TEST_F(UncertaintyCommandTest, PartialTauGivenAColumn) {
   EXPECT_THAT(run({"--bounds"}).err, HasSubstr("has no place for"));
 }
 
+TEST_F(UncertaintyCommandTest, SharesOfTheTopHavePercentiles) {
+  const std::string scores =
+      Write("s.csv", "approach,A,B\na,1,9\nb,2,7\nc,3,5\nd,4,6\ne,5,1\nf,6,2\ng,7,3\n");
+  EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--coefficient", "rbo"}).out,
+              HasSubstr("Rank-biased overlap over 7 approaches, 2 benchmarks; 95 % intervals: "
+                        "percentile bootstrap"));
+  EXPECT_THAT(RunConcur({"matrix", "--scores", scores, "--coefficient", "top-k", "--top", "2"}).out,
+              HasSubstr("percentile bootstrap over approaches"));
+}
+
 TEST_F(UncertaintyCommandTest, ClaimsAndSuitesStandInsteadOfTheMatrix) {
   const std::string scores = Write(
       "s.csv", "approach,A,B,C\na,1,9,1\nb,2,7,2\nc,3,5,3\nd,4,6,4\ne,5,1,6\nf,6,2,5\ng,7,3,7\n");
