@@ -93,6 +93,7 @@ Table PartialTable(const PartialMatrix& partial) {
     table.columns[5].audience = table.columns[6].audience = TableColumn::Audience::kPrograms;
   }
   bool is_undefined = false;
+  bool has_none = false;
   bool is_flat = false;
   for (size_t i = 0; i < plain.pairs.size(); ++i) {
     const MatrixPair& pair = plain.pairs[i];
@@ -104,6 +105,7 @@ Table PartialTable(const PartialMatrix& partial) {
          LowCell(own.interval), WithFootnote(HighCell(own.interval), DaggerOf(own.interval)),
          TextCell(own.warning)});
     is_undefined = is_undefined || !own.value.has_value();
+    has_none = has_none || !own.interval.has_value();
     is_flat = is_flat || !DaggerOf(own.interval).empty();
   }
   if (!partial.left_out.empty()) {
@@ -117,6 +119,10 @@ Table PartialTable(const PartialMatrix& partial) {
   }
   if (is_flat) {
     table.notes.emplace_back(kAllReplicatesAgree);
+  }
+  if (plain.level > 0 && has_none) {
+    table.notes.emplace_back(
+        "Without an interval: pairs of fewer than 12 approaches, or undefined.");
   }
   const std::vector<std::string> notes = MatrixNotes(plain);
   table.notes.insert(table.notes.end(), notes.begin(), notes.end());

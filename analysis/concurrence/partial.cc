@@ -23,6 +23,9 @@
 namespace concur::analysis {
 namespace {
 
+// With 8 approaches intervals held the truth in 90 to 97 % of simulations, with 12 in 98 to 99.
+constexpr size_t kPartialApproachesMin = 12;
+
 // The given column by approach: cells of a benchmark, or the numbers of a tag.
 absl::StatusOr<std::vector<ScoreCell>> GivenCells(const ScoreTable& table,
                                                   const std::string& given) {
@@ -119,7 +122,8 @@ absl::Status AddPairs(const ScoreTable& table, const std::optional<BootstrapOpti
   };
   std::vector<BootstrappedStatistic> results(count);
   std::string few;
-  if (bootstrap.has_value()) {
+  const bool are_enough = approaches >= kPartialApproachesMin;
+  if (bootstrap.has_value() && are_enough) {
     BootstrapOptions options = *bootstrap;
     options.families = FamiliesTagIn(table, options.families);
     CONCUR_ASSIGN_OR_RETURN(const DrawUnits draws, DrawUnitsOf(table, options));
@@ -142,6 +146,9 @@ absl::Status AddPairs(const ScoreTable& table, const std::optional<BootstrapOpti
       pair.value = result.estimate;
       pair.interval = result.interval.interval;
       pair.warning = result.interval.warning;
+    }
+    if (bootstrap.has_value() && !are_enough) {
+      pair.warning = absl::StrCat("fewer than ", kPartialApproachesMin, " approaches: no interval");
     }
     if (pair.interval.has_value() && !few.empty()) {
       absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", few);
