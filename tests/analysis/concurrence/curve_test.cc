@@ -14,6 +14,7 @@
 #include "analysis/concurrence/cluster.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
+#include "base/random.h"
 #include "report/block_table.h"
 #include "report/curve_tables.h"
 #include "tests/analysis/reference_scores.h"
@@ -143,6 +144,47 @@ TEST(BudgetCurveTest, ExpectedBestGrowsWithTheBudgetAndCountsSettings) {
   EXPECT_NEAR(curve[1].value, (5 + 5 + 3) / 3.0, 1e-12);
   EXPECT_NEAR(curve[2].value, 5, 1e-15);
   EXPECT_EQ(curve[9].settings, 2);
+}
+
+// Scores with two digits, so that many are tied: the same runs, told as error and as accuracy, have
+// the same best of any number of settings, and concur alike.
+TEST(BudgetCurveTest, ErrorsAndAccuraciesHaveOneBest) {
+  for (int trial = 0; trial < 100; ++trial) {
+    Random random(trial, "curve_test/goals");
+    std::string accuracies = "approach,setting,A,B\n";
+    std::string errors = "approach,setting,A,B\n#goal,,minimize,minimize\n";
+    for (const char* approach : {"x", "y", "z", "w"}) {
+      for (int setting = 0; setting < 4; ++setting) {
+        absl::StrAppend(&accuracies, approach, " #", setting, ",", setting);
+        absl::StrAppend(&errors, approach, " #", setting, ",", setting);
+        for (int benchmark = 0; benchmark < 2; ++benchmark) {
+          const auto wrong = static_cast<int>(26 + random.Below(8));
+          absl::StrAppend(&accuracies, ",0.", 100 - wrong);
+          absl::StrAppend(&errors, ",0.", wrong);
+        }
+        absl::StrAppend(&accuracies, "\n");
+        absl::StrAppend(&errors, "\n");
+      }
+    }
+    ASSERT_OK_AND_ASSIGN(const SettingScores up,
+                         GroupSettings(ParseCurve(accuracies, {"setting"})));
+    ASSERT_OK_AND_ASSIGN(const SettingScores down, GroupSettings(ParseCurve(errors, {"setting"})));
+    const std::vector<ExpectedBest> best_up = ExpectedBestCurve(up);
+    const std::vector<ExpectedBest> best_down = ExpectedBestCurve(down);
+    ASSERT_EQ(best_up.size(), best_down.size());
+    for (size_t i = 0; i < best_up.size(); ++i) {
+      EXPECT_NEAR(best_up[i].value, 1 - best_down[i].value, 1e-12) << trial;
+    }
+    CurveOptions options;
+    options.draws = 20;
+    ASSERT_OK_AND_ASSIGN(const std::vector<CurvePoint> points_up, BudgetCurve(up, options));
+    ASSERT_OK_AND_ASSIGN(const std::vector<CurvePoint> points_down, BudgetCurve(down, options));
+    ASSERT_EQ(points_up.size(), points_down.size());
+    for (size_t i = 0; i < points_up.size(); ++i) {
+      ASSERT_EQ(points_up[i].value.has_value(), points_down[i].value.has_value());
+      EXPECT_EQ(points_up[i].value.value_or(0), points_down[i].value.value_or(0)) << trial;
+    }
+  }
 }
 
 TEST(BudgetCurveTest, TablesWithoutSettingsAreRefused) {
