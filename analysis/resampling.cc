@@ -89,6 +89,12 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
   differences_.assign(approaches_ * lanes_, 0.0);
   order_.resize(benchmarks_ * approaches_);
   ranks_.resize(benchmarks_ * approaches_);
+  dense_lesser_.assign(approaches_ * lanes_, -1);
+  lesser_.resize(benchmarks_ * approaches_);
+  no_larger_.resize(benchmarks_ * approaches_);
+  std::vector<double> levels;       // distinct scores, ascending
+  std::vector<int32_t> lesser;      // by level: lower levels that differ
+  std::vector<uint32_t> no_larger;  // by level: levels that are no higher ones that differ
   for (size_t b = 0; b < benchmarks_; ++b) {
     const absl::Span<const ScoreCell> column = table.column(b);
     double* values = values_.data() + b * approaches_;
@@ -102,10 +108,30 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
     std::iota(order, order + approaches_, 0U);
     std::stable_sort(order, order + approaches_,
                      [&](uint32_t i, uint32_t j) { return values[i] < values[j]; });
+    levels.clear();
+    for (size_t k = 0; k < approaches_; ++k) {
+      if (k == 0 || values[order[k]] != values[order[k - 1]]) {
+        levels.push_back(values[order[k]]);
+      }
+    }
+    const double within =
+        coefficient == Coefficient::kKendall ? table.benchmarks()[b].ties_within : 0;
+    lesser.clear();
+    no_larger.assign(levels.size(), static_cast<uint32_t>(levels.size()));
+    for (size_t level = 0, below = 0; level < levels.size(); ++level) {
+      for (; ExceedsBy(levels[level], levels[below], within); ++below) {
+        no_larger[below] = static_cast<uint32_t>(level);
+      }
+      lesser.push_back(static_cast<int32_t>(below));
+    }
     int32_t rank = 0;
     for (size_t k = 0; k < approaches_; ++k) {
       rank += k > 0 && values[order[k]] != values[order[k - 1]] ? 1 : 0;
       dense_ranks_[order[k] * lanes_ + b] = rank;
+      dense_lesser_[order[k] * lanes_ + b] = lesser[static_cast<size_t>(rank)] - 1;
+      lesser_[b * approaches_ + order[k]] =
+          static_cast<uint32_t>(lesser[static_cast<size_t>(rank)]);
+      no_larger_[b * approaches_ + order[k]] = no_larger[static_cast<size_t>(rank)];
       const bool present = present_[b * approaches_ + order[k]];
       ranks_[b * approaches_ + order[k]] = present ? static_cast<uint32_t>(rank) + 1 : 0;
     }
@@ -182,15 +208,20 @@ void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, si
   const size_t vectors = lanes_ / kLanes;
   const size_t active = scratch.active.size();
   const size_t pairs = active * (active - 1) / 2;
-  memory.resize((2 * pairs + active + 1) * vectors);
+  memory.resize((2 * pairs + 2 * active + 1) * vectors);
   Vector* const signs = memory.data();
   Vector* const weighted = signs + pairs * vectors;
   Vector* const ranks = weighted + pairs * vectors;
-  Vector* const squares = ranks + active * vectors;
+  Vector* const lesser = ranks + active * vectors;
+  Vector* const squares = lesser + active * vectors;
   for (size_t i = 0; i < active; ++i) {
     Lane* lanes = reinterpret_cast<Lane*>(ranks + i * vectors);
     for (size_t l = 0; l < lanes_; ++l) {
       lanes[l] = static_cast<Lane>(dense_ranks_[scratch.active[i] * lanes_ + l]);
+    }
+    lanes = reinterpret_cast<Lane*>(lesser + i * vectors);
+    for (size_t l = 0; l < lanes_; ++l) {
+      lanes[l] = static_cast<Lane>(dense_lesser_[scratch.active[i] * lanes_ + l]);
     }
   }
   std::fill(squares, squares + vectors, Vector{});
@@ -200,9 +231,8 @@ void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, si
       const auto weight =
           static_cast<Lane>(weights[scratch.active[i]] * weights[scratch.active[j]]);
       for (size_t v = 0; v < vectors; ++v) {
-        const Vector rank_i = ranks[i * vectors + v];
-        const Vector rank_j = ranks[j * vectors + v];
-        const Vector sign = (rank_i < rank_j) - (rank_i > rank_j);
+        const Vector sign = (ranks[i * vectors + v] <= lesser[j * vectors + v]) -
+                            (ranks[j * vectors + v] <= lesser[i * vectors + v]);
         signs[k * vectors + v] = sign;
         weighted[k * vectors + v] = sign * weight;
         squares[v] += sign * sign * weight;
@@ -389,10 +419,10 @@ double WeightedR(const std::vector<double>& x, const std::vector<double>& y,
 
 }  // namespace
 
-// Tau-b in the order of one benchmark: for each approach the weight of those before it that have
-// less on the other one, less the weight of those that have more, from a Fenwick tree over the
-// ranks there (Knight's method, 1966, with weights). Whole numbers: the order of sums changes no
-// bit.
+// Tau-b in the order of one benchmark: for each approach the weight of those before it, beyond
+// ties, that have less on the other one, less the weight of those that have more, from a Fenwick
+// tree over the ranks there (Knight's method, 1966, with weights). Whole numbers: the order of sums
+// changes no bit.
 double WeightedCoefficients::EvaluateTau(absl::Span<const int32_t> weights, size_t a, size_t b,
                                          Scratch& scratch) const {
   const uint32_t* order = order_.data() + a * approaches_;
@@ -409,41 +439,43 @@ double WeightedCoefficients::EvaluateTau(absl::Span<const int32_t> weights, size
     }
     return sum;
   };
+  const uint32_t* lesser_a = lesser_.data() + a * approaches_;
+  const uint32_t* lesser_b = lesser_.data() + b * approaches_;
+  const uint32_t* no_larger_b = no_larger_.data() + b * approaches_;
+  const auto is_drawn = [&](uint32_t i) {
+    return weights[i] != 0 && rank_a[i] != 0 && rank_b[i] != 0;
+  };
   int64_t total = 0;  // sum of the weights in the tree
   int64_t difference = 0;
-  int64_t equal_a = 0;  // squares of the weights of those with one score
-  std::vector<uint32_t>& tied = scratch.tied;
-  const auto insert_tied = [&] {
-    int64_t sum = 0;
-    for (const uint32_t i : tied) {
-      by_rank[rank_b[i]] += weights[i];
-      sum += weights[i];
-      for (size_t rank = rank_b[i]; rank <= approaches_; rank += rank & (0 - rank)) {
-        tree[rank] += weights[i];
-      }
-    }
-    total += sum;
-    equal_a += sum * sum;
-    tied.clear();
-  };
+  int64_t differ_a = 0;  // products of the weights of pairs that differ
+  int64_t differ_b = 0;
+  size_t next = 0;  // in the order of a, to be inserted
   for (size_t k = 0; k < approaches_; ++k) {
     const uint32_t i = order[k];
-    if (weights[i] == 0 || rank_a[i] == 0 || rank_b[i] == 0) {
+    if (!is_drawn(i)) {
       continue;
     }
-    if (!tied.empty() && rank_a[i] != rank_a[tied[0]]) {
-      insert_tied();
+    for (; rank_a[order[next]] <= lesser_a[i]; ++next) {
+      const uint32_t j = order[next];
+      if (is_drawn(j)) {
+        total += weights[j];
+        for (size_t rank = rank_b[j]; rank <= approaches_; rank += rank & (0 - rank)) {
+          tree[rank] += weights[j];
+        }
+      }
     }
-    difference += weights[i] * (upto(rank_b[i] - 1) + upto(rank_b[i]) - total);
-    tied.push_back(i);
+    difference += weights[i] * (upto(lesser_b[i]) + upto(no_larger_b[i]) - total);
+    differ_a += weights[i] * total;
+    by_rank[rank_b[i]] += weights[i];
   }
-  insert_tied();
-  int64_t equal_b = 0;
-  for (const int64_t weight : by_rank) {
-    equal_b += weight * weight;
+  std::partial_sum(by_rank.begin(), by_rank.end(), by_rank.begin());
+  for (size_t k = 0; k < approaches_; ++k) {
+    if (is_drawn(order[k])) {
+      differ_b += weights[order[k]] * by_rank[lesser_b[order[k]]];
+    }
   }
-  const auto pairs_a = static_cast<double>((total * total - equal_a) / 2);
-  const auto pairs_b = static_cast<double>((total * total - equal_b) / 2);
+  const auto pairs_a = static_cast<double>(differ_a);
+  const auto pairs_b = static_cast<double>(differ_b);
   if (pairs_a == 0 || pairs_b == 0) {
     return kNoReplicate;
   }

@@ -36,7 +36,6 @@ class WeightedCoefficients {
     std::vector<double> w;
     std::vector<int64_t> tree;
     std::vector<int64_t> by_rank;
-    std::vector<uint32_t> tied;
     RankScratch ranks;
   };
 
@@ -77,6 +76,11 @@ class WeightedCoefficients {
   std::vector<double> differences_;   // approach-major, lanes_ wide; complete benchmarks only
   std::vector<uint32_t> order_;       // benchmark-major: approaches by ascending value
   std::vector<uint32_t> ranks_;       // benchmark-major: dense ranks from 1, 0 where there is none
+  // By ties_within of the benchmark: the highest rank that is less, beyond it (0: none), and the
+  // highest that is not more.
+  std::vector<int32_t> dense_lesser_;  // as dense_ranks_; ranks from 0, -1: none
+  std::vector<uint32_t> lesser_;       // as ranks_
+  std::vector<uint32_t> no_larger_;    // as ranks_
 };
 
 }  // namespace concur::analysis

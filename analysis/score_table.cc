@@ -285,6 +285,27 @@ ScoreTable ScoreTable::Oriented() const {
   return table;
 }
 
+absl::Status ScoreTable::SetTiesWithin(double within) {
+  if (!(within >= 0 && std::isfinite(within))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ties-within: expected a difference of scores, 0 or more, got ", within));
+  }
+  for (size_t b = 0; b < benchmarks_.size(); ++b) {
+    const std::optional<ScoreRange> first = range(0);
+    const std::optional<ScoreRange> own = range(b);
+    const auto width = [](const std::optional<ScoreRange>& of) {
+      return of.has_value() ? std::abs(of->high - of->low) : 0;
+    };
+    if (within > 0 && width(first) != width(own)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ties-within: expected benchmarks of one scale, got ", benchmarks_[0].name, " and ",
+          benchmarks_[b].name, " of different ones; choose some with --columns"));
+    }
+    benchmarks_[b].ties_within = within;
+  }
+  return absl::OkStatus();
+}
+
 void ScoreTable::MergeTies() {
   for (size_t b = 0; b < benchmarks_.size(); ++b) {
     absl::flat_hash_map<double, double> values;

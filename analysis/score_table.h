@@ -64,6 +64,8 @@ struct AxisEntry {
   std::map<std::string, std::string> tags;
   MetricMeaning metric = {};  // a benchmark's: what its scores mean
   SettingChoice choice = {};  // likewise
+  // A benchmark's: scores that differ by at most this are practically equal, to tau-b.
+  double ties_within = 0;
   // True for an approach that is a reference: its scores are shown beside the others', and are not
   // compared with them (references.h).
   bool is_reference = false;
@@ -141,6 +143,9 @@ class ScoreTable {
   // Gives tied scores of a column (base/metric_meaning.h) the value of the first of them, so that
   // every coefficient and rank takes them as equal.
   void MergeTies();
+  // Sets AxisEntry::ties_within of every benchmark. InvalidArgument unless `within` is finite and 0
+  // or more, and where the scales of the benchmarks, stated or guessed, differ.
+  absl::Status SetTiesWithin(double within);
   void SetChoice(size_t benchmark, SettingChoice choice) {
     benchmarks_[benchmark].choice = std::move(choice);
   }

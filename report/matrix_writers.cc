@@ -368,6 +368,9 @@ std::string MatrixText(const ConcurrenceMatrix& matrix, const MatrixTextOptions&
 std::string MatrixJson(const ConcurrenceMatrix& matrix) {
   Json json;
   json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
+  if (matrix.ties_within > 0) {
+    json["ties_within"] = matrix.ties_within;
+  }
   if (matrix.level > 0) {
     json["level"] = matrix.level;
     json["interval_method"] = matrix.interval_method;
@@ -421,12 +424,18 @@ std::string MatrixJsonLines(const ConcurrenceMatrix& matrix) {
   for (size_t i = 0; i < matrix.pairs.size(); ++i) {
     Json json;
     json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
+    if (matrix.ties_within > 0) {
+      json["ties_within"] = matrix.ties_within;
+    }
     json.update(PairJson(matrix, p, i));
     text += JsonLine(json);
   }
   for (const PairDifference& difference : matrix.differences) {
     Json json;
     json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
+    if (matrix.ties_within > 0) {
+      json["ties_within"] = matrix.ties_within;
+    }
     json.update(DifferenceJson(difference));
     text += JsonLine(json);
   }

@@ -255,7 +255,10 @@ std::string CoefficientTitle(const ConcurrenceMatrix& matrix) {
                                                  "Spearman's rho",      "weighted Kendall's tau",
                                                  "Overlap of the top ", "Rank-biased overlap"};
   return absl::StrCat(kNames[static_cast<size_t>(matrix.coefficient)],
-                      matrix.coefficient == Coefficient::kTopK ? absl::StrCat(matrix.top) : "");
+                      matrix.coefficient == Coefficient::kTopK ? absl::StrCat(matrix.top) : "",
+                      matrix.ties_within > 0
+                          ? absl::StrCat(" (ties within ", ShortestDecimal(matrix.ties_within), ")")
+                          : "");
 }
 
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {

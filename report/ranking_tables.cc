@@ -190,6 +190,11 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
       "Rank sets hold each approach's true rank with ", ShortestDecimal(options.level * 100),
       " % confidence, \"of all\" all true ranks together; no two approaches of one group are told "
       "apart."));
+  if (options.ties_within > 0) {
+    table.notes.push_back(absl::StrCat("Averages that differ by at most ",
+                                       ShortestDecimal(options.ties_within),
+                                       " count as equal: approaches differ by more."));
+  }
 }
 
 absl::StatusOr<Table> RankingTable(const ScoreTable& table, const Generalization& ranking,

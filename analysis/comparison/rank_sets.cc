@@ -196,11 +196,12 @@ bool AllAgree(const Clusters& units, const Rows& scores, const Rows& residuals,
              1;
 }
 
-// That `better` exceeds `worse` is to be shown; its p-value, and whether it is.
+// That `better` exceeds `worse` by more than ties_within is to be shown; its p-value, and whether
+// it is.
 struct Difference {
   size_t better = 0;
   size_t worse = 0;
-  double t = 0;  // in standard errors, 0 or more
+  double t = 0;  // beyond ties_within, in standard errors, 0 or more
   double error = 0;
   double own_error = 0;  // before it was shrunk; 0: not tested by it
   double p = 1;
@@ -215,6 +216,7 @@ class RankTest {
         draws_(static_cast<size_t>(options.draws)),
         error_level_(1 - options.level),
         degrees_(estimate.degrees),
+        within_(options.ties_within),
         variances_(count_ * count_, 0.0) {
     double largest = 0;
     for (const double value : values_) {
@@ -249,16 +251,17 @@ class RankTest {
         }
         const double error = std::sqrt(variances_[j * count_ + k]);
         const double difference = values_[j] - values_[k];
+        const double excess = std::abs(difference) - within_;
         Difference pair{difference < 0 ? k : j, difference < 0 ? j : k};
         pair.own_error = own_variances_.empty() ? 0 : std::sqrt(own_variances_[j * count_ + k]);
         if (is_unknown_) {
           continue;
         }
         if (error > nothing_) {
-          pair.t = std::abs(difference) > nothing_ ? std::abs(difference) / error : 0;
+          pair.t = excess > nothing_ ? excess / error : 0;
           pair.error = error;
           open.push_back(pair);
-        } else if (degrees_ == 0 && std::abs(difference) > nothing_) {
+        } else if (degrees_ == 0 && excess > nothing_) {
           pair.p = 0;
           pair.shown = true;
           certain.push_back(pair);
@@ -436,6 +439,7 @@ class RankTest {
   size_t draws_;
   double error_level_;  // error level of the test of all pairs together
   double degrees_;
+  double within_;                      // RankSetOptions::ties_within
   std::vector<double> variances_;      // variances of differences, below the diagonal
   std::vector<double> own_variances_;  // before they were shrunk, for pairs' own tests; or none
   double own_degrees_ = 0;
@@ -656,6 +660,10 @@ absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
   if (!(options.level > 0 && options.level < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("interval: expected a number strictly between 0 and 1, got ", options.level));
+  }
+  if (!(options.ties_within >= 0 && std::isfinite(options.ties_within))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ties-within: expected a difference of averages, 0 or more, got ", options.ties_within));
   }
   if (options.draws < 100 || options.draws > 1'000'000) {
     return absl::InvalidArgumentError(

@@ -79,6 +79,10 @@ struct RankSets {
 
 struct RankSetOptions {
   double level = 0.95;
+  // Differences up to this, in the unit of the values, are none: what is shown of two approaches is
+  // that one exceeds the other by more, and a set holds all ranks from 1 + the number of approaches
+  // that truly do so to the number of those that it does not exceed so.
+  double ties_within = 0;
   int64_t draws = 2000;
   uint64_t seed = 1;
   ParallelFor parallel_for = SequentialFor;
@@ -99,8 +103,11 @@ inline constexpr size_t kRankedMax = 1000;
 // both parts together have 1 / sqrt(degrees) = lambda / sqrt(nu) + (1 - lambda) / sqrt(those of v).
 // From five degrees on, a fifth of the error level goes to each pair's own Student's t, by
 // Bonferroni. With less than one degree, or no spread at all, nothing is told apart.
-// InvalidArgument for a level not in (0, 1), draws not in [100, 1'000'000], more than kRankedMax
-// approaches, and more than 100 million draws for all approaches together.
+// With ties_within, t is of the excess over it, which is no larger than the noise where the true
+// difference is no larger.
+// InvalidArgument for a level not in (0, 1), ties_within that is negative or infinite, draws not in
+// [100, 1'000'000], more than kRankedMax approaches, and more than 100 million draws for all
+// approaches together.
 absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
                                          const RankSetOptions& options);
 

@@ -25,7 +25,7 @@ std::optional<double> LeastShown(const ConcurrenceMatrix& matrix, const MatrixPa
   const auto n = static_cast<int64_t>(std::floor(worth * static_cast<double>(pair.correlation.n)));
   const absl::StatusOr<Interval> interval =
       FisherInterval(matrix.coefficient, threshold, n, matrix.level);
-  if (!interval.ok()) {
+  if (!interval.ok() || matrix.ties_within > 0) {
     return std::nullopt;
   }
   double least = interval->high;

@@ -26,7 +26,8 @@ struct AboveClaim {
   // for tau-b rounded up to a value that it takes without ties. In simulated tables of 8 to 40
   // approaches tau was first shown within .08 of it and, with 20 or more, mostly from .05 above it
   // on. Nothing where only a perfect order, or one with a single pair turned round, would reach it:
-  // their intervals show little; and for weighted Kendall, top-k and rbo.
+  // their intervals show little; and for weighted Kendall, top-k and
+  // rbo, and where benchmarks have ties_within.
   std::optional<double> least;
 };
 

@@ -132,6 +132,7 @@ void AddNoiseFree(const ScoreTable& table, ConcurrenceMatrix& matrix) {
   for (MatrixPair& pair : matrix.pairs) {
     const absl::string_view train = TrainSetOf(matrix.benchmarks[pair.a]);
     if (!pair.correlation.defined() || !HasNoiseCorrection(matrix.coefficient) ||
+        matrix.ties_within > 0 ||
         (!train.empty() && train == TrainSetOf(matrix.benchmarks[pair.b]))) {
       continue;
     }
@@ -172,6 +173,16 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
   }
   const ScoreTable table = scores.Oriented();
   ConcurrenceMatrix matrix;
+  for (const AxisEntry& benchmark : scores.benchmarks()) {
+    matrix.ties_within = std::max(matrix.ties_within, benchmark.ties_within);
+  }
+  if (matrix.ties_within > 0 &&
+      (options.coefficient != Coefficient::kKendall || options.p_values || options.bounds ||
+       (options.fisher_level.has_value() && !options.bootstrap.has_value()))) {
+    return absl::InvalidArgumentError(
+        "ties-within: needs the coefficient kendall and intervals by bca or percentile, and has no "
+        "p-values (--tests) and no bounds");
+  }
   matrix.minimized = scores.Minimized();
   for (const AxisEntry& benchmark : scores.benchmarks()) {
     matrix.choices.push_back(benchmark.choice);

@@ -88,6 +88,7 @@ struct ConcurrenceMatrix {
   std::vector<std::string> minimized;  // benchmarks of which less is better
   std::vector<SettingChoice> choices;  // ways in which their settings were chosen, in order
   size_t top = kTopDefault;            // the k of the top-k overlap
+  double ties_within = 0;              // the largest of the benchmarks'
   bool with_bounds = false;            // pairs carry their bounds
   bool with_p_values = false;
   std::vector<PairDifference> differences;
@@ -104,8 +105,9 @@ inline constexpr size_t kMatrixBenchmarksMax = 2000;
 // Computes all pairs, of oriented scores: a positive coefficient means agreement on what is better,
 // whatever the benchmarks' goals. A pair without a defined coefficient says why; it is not an
 // error. InvalidArgument for a families tag that no approach carries, when the table has more than
-// kMatrixBenchmarksMax benchmarks, for differences without a bootstrap, and what BootstrapPairs,
-// BootstrapDifferences, ValidateFisher and BoundsOfPair refuse.
+// kMatrixBenchmarksMax benchmarks, for ties_within with another coefficient than tau-b, with
+// p-values, bounds or Fisher's intervals, which know of none, for differences without a bootstrap,
+// and what BootstrapPairs, BootstrapDifferences, ValidateFisher and BoundsOfPair refuse.
 absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
                                                 const MatrixOptions& options);
 

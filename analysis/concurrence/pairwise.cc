@@ -173,15 +173,24 @@ PairwiseCorrelations::PairwiseCorrelations(const ScoreTable& table, Coefficient 
     if (!column.complete || values.empty()) {
       continue;
     }
-    column.constant =
-        std::all_of(values.begin(), values.end(), [&](double value) { return value == values[0]; });
+    const double within =
+        coefficient == Coefficient::kKendall ? table.benchmarks()[b].ties_within : 0;
+    is_within_ = is_within_ || within > 0;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    column.constant = !ExceedsBy(*most, *least, within);
     if (coefficient == Coefficient::kKendall) {
       if (values.size() <= kBitsApproachesMax) {
-        PrepareBits(values, column);
+        PrepareBits(values, within, column);
       } else if (values.size() <= kInsertedApproachesMax) {
         PrepareOrder(values, column);
       }
       column.ties = TiesOf(values);
+      if (within > 0 && !column.differs.empty()) {
+        column.ties.pairs = static_cast<int64_t>(values.size() * (values.size() - 1) / 2);
+        for (const uint64_t word : column.differs) {
+          column.ties.pairs -= std::popcount(word);
+        }
+      }
       continue;
     }
     if (coefficient == Coefficient::kTopK) {
@@ -276,7 +285,8 @@ void PairwiseCorrelations::WeighAll(const ParallelFor& parallel_for) {
   }
 }
 
-void PairwiseCorrelations::PrepareBits(const std::vector<double>& values, Column& column) const {
+void PairwiseCorrelations::PrepareBits(const std::vector<double>& values, double within,
+                                       Column& column) const {
   const size_t n = values.size();
   const size_t words = (n * (n - 1) / 2 + 63) / 64;
   column.differs.assign(words, 0);
@@ -289,8 +299,9 @@ void PairwiseCorrelations::PrepareBits(const std::vector<double>& values, Column
   for (size_t j = 1; j < n; ++j) {
     const double value = values[j];
     for (size_t i = 0; i < j; ++i) {
-      differs = differs << 1 | uint64_t{values[i] != value};
-      larger = larger << 1 | uint64_t{values[i] > value};
+      const bool is_larger = ExceedsBy(values[i], value, within);
+      differs = differs << 1 | uint64_t{is_larger || ExceedsBy(value, values[i], within)};
+      larger = larger << 1 | uint64_t{is_larger};
       if (++bits == 64) {
         column.differs[word] = differs;
         column.larger[word++] = larger;
@@ -369,7 +380,10 @@ Correlation PairwiseCorrelations::ComputeWithHoles(size_t a, size_t b,
       missing.push_back(i);
     }
   }
-  Correlation result = Correlate(coefficient_, x, y, top_);
+  Correlation result = coefficient_ == Coefficient::kKendall
+                           ? KendallTauBWithin(x, y, table_.benchmarks()[a].ties_within,
+                                               table_.benchmarks()[b].ties_within)
+                           : Correlate(coefficient_, x, y, top_);
   if (!with_p_values_) {
     result.p_value = std::numeric_limits<double>::quiet_NaN();
   }
@@ -379,7 +393,8 @@ Correlation PairwiseCorrelations::ComputeWithHoles(size_t a, size_t b,
 Correlation PairwiseCorrelations::Compute(size_t a, size_t b, std::vector<size_t>& missing) {
   const size_t approaches = table_.approaches().size();
   const bool prepared =
-      (coefficient_ == Coefficient::kKendall && approaches <= kInsertedApproachesMax) ||
+      (coefficient_ == Coefficient::kKendall &&
+       approaches <= (is_within_ ? kBitsApproachesMax : kInsertedApproachesMax)) ||
       (coefficient_ == Coefficient::kWeightedKendall && !weighted_.empty()) ||
       coefficient_ == Coefficient::kPearson || coefficient_ == Coefficient::kSpearman ||
       coefficient_ == Coefficient::kTopK;

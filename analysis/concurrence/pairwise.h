@@ -4,7 +4,7 @@
 // nanoseconds.
 //
 // Thread-compatible (it keeps null distributions between calls). The results are bit for bit those
-// of Correlate on the pair's complete rows.
+// of Correlate on the pair's complete rows or, with ties_within, of KendallTauBWithin.
 #ifndef CONCUR_ANALYSIS_CONCURRENCE_PAIRWISE_H_
 #define CONCUR_ANALYSIS_CONCURRENCE_PAIRWISE_H_
 
@@ -33,7 +33,7 @@ class PairwiseCorrelations {
  private:
   struct Column {
     bool complete = true;
-    bool constant = false;
+    bool constant = false;  // equal, but for ties_within
     // Kendall: for every two approaches i < j, whether the scores differ and whether i's is larger.
     std::vector<uint64_t> differs;
     std::vector<uint64_t> larger;
@@ -50,7 +50,7 @@ class PairwiseCorrelations {
     std::vector<double> members;  // top-k: TopMembers
   };
 
-  void PrepareBits(const std::vector<double>& values, Column& column) const;
+  void PrepareBits(const std::vector<double>& values, double within, Column& column) const;
   void PrepareOrder(const std::vector<double>& values, Column& column) const;
   void CountAll(const ParallelFor& parallel_for);
   void WeighAll(const ParallelFor& parallel_for);
@@ -64,6 +64,7 @@ class PairwiseCorrelations {
   Coefficient coefficient_;
   bool with_p_values_;
   size_t top_;
+  bool is_within_ = false;  // some benchmark has ties_within
   std::vector<Column> columns_;
   // By pair of complete columns, where they are computed at once:
   std::vector<int64_t> differences_;  // Kendall: concordant less discordant pairs of approaches

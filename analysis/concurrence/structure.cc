@@ -93,11 +93,15 @@ std::vector<Swap> FindSwaps(const ScoreTable& table, size_t a, size_t b) {
       if (!HasBoth(table, i, a, b) || !HasBoth(table, j, a, b)) {
         continue;
       }
+      const auto exceeds = [&](size_t better, size_t worse, size_t benchmark) {
+        return ExceedsBy(table.cell(better, benchmark).value, table.cell(worse, benchmark).value,
+                         table.benchmarks()[benchmark].ties_within);
+      };
       const double on_a = table.cell(i, a).value - table.cell(j, a).value;
       const double on_b = table.cell(i, b).value - table.cell(j, b).value;
-      if (on_a > 0 && on_b < 0) {
+      if (exceeds(i, j, a) && exceeds(j, i, b)) {
         swaps.push_back({i, j, on_a, -on_b});
-      } else if (on_a < 0 && on_b > 0) {
+      } else if (exceeds(j, i, a) && exceeds(i, j, b)) {
         swaps.push_back({j, i, -on_a, on_b});
       }
     }

@@ -38,9 +38,9 @@ struct Swap {
   double margin_b = 0;
 };
 
-// All swaps of benchmarks a and b: those with the largest lesser margin (each divided by the
-// benchmark's standard deviation) first, so that what noise cannot explain leads; ties in the
-// table's order.
+// All swaps of benchmarks a and b, by more than their ties_within: those with the largest lesser
+// margin (each divided by the benchmark's standard deviation) first, so that what noise cannot
+// explain leads; ties in the table's order.
 std::vector<Swap> FindSwaps(const ScoreTable& table, size_t a, size_t b);
 
 // A benchmark whose scores crowd at an end of the scale, or are all equal.

@@ -273,6 +273,45 @@ Correlation KendallTauB(absl::Span<const double> x, absl::Span<const double> y) 
   return KendallFromCounts(size, difference, ties_x, ties_y, true, null);
 }
 
+Correlation KendallTauBWithin(absl::Span<const double> x, absl::Span<const double> y,
+                              double within_x, double within_y) {
+  if (within_x == 0 && within_y == 0) {
+    return KendallTauB(x, y);
+  }
+  Correlation result;
+  result.n = static_cast<int64_t>(x.size());
+  result.p_value = kNoPValue;
+  if (x.size() < 2) {
+    result.undefined = Undefined::kTooFew;
+    return result;
+  }
+  Ties ties_x;
+  Ties ties_y;
+  int64_t difference = 0;
+  const auto sign = [](double a, double b, double within) {
+    return static_cast<int64_t>(ExceedsBy(a, b, within)) -
+           static_cast<int64_t>(ExceedsBy(b, a, within));
+  };
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const int64_t sign_x = sign(x[i], x[j], within_x);
+      const int64_t sign_y = sign(y[i], y[j], within_y);
+      difference += sign_x * sign_y;
+      ties_x.pairs += 1 - sign_x * sign_x;
+      ties_y.pairs += 1 - sign_y * sign_y;
+    }
+  }
+  const int64_t total = result.n * (result.n - 1) / 2;
+  if (ties_x.pairs == total || ties_y.pairs == total) {
+    result.undefined = ties_x.pairs != total   ? Undefined::kSecondConstant
+                       : ties_y.pairs != total ? Undefined::kFirstConstant
+                                               : Undefined::kBothConstant;
+    return result;
+  }
+  KendallNull null;
+  return KendallFromCounts(result.n, difference, ties_x, ties_y, false, null);
+}
+
 namespace {
 
 Correlation PearsonValue(absl::Span<const double> x, absl::Span<const double> y) {

@@ -7,6 +7,7 @@
 #ifndef CONCUR_ANALYSIS_STATISTICS_CORRELATION_H_
 #define CONCUR_ANALYSIS_STATISTICS_CORRELATION_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,6 +22,21 @@ namespace concur::analysis {
 // correction for ties (Kendall, 1970).
 // REQUIRES, for all three: x.size() == y.size(), all values finite.
 Correlation KendallTauB(absl::Span<const double> x, absl::Span<const double> y);
+
+// True when a score exceeds another one by more than `within`, 0 or more, beyond that rounding: for
+// 0 exactly, as tied scores are made equal where tables are read.
+inline bool ExceedsBy(double score, double other, double within) {
+  constexpr double kRounding = 0x1p-34;
+  return within > 0
+             ? score - other > within + kRounding * std::fmax(std::fabs(score), std::fabs(other))
+             : score > other;
+}
+
+// Tau-b in which pairs tie that differ by at most `within` (ExceedsBy), 0 or more, on a list: the
+// general coefficient of correlation of Daniels (Biometrika 1944) with the signs of differences
+// beyond it. O(n²) above 0. Constant is a list of which all pairs tie. There is no p-value.
+Correlation KendallTauBWithin(absl::Span<const double> x, absl::Span<const double> y,
+                              double within_x, double within_y);
 
 // Pearson's r. The p-value is exact under normality (a beta distribution); 1 when n = 2.
 Correlation PearsonR(absl::Span<const double> x, absl::Span<const double> y);

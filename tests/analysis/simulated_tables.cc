@@ -114,6 +114,7 @@ ScoreTable DrawTable(const ConcurrenceDesign& design, const std::vector<size_t>&
     columns.push_back(Mixed(factor, loading, DrawRelatives(families, 0.85, random)));
     for (double& score : columns.back()) {
       score = design.step > 0 ? std::round(score / design.step) * design.step : score;
+      score += design.claim == DesignClaim::kTiesWithin ? 50 : 0;  // all of one guessed scale
     }
   }
   if (design.claim == DesignClaim::kContrast) {
@@ -165,6 +166,12 @@ Claimed ClaimOf(const ConcurrenceDesign& design, const ScoreTable& table,
       CONCUR_CHECK_OK(contrast.status());
       return {contrast->pairs[0].difference, contrast->pairs[0].interval};
     }
+    case DesignClaim::kTiesWithin: {
+      ScoreTable tied = table;
+      CONCUR_CHECK_OK(tied.SetTiesWithin(0.5));
+      const MatrixPair pair = PairsOf(tied, options)[0];
+      return {pair.correlation.OptionalValue(), pair.interval};
+    }
     case DesignClaim::kTopK:
     case DesignClaim::kRbo: {
       options.coefficient =
@@ -204,6 +211,8 @@ std::vector<ConcurrenceDesign> ConcurrenceDesigns() {
                          {DesignClaim::kPartial, "partial, middling", {0.8, 0.7, 0.8}},
                          {DesignClaim::kPartial, "partial, high", {0.95, 0.95, 0.5}},
                          {DesignClaim::kPartial, "partial, low", {0.3, 0.4, 0.9}},
+                         {DesignClaim::kTiesWithin, "ties-within, middling", {0.8, 0.8}},
+                         {DesignClaim::kTiesWithin, "ties-within, high", {0.95, 0.95}},
                          {DesignClaim::kDifference, "difference, equal", {0.9, 0.8, 0.8}},
                          {DesignClaim::kDifference, "difference, unequal", {0.9, 0.95, 0.5}},
                          {DesignClaim::kContrast, "contrast, middling", {0.8, 0.8}},

@@ -35,7 +35,7 @@ std::vector<double> Mixed(const std::vector<double>& x, double rho, const std::v
 // A nominal 95 % interval about benchmarks that share one normal factor with correlations
 // `loadings`; relatives share .85 of the variance.
 struct ConcurrenceDesign {
-  enum class Claim { kConcordance, kPartial, kDifference, kContrast, kTopK, kRbo };
+  enum class Claim { kConcordance, kPartial, kDifference, kContrast, kTopK, kRbo, kTiesWithin };
   Claim claim = Claim::kConcordance;
   std::string name;
   std::vector<size_t> families;  // sizes; all 1: strangers

@@ -80,6 +80,7 @@ struct MatrixFlags {
   std::string contrast;             // TAG or TAG=FIRST,SECOND
   std::optional<double> above;
   bool suite = false;
+  double ties_within = 0;
   std::string given;  // a benchmark or a tag
 };
 
@@ -87,7 +88,9 @@ struct MatrixFlags {
 absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
                                                 const MatrixFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));
-  return table.Where(flags.where);
+  CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  CONCUR_RETURN_IF_ERROR(table.SetTiesWithin(flags.ties_within));
+  return table;
 }
 
 absl::StatusOr<analysis::ScoreTable> LoadMatrixTable(const MatrixFlags& flags,
@@ -268,6 +271,10 @@ absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags
         absl::StrCat(instead[0],
                      ": a table instead of the matrix: it has no place for --difference, "
                      "--influences, --swaps, --bounds and --tests"));
+  }
+  if (flags.ties_within != 0 && (!flags.groups.empty() || flags.suite)) {
+    return absl::InvalidArgumentError(
+        "--ties-within: expected neither --group nor --suite, which rank by all differences");
   }
   analysis::MatrixOptions options;
   CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(flags.coefficient));
@@ -480,6 +487,10 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
           "Instead of one matrix: every coefficient among approaches with one value of this "
           "tag less that among those with another, with an interval")
       ->TypeName("TAG[=FIRST,SECOND]");
+  command
+      ->AddOption("--ties-within", flags->ties_within,
+                  "Scores that differ by at most this count as tied, for tau-b and --swaps")
+      ->TypeName("DIFFERENCE");
   command
       ->AddOption(
           "--above", flags->above,

@@ -49,6 +49,7 @@ struct RankFlags {
   std::string examples;
   std::string cluster;
   IntervalFlags interval;
+  double ties_within = 0;
 };
 
 // A sweep's name becomes its id: a newer sweep may take the name meanwhile.
@@ -185,12 +186,18 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
                           BootstrapOf(flags.interval));
   std::optional<analysis::RankEstimate> estimate;
   analysis::RankSetOptions options;
+  options.ties_within = flags.ties_within;
   if (bootstrap.has_value()) {
     CONCUR_ASSIGN_OR_RETURN(estimate, RankEstimateOf(flags, table, ranking, context));
     options.level = bootstrap->level;
     options.draws = bootstrap->replicates;
     options.seed = bootstrap->seed;
     options.parallel_for = bootstrap->parallel_for;
+  }
+  if (flags.ties_within != 0 && !estimate.has_value()) {
+    return absl::InvalidArgumentError(
+        "--ties-within: needs --interval above 0, and three benchmarks or --resolve examples or "
+        "errors: else there are no rank sets");
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::Table output,
                           analysis::RankingTable(table, ranking, goals_differ, estimate, options));
@@ -290,6 +297,10 @@ void AddRankCommand(Command& app, CommandContext& context) {
                   "--per-example\" writes them")
       ->TypeName("DIR");
   AddClusterOption(command, flags->cluster);
+  command
+      ->AddOption("--ties-within", flags->ties_within,
+                  "Averages that differ by at most this are equal to the rank sets")
+      ->TypeName("DIFFERENCE");
   flags->interval.level = analysis::RankSetOptions().level;
   flags->interval.replicates = analysis::RankSetOptions().draws;
   AddIntervalOptions(command, flags->interval)->DefaultText("0.95");

@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "tests/analysis/simulated_studies.h"
+#include "tests/analysis/simulated_tables.h"
 #include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 
@@ -41,6 +42,36 @@ RankEstimate Independent(const std::vector<double>& values, const std::vector<do
     estimate.factors.emplace_back(values.size(), 0.0)[i] = errors[i];
   }
   return estimate;
+}
+
+// The share of 300 tables of six approaches, of which every other one is better by `gap`, in which
+// any two are told apart.
+double ShownShare(double gap, double within) {
+  Random random(5, "rank_sets_test/within");
+  constexpr int kTrials = 300;
+  int shown = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Columns columns(8, std::vector<double>(6));
+    for (std::vector<double>& column : columns) {
+      for (size_t i = 0; i < column.size(); ++i) {
+        column[i] = 50 + (i % 2 == 0 ? gap : 0) + 0.5 * random.Normal();
+      }
+    }
+    const ScoreTable table = SimulatedTable(columns, {});
+    const absl::StatusOr<RankEstimate> estimate =
+        EstimateOverBenchmarks(table, GroupsByGoal(table), {0, 1, 2, 3, 4, 5});
+    EXPECT_OK(estimate);
+    RankSetOptions options;
+    options.ties_within = within;
+    options.draws = 500;
+    const absl::StatusOr<RankSets> sets = ComputeRankSets(*estimate, options);
+    EXPECT_OK(sets);
+    shown += std::any_of(sets->simultaneous.begin(), sets->simultaneous.end(),
+                         [](const RankSet& set) { return set.low > 1 || set.high < 6; })
+                 ? 1
+                 : 0;
+  }
+  return static_cast<double>(shown) / kTrials;
 }
 
 // The published example of csranks: mathematics in the OECD countries of PISA 2018, in the order of
@@ -63,6 +94,22 @@ RankEstimate Pisa() {
 
 // Bounds by the definition in R 4.2.2 with 20,000 draws. Of the United Kingdom the package's
 // vignette publishes 8 to 23, rank 13.
+TEST(RankSetsTest, OnlyGapsBeyondTheToleranceAreShown) {
+  EXPECT_GT(ShownShare(2, 0), 0.9);
+  EXPECT_LE(ShownShare(2, 2), 0.06) << "gaps of just the tolerance";
+  EXPECT_LE(ShownShare(1, 2), 0.01);
+  EXPECT_GT(ShownShare(4, 2), 0.9);
+  const RankEstimate known = Independent({3, 2, 0}, {0, 0, 0});
+  RankSetOptions options;
+  options.ties_within = 1;
+  ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(known, options));
+  EXPECT_EQ(sets.simultaneous[0].high, 2) << "2 is within the tolerance, 0 is not";
+  EXPECT_EQ(sets.simultaneous[2].low, 3);
+  options.ties_within = -1;
+  EXPECT_THAT(ComputeRankSets(known, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ties-within")));
+}
+
 TEST(RankSetsTest, PisaHasTheRankSetsOfCsranks) {
   RankSetOptions options;
   options.draws = 20'000;

@@ -239,6 +239,28 @@ TEST_F(UncertaintyCommandTest, SharesOfTheTopHavePercentiles) {
               HasSubstr("percentile bootstrap over approaches"));
 }
 
+TEST_F(UncertaintyCommandTest, PracticallyEqualScoresAreTies) {
+  const std::string scores = Write(
+      "s.csv", "approach,A,B,C\na,1,9,1\nb,2,7,2\nc,3,5,3\nd,4,6,4\ne,5,1,6\nf,6,2,5\ng,7,3,7\n");
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"matrix", "--scores", scores, "--ties-within", "1"});
+    return RunConcur(more);
+  };
+  EXPECT_THAT(run({}).out, HasSubstr("Kendall's tau-b (ties within 1) over 7 approaches"));
+  EXPECT_THAT(run({"-o", "json"}).out, HasSubstr(R"("ties_within":1)"));
+  for (const char* option : {"--suite", "--bounds", "--tests"}) {
+    EXPECT_THAT(run({option}).err, HasSubstr("ties-within: ")) << option;
+  }
+  EXPECT_THAT(run({"--group", "g=A,B"}).err, HasSubstr("--ties-within: "));
+  EXPECT_THAT(run({"--coefficient", "rbo"}).err, HasSubstr("ties-within: needs"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--ties-within", "0.5"}).out,
+              HasSubstr("Averages that differ by at most 0.5 count as equal"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--ties-within", "1", "--interval", "0"}).err,
+              HasSubstr("--ties-within: needs --interval above 0"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--ties-within=-1"}).err,
+              HasSubstr("ties-within: expected a difference of averages"));
+}
+
 TEST_F(UncertaintyCommandTest, ClaimsAndSuitesStandInsteadOfTheMatrix) {
   const std::string scores = Write(
       "s.csv", "approach,A,B,C\na,1,9,1\nb,2,7,2\nc,3,5,3\nd,4,6,4\ne,5,1,6\nf,6,2,5\ng,7,3,7\n");
