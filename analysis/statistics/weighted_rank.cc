@@ -234,7 +234,7 @@ double RankBiasedOverlapOfRanks(absl::Span<const double> x, absl::Span<const dou
   }
   double in_lists = 0;
   double in_both = 0;
-  double weight = 1 - kRboPersistence;  // of the depth
+  double weight = 1 - kRboPersistence;  // that of the depth
   double value = 0;
   for (size_t depth = 0; depth < total; ++depth) {
     in_lists += entering[3 * depth] + entering[3 * depth + 1];
@@ -243,7 +243,7 @@ double RankBiasedOverlapOfRanks(absl::Span<const double> x, absl::Span<const dou
     weight *= kRboPersistence;
   }
   value += weight / (1 - kRboPersistence);
-  constexpr double kOne = 1 - 1e-13;  // what rounding leaves of equal orders
+  constexpr double kOne = 1 - 1e-13;  // equal orders, but for rounding
   return value > kOne ? 1 : value;
 }
 

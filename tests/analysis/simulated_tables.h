@@ -43,9 +43,9 @@ struct ConcurrenceDesign {
   double step = 0;  // scores are rounded to it, in standard deviations; 0: not
 };
 std::vector<ConcurrenceDesign> ConcurrenceDesigns();
-// Of the trials that have an interval. The truth is the value of many approaches or, of what
-// depends on their number (top-k overlap and rank-biased overlap), the mean value of studies with
-// as many.
+// Shares are of the trials that have an interval. The truth is the value of many approaches or, of
+// what depends on their number (top-k overlap and rank-biased overlap), the mean value of studies
+// with as many.
 Coverage MeasureConcurrence(const ConcurrenceDesign& design, int64_t trials, int64_t replicates);
 
 }  // namespace concur::analysis
