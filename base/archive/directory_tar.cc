@@ -315,6 +315,19 @@ absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarW
   return writer->Finish();
 }
 
+std::string FindLinkOut(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::canonical(directory, error);
+  std::filesystem::recursive_directory_iterator it(root, error);
+  for (; !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+    const std::string name = it->path().lexically_relative(root).string();
+    if (it->is_symlink(error) && TargetInside(it->path(), root, name).empty()) {
+      return Described(it->path().string(), name, S_IFLNK);
+    }
+  }
+  return "";
+}
+
 absl::StatusOr<bool> IsDirectoryTar(const std::string& path) {
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {

@@ -59,6 +59,10 @@ class DirectoryTarWriter {
 absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink,
                                std::vector<std::string>* left_out = nullptr);
 
+// A link below `directory` that leads out of it, as WriteDirectoryTar describes it; "" while there
+// is none, or no such directory. Others may write there meanwhile.
+std::string FindLinkOut(const std::string& directory);
+
 // True if the file at `path` is a tar that WriteDirectoryTar made.
 absl::StatusOr<bool> IsDirectoryTar(const std::string& path);
 

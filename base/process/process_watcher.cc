@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/process/cgroup.h"
@@ -83,6 +84,7 @@ struct ProcessWatcher::Watched {
   int64_t memory_bytes_peak = 0;
   int64_t disk_bytes_peak = 0;
   int64_t tail_offset = 0;
+  std::string note;  // that on_measure gave, as it is in the log
 };
 
 ProcessWatcher::ProcessWatcher(absl::Duration memory_interval, ProcessTable& table)
@@ -342,7 +344,7 @@ void ProcessWatcher::End(uint64_t number) {
   }
   end.disk_bytes_peak = watched->disk_bytes_peak;
   end.log_bytes = watched->log.bytes_seen();
-  end.log_last = watched->log.Last(kLastBytes);
+  end.log_last = absl::StrReplaceAll(watched->log.Last(kLastBytes), {{watched->note, ""}});
   end.log_status = watched->log.Finish();
   watched->on_end(std::move(end));
 }
@@ -474,7 +476,8 @@ void ProcessWatcher::MeasureDisk(absl::Time now) {
   std::map<pid_t, Watched*> measured;
   std::vector<pid_t> roots;
   for (const auto& [number, watched] : watched_) {
-    if (watched->options.disk_bytes_max > 0 && !watched->killed &&
+    const bool is_asked = watched->options.on_measure && watched->note.empty();
+    if ((watched->options.disk_bytes_max > 0 || is_asked) && !watched->killed &&
         now - watched->start >= memory_interval_) {
       measured[watched->process.pid] = watched.get();
       roots.push_back(watched->process.pid);
@@ -486,8 +489,12 @@ void ProcessWatcher::MeasureDisk(absl::Time now) {
     pids[root].push_back(pid);
   }
   for (const auto& [root, watched] : measured) {
-    if (TakesTooMuchDisk(*watched, pids[root])) {
+    if (watched->options.disk_bytes_max > 0 && TakesTooMuchDisk(*watched, pids[root])) {
       Kill(*watched, KillCause::kDisk, now);
+    } else if (watched->options.on_measure && watched->note.empty()) {
+      const std::string line = watched->options.on_measure();
+      watched->note = line.empty() ? "" : absl::StrCat("\n", line, "\n");
+      watched->log.Append(watched->note);
     }
   }
   next_disk_measure_ = now + std::max(4 * memory_interval_, 50 * (clock_.Now() - now));

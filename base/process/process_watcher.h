@@ -63,7 +63,10 @@ struct WatchOptions {
       on_output;          // each piece, by the watcher's thread; may be null
   std::string tail_path;  // a file that the process appends to; need not exist
   std::function<void(absl::string_view)>
-      on_tail;                // each new piece of it, by the watcher's thread; may be null
+      on_tail;  // each new piece of it, by the watcher's thread; may be null
+  // Asked as often as disk use is measured, until it gives a line for the log, which is not taken
+  // for the process's own last words; may be null.
+  std::function<std::string()> on_measure;
   std::string run_directory;  // by which daemons of the job are found
   // The process only waits for another one of its group, and would end first by a SIGTERM.
   bool spares_leader = false;

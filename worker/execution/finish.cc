@@ -35,6 +35,7 @@ constexpr int kExitTemporary = 75;
 constexpr int kExitConfig = 78;
 constexpr int kExitKilled = 128 + SIGKILL;  // a shell's report that its child was killed
 constexpr size_t kLastLineBytesMax = 500;
+constexpr size_t kNameBytesMax = 500;
 
 std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20));
@@ -266,6 +267,17 @@ std::string TargetText(const std::string& path) {
   return error ? "" : absl::StrCat(", to ", target);
 }
 
+// Turns success into a failure, and keeps the artifacts that tell why.
+void TurnIntoFailure(const absl::Status& status, JobResult& result) {
+  const FailureClass failure =
+      absl::IsInvalidArgument(status) ? FailureClass::kInvalidOutput : ClassOfWorkerError(status);
+  JobResult failed = FailedResult(failure, status.message());
+  result.succeeded = false;
+  result.failure = failed.failure;
+  result.message = std::move(failed.message);
+  result.metrics.clear();
+}
+
 absl::Status CollectSystem(const RunPaths& paths, FileType model, int64_t bytes_max,
                            Artifacts& artifacts, JobResult& result) {
   FileDigest put;
@@ -301,12 +313,16 @@ absl::Status CollectSystem(const RunPaths& paths, FileType model, int64_t bytes_
   if (left_out.empty()) {
     return absl::OkStatus();
   }
-  // Without it the system may predict otherwise.
-  return absl::InvalidArgumentError(absl::StrCat(
-      "{model} has ", left_out[0],
-      left_out.size() > 1 ? absl::StrCat(" (and ", left_out.size() - 1, " more such)") : "",
-      ": expected files, folders and links that stay inside; write a copy instead. The rest is "
-      "kept as the job's artifact of kind system"));
+  // Without it the system may predict otherwise; another attempt would make it again.
+  TurnIntoFailure(
+      absl::InvalidArgumentError(absl::StrCat(
+          "{model} has ", left_out[0],
+          left_out.size() > 1 ? absl::StrCat(" (and ", left_out.size() - 1, " more such)") : "",
+          ": expected files, folders and links that stay inside; write a copy instead. The rest is "
+          "kept as the job's artifact of kind system")),
+      result);
+  result.failure = FailureClass::kConfig;
+  return absl::OkStatus();
 }
 
 absl::Status CollectPredictions(const JobOrder& order, const RunPaths& paths,
@@ -401,17 +417,6 @@ absl::StatusOr<FileDigest> KeepLog(const RunPaths& paths, const process::Process
       "\n[the rest of the log could not be written: ", end.log_status.message(), "]\n"));
 }
 
-// Turns success into a failure, and keeps the artifacts that tell why.
-void TurnIntoFailure(const absl::Status& status, JobResult& result) {
-  const FailureClass failure =
-      absl::IsInvalidArgument(status) ? FailureClass::kInvalidOutput : ClassOfWorkerError(status);
-  JobResult failed = FailedResult(failure, status.message());
-  result.succeeded = false;
-  result.failure = failed.failure;
-  result.message = std::move(failed.message);
-  result.metrics.clear();
-}
-
 }  // namespace
 
 absl::string_view StopCauseText(StopCause cause) {
@@ -426,6 +431,15 @@ absl::string_view StopCauseText(StopCause cause) {
       break;
   }
   return "handed back: the worker is shutting down";
+}
+
+std::string WarningOfModel(const std::string& model) {
+  const std::string link = FindLinkOut(model);
+  return link.empty()
+             ? ""
+             : absl::StrCat("concur: warning: {model} has ", CleanText(link, kNameBytesMax),
+                            ", which leads out of it; the training fails if it ends so: "
+                            "write a copy instead");
 }
 
 JobResult FailedResult(FailureClass failure, absl::string_view message) {

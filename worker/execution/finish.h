@@ -39,6 +39,10 @@ JobResult WithoutArtifacts(const JobResult& result, absl::string_view done,
 // OK: an earlier one.
 JobResult AfterFailedSync(JobResult result, const absl::Status& status);
 
+// A line about a link in the folder at `model` with which the training will fail, to be read before
+// it ends; "": there is none.
+std::string WarningOfModel(const std::string& model);
+
 // The class of a failure before or after the command itself: what the user can fix is kConfig, a
 // disk or a store that does not do its part kWorker.
 FailureClass ClassOfWorkerError(const absl::Status& status);

@@ -434,6 +434,9 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.on_output = [entry](absl::string_view data) { entry->steps.Add(data, entry->on_step); };
   watch.tail_path = entry->paths.reports;
   watch.on_tail = [entry](absl::string_view data) { entry->steps.AddFile(data, entry->on_step); };
+  if (entry->order.is_train) {
+    watch.on_measure = [model = entry->paths.model] { return WarningOfModel(model); };
+  }
   watch.run_directory = entry->paths.directory;
   watch.spares_leader =
       environment != nullptr && options_.environments->SparesLauncher(*environment);

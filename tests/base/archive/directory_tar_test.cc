@@ -152,6 +152,18 @@ TEST(DirectoryTarTest, LinksThatLeadOutAreNamedWithTheirTargets) {
   EXPECT_TRUE(std::filesystem::exists(temp.File("out/kept")));
 }
 
+TEST(DirectoryTarTest, ALinkThatLeadsOutIsFoundWithoutATar) {
+  testing::TempDir temp;
+  ASSERT_OK(MakeDirectories(temp.File("d/sub")));
+  std::filesystem::create_symlink("sub", temp.File("d/inside"));
+  std::filesystem::create_symlink("not-yet", temp.File("d/sub/dangling"));
+  std::filesystem::create_symlink("..", temp.File("d/sub/up"));
+  EXPECT_EQ(FindLinkOut(temp.File("d")), "");
+  EXPECT_EQ(FindLinkOut(temp.File("none")), "");
+  std::filesystem::create_symlink("/scratch/w9", temp.File("d/sub/w"));
+  EXPECT_EQ(FindLinkOut(temp.File("d")), "sub/w, a symbolic link to /scratch/w9");
+}
+
 TEST(DirectoryTarTest, ATwiceNamedFileIsRefused) {
   testing::TempDir temp;
   WriteTar(temp.File("t"), {{"concur-directory/", AE_IFDIR},

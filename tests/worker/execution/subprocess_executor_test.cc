@@ -125,7 +125,7 @@ TEST_F(SubprocessExecutorTest, ATrainJobThatLeavesNoSystemIsInvalid) {
   EXPECT_EQ(Run(Train("ln -s /etc/passwd $2")).failure, FailureClass::kInvalidOutput);
   EXPECT_EQ(Run(Train("mkfifo $2")).failure, FailureClass::kInvalidOutput);
   const JobResult link_inside = Run(Train("mkdir $2; ln -s /etc/passwd $2/x"));
-  EXPECT_EQ(link_inside.failure, FailureClass::kInvalidOutput);
+  EXPECT_EQ(link_inside.failure, FailureClass::kConfig) << "hours would go into the same link";
   EXPECT_THAT(link_inside.message, HasSubstr("x, a symbolic link to /etc/passwd"));
   EXPECT_THAT(Run(Train("ln -s /etc/passwd $2")).message, HasSubstr(", to /etc/passwd"));
 }
@@ -154,10 +154,26 @@ TEST_F(SubprocessExecutorTest, ASystemMayBeALinkToWhatTheJobMade) {
 
 TEST_F(SubprocessExecutorTest, OfASystemWithALinkThatLeadsOutTheRestIsKept) {
   const JobResult failed = Run(Train("mkdir $2; echo 1 > $2/w; ln -s /scratch/w9 $2/last"));
-  EXPECT_EQ(failed.failure, FailureClass::kInvalidOutput);
+  EXPECT_EQ(failed.failure, FailureClass::kConfig);
   EXPECT_THAT(failed.message, HasSubstr("last, a symbolic link to /scratch/w9"));
   const std::string tar = ReadArtifact(failed, ArtifactKind::kSystem);
   EXPECT_THAT(tar, HasSubstr("concur-directory/w"));
+}
+
+// It was said when hours of training were over.
+TEST_F(SubprocessExecutorTest, ALinkThatLeadsOutOfASystemIsSaidInTheLogWhileItTrains) {
+  options_.memory_interval = absl::Milliseconds(10);
+  Reopen();
+  const JobOrder order = Train(absl::StrCat(
+      "mkdir -p $2/step9; ln -s step9 $2/last; ln -s /scratch/w9 $2/step9/w; printf 'epoch 1'; "
+      "until test -e ",
+      temp_.File("go"), "; do :; done; exit 1"));
+  executor_->Start(order);
+  WaitForLog(order.id,
+             "epoch 1\nconcur: warning: {model} has step9/w, a symbolic link to /scratch/w9, which "
+             "leads out of it");
+  ASSERT_OK(WriteFileAtomically(temp_.File("go"), ""));
+  EXPECT_EQ(Next().finished.result.message, "epoch 1 (exit code 1)") << "its own last words";
 }
 
 TEST_F(SubprocessExecutorTest, AFailureBehindAProgressBarIsItsLastLine) {
