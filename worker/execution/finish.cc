@@ -54,22 +54,46 @@ std::string CleanText(absl::string_view text, size_t bytes_max) {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// Bytes that the line has in common with the whole of `bar`, where any two numbers are alike; 0
-// when it does not begin so.
+// Bytes of a progress bar's fill at the start of `text`: "#", "=", "█", "━" and their like.
+size_t FillBytes(absl::string_view text) {
+  if (text.size() >= 3 && text[0] == '\xE2' && text[1] >= '\x94' && text[1] <= '\x96') {
+    return 3;  // box drawing and block elements
+  }
+  return !text.empty() && absl::StrContains(" #=>.-*", text[0]) ? 1 : 0;
+}
+
+size_t DigitBytes(absl::string_view text) { return !text.empty() && IsDigit(text[0]) ? 1 : 0; }
+
+// Bytes that the line has in common with the whole of `bar`, where any two numbers are alike, and
+// any two fills; 0 when it does not begin so.
 size_t CommonWith(absl::string_view bar, absl::string_view line) {
-  size_t at = 0;
-  for (size_t i = 0; i < bar.size(); ++i, ++at) {
-    if (at == line.size() || (bar[i] != line[at] && !(IsDigit(bar[i]) && IsDigit(line[at])))) {
-      return 0;
+  const size_t all = line.size();
+  bar = absl::StripLeadingAsciiWhitespace(bar);  // "  5%", "100%"
+  line = absl::StripLeadingAsciiWhitespace(line);
+  if (bar.empty()) {
+    return 0;
+  }
+  while (!bar.empty()) {
+    bool alike = false;
+    for (const auto bytes_of : {FillBytes, DigitBytes}) {
+      if (bytes_of(bar) > 0 && bytes_of(line) > 0) {
+        alike = true;
+        for (absl::string_view* text : {&bar, &line}) {
+          while (bytes_of(*text) > 0) {
+            text->remove_prefix(bytes_of(*text));
+          }
+        }
+      }
     }
-    while (IsDigit(bar[i]) && i + 1 < bar.size() && IsDigit(bar[i + 1])) {
-      ++i;
-    }
-    while (IsDigit(line[at]) && at + 1 < line.size() && IsDigit(line[at + 1])) {
-      ++at;
+    if (!alike) {
+      if (line.empty() || bar[0] != line[0]) {
+        return 0;
+      }
+      bar.remove_prefix(1);
+      line.remove_prefix(1);
     }
   }
-  return at;
+  return all - line.size();
 }
 
 // Where the error begins in a line that began with a progress bar ("1/9 fileserror: …"): behind

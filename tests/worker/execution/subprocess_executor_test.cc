@@ -183,6 +183,8 @@ TEST_F(SubprocessExecutorTest, AFailureBehindAProgressBarIsItsLastLine) {
   for (const char* printed :
        {"\r1/9 fileserror: quota exceeded\n", "\r1/9 files\r12/19 fileserror: quota exceeded\n",
         "a\n\r 50%%|##  | 5/10\r 60%%|### | 6/10error: quota exceeded\n",
+        "\r  9%%|█         | 2/20 [00:02<00:18,  6.11it/s]\r"
+        "100%%|██████████| 20/20 [00:09<00:00, 12.40it/s]error: quota exceeded\n",
         "\repoch 9error: quota exceeded"}) {
     EXPECT_EQ(Run(Train(absl::StrCat("printf '", printed, "'; exit 1"))).message,
               "error: quota exceeded (exit code 1)")
