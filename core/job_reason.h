@@ -55,11 +55,12 @@ struct NoReuse {
 
 // The fate of a job, were its sweep submitted now.
 struct PlannedJob {
-  bool runs = true;            // else it takes the result of `equal`, now or once that has ended
-  std::optional<JobId> equal;  // does the same work, or did
-  bool equal_runs = false;     // it has not ended
-  bool asked_to_run = false;   // although `equal` has ended
-  NoReuse not_reused;          // without `equal`, of the first jobs: the nearest one
+  bool runs = true;             // else it takes the result of `equal`, now or once that has ended
+  bool awaits_setting = false;  // instead of these: a search has not chosen its setting
+  std::optional<JobId> equal;   // does the same work, or did
+  bool equal_runs = false;      // it has not ended
+  bool asked_to_run = false;    // although `equal` has ended
+  NoReuse not_reused;           // without `equal`, of the first jobs: the nearest one
 };
 
 struct JobReason {

@@ -200,6 +200,10 @@ std::string SubmittedText(const v1::Sweep& sweep) {
   if (sweep.reused() > 0) {
     absl::StrAppend(&text, "; ", sweep.reused() == jobs ? "all" : CountText(sweep.reused()),
                     " of them are finished: their results are reused");
+    if (sweep.trials() > 0 && sweep.reused() < jobs) {
+      absl::StrAppend(&text, "; its search may try other settings than before (--once submits ",
+                      "nothing twice)");
+    }
   }
   return text;
 }

@@ -297,11 +297,17 @@ std::vector<PlannedJob> ReasonFinder::Plan(std::shared_ptr<const Expansion> expa
   std::vector<PlannedJob> plan(sweep.jobs.size());
   jobs_.ForEachBeforeSources(sweep, /*finished_only=*/false, [&](uint32_t job) {
     PlannedJob& planned = plan[job];
+    const JobCoordinates at = sweep.expansion->Locate(job);
+    planned.awaits_setting = !sweep.expansion->HasSetting(at.block, at.setting);
+    if (planned.awaits_setting) {
+      planned.runs = false;
+      return;
+    }
     const Digest key = sweep.keys.KeyOf(job);
     planned.equal = places_.reuse.SourceOf(key);
     planned.asked_to_run = !sweep.MayTakeResult(job);
-    const bool has_no_system = planned.equal && sweep.expansion->Locate(job).is_train &&
-                               sweep.NeedsSystem(job) && !book_.HasSystem(*planned.equal);
+    const bool has_no_system =
+        planned.equal && at.is_train && sweep.NeedsSystem(job) && !book_.HasSystem(*planned.equal);
     if (!planned.equal) {
       planned.equal = places_.reuse.RunningWith(key);
       planned.equal_runs = planned.equal.has_value();
@@ -315,7 +321,7 @@ std::vector<PlannedJob> ReasonFinder::Plan(std::shared_ptr<const Expansion> expa
   std::set<std::pair<uint32_t, bool>> seen;  // approaches, and whether they train
   for (uint32_t job = 0; job < plan.size() && explained < kExplainedMax; ++job) {
     const JobCoordinates at = sweep.expansion->Locate(job);
-    if (!plan[job].equal &&
+    if (!plan[job].equal && !plan[job].awaits_setting &&
         seen.insert({sweep.expansion->blocks()[at.block].approach, at.is_train}).second) {
       FindNearest(sweep, job, plan[job].not_reused);
       ++explained;

@@ -434,6 +434,11 @@ std::string ReasonText(const PoolReason& reason) {
 }
 
 std::string ReasonText(const PlannedJob& job) {
+  if (job.awaits_setting) {
+    return "its search chooses the setting from the scores of those before; runs unless an equal "
+           "job "
+           "has finished";
+  }
   const std::string equal = job.equal ? job.equal->ToString() : "";
   if (!job.equal) {
     return absl::StrCat("nothing equal has finished", NoReuseText(job.not_reused));

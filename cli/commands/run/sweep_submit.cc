@@ -52,7 +52,9 @@ void PrintPlanned(CommandContext& context, const v1::CreateSweepResponse& respon
   table.columns[2].wraps = true;
   for (const v1::PlannedJob& job : response.jobs()) {
     table.rows.push_back({analysis::TextCell(job.job()),
-                          analysis::TextCell(job.runs() ? "runs" : "is reused"),
+                          analysis::TextCell(job.runs()            ? "runs"
+                                             : job.equal().empty() ? "is open"
+                                                                   : "is reused"),
                           analysis::TextCell(job.why())});
   }
   if (!table.rows.empty()) {

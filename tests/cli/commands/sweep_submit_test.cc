@@ -136,6 +136,10 @@ TEST_F(SubmitTest, ADryRunSaysOfEachJobWhetherItRunsAndWhy) {
   const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run"});
   EXPECT_THAT(output.out, HasSubstr("a on x, seed 1  runs       nothing equal has finished\n"
                                     "b on x, seed 1  is reused  takes the result of s1/3\n"));
+  fake_.planned.emplace_back().set_job("c on x, seed 1");
+  fake_.planned.back().set_why("its search chooses");
+  EXPECT_THAT(Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run"}).out,
+              HasSubstr("c on x, seed 1  is open    its search chooses\n"));
   const Output json =
       Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run", "-o", "json"});
   EXPECT_EQ(TestJson::parse(json.out)["jobs"][1]["equal"], "s1/3");

@@ -58,5 +58,20 @@ TEST_F(PlanSchedulerTest, EachJobOfAPlanSaysWhetherItRunsAndWhy) {
   EXPECT_EQ(scheduler().views().sweep_count(), 1u) << "it is only a plan";
 }
 
+// Jobs of a search were said to run although its second submission ran none.
+TEST_F(PlanSchedulerTest, AJobWhoseSettingIsNotChosenIsOpen) {
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  AddValidationSet(0, &spec);
+  spec.random_settings = 1;
+  spec.search = SearchSpec{.parallel = 1};
+  const std::vector<std::string> plan = PlanOf(spec);
+  ASSERT_EQ(plan.size(), 6u);
+  EXPECT_EQ(plan[0], "runs: nothing equal has finished");
+  EXPECT_EQ(
+      plan[3],
+      "reused: its search chooses the setting from the scores of those before; runs unless an "
+      "equal job has finished");
+}
+
 }  // namespace
 }  // namespace concur::testing
