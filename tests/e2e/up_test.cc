@@ -95,6 +95,31 @@ TEST_F(UpTest, SweepRunsAndASecondTimeNothingRuns) {
               AllOf(HasSubstr("their results are reused"), Not(HasSubstr("no worker"))));
 }
 
+// It said "ready" and waited for workers that Slurm would never start.
+TEST_F(UpTest, WithoutASlurmThatTakesWorkersItEndsAtOnce) {
+  const std::string path = absl::StrCat("PATH=", cluster_.File("bin"));
+  const auto up = [&] {
+    std::vector<std::string> argv = {"/usr/bin/env", path};
+    const std::vector<std::string> own = Up({"--slurm", "nowhere"});
+    argv.insert(argv.end(), own.begin(), own.end());
+    return Cluster::Run(argv, cluster_.File("run"));
+  };
+  const Output without = up();
+  EXPECT_EQ(without.exit_code, 4) << without.err;
+  EXPECT_THAT(without.err, HasSubstr("--slurm nowhere: Slurm would start no worker: "));
+  EXPECT_THAT(without.err, HasSubstr("sbatch"));
+  std::filesystem::create_directory(cluster_.File("bin"));
+  cluster_.Write(
+      "bin/sbatch",
+      "#!/bin/sh\necho 'sbatch: error: invalid partition specified: nowhere' >&2\nexit 1\n");
+  std::filesystem::permissions(cluster_.File("bin/sbatch"), std::filesystem::perms::owner_all);
+  const Output refused = up();
+  EXPECT_EQ(refused.exit_code, 4) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("invalid partition specified: nowhere; expected a partition "
+                                     "that sinfo lists"));
+  EXPECT_THAT(refused.out, Not(HasSubstr("address")));
+}
+
 TEST_F(UpTest, FailedWorkIsExitCodeFive) {
   const Output run = RunSweep(3);
   EXPECT_EQ(run.exit_code, 5) << run.out << run.err;

@@ -330,6 +330,15 @@ absl::Status Local::AddSlurmPool(Client& client) {
   if (flags_.slurm != "default") {
     spec.mutable_slurm()->set_partition(flags_.slurm);
   }
+  if (absl::IsNotFound(client.GetPool(kSlurmPool).status())) {
+    // Else a mistake would show only when jobs wait.
+    const absl::Status tried = client.CreatePool(spec, /*validate_only=*/true).status();
+    if (!tried.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--slurm ", flags_.slurm, ": Slurm would start no worker: ", tried.message(),
+                       "; expected a partition that sinfo lists, on a host where sbatch works"));
+    }
+  }
   absl::Status added = client.CreatePool(spec, /*validate_only=*/false).status();
   if (absl::IsAlreadyExists(added)) {
     added = absl::AlreadyExistsError(
