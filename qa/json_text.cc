@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/json_text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/escape.h"
 #include "base/utf8.h"
@@ -39,6 +42,34 @@ class ErrorFinder : public nlohmann::json::json_sax_t {
   std::string message;
 };
 
+// The value at `at` that is none: up to the commas, brackets and spaces around it.
+absl::string_view WordAt(absl::string_view text, size_t at) {
+  constexpr absl::string_view kAround = ",:[]{} \t\r\n";
+  const size_t before = text.find_last_of(kAround, at);
+  text.remove_prefix(before == absl::string_view::npos ? 0 : before + 1);
+  return text.substr(0, text.find_first_of(kAround));
+}
+
+// The library's `reason`, found at `at`, in words about the text; as it is where there are none.
+std::string PlainReason(absl::string_view text, size_t at, absl::string_view reason) {
+  if (absl::StartsWith(reason, "unexpected end of input")) {
+    return absl::StripAsciiWhitespace(text).empty() ? "an empty text"
+                                                    : "the text ends within a value";
+  }
+  if (absl::EndsWith(reason, "expected end of input")) {
+    return "more text behind the value";
+  }
+  const absl::string_view before = absl::StripTrailingAsciiWhitespace(text.substr(0, at));
+  if (absl::StartsWith(reason, "unexpected") && absl::EndsWith(before, ",")) {
+    return absl::StrCat("a comma before ", Shown(text.substr(at, 1)));
+  }
+  if (const absl::string_view word = WordAt(text, at);
+      absl::StartsWith(reason, "invalid literal") && !word.empty()) {
+    return absl::StrCat(Shown(word), " is no JSON value");
+  }
+  return std::string(reason);
+}
+
 }  // namespace
 
 std::string ExplainJsonError(absl::string_view text, int64_t first_line) {
@@ -65,14 +96,15 @@ std::string ExplainJsonError(absl::string_view text, int64_t first_line) {
   } catch (const std::exception& error) {
     return JsonReason(error.what());
   }
-  std::string reason = JsonReason(finder.message);
+  const size_t at = finder.position == 0 ? 0 : finder.position - 1;
+  std::string reason = PlainReason(text, std::min(at, text.size()), JsonReason(finder.message));
   if (reason.size() > 240) {
     reason = absl::StrCat(reason.substr(0, 200), "…");
     while (FindInvalidUtf8(reason) != absl::string_view::npos) {
       reason.erase(FindInvalidUtf8(reason), 1);
     }
   }
-  return absl::StrCat(place(finder.position == 0 ? 0 : finder.position - 1), ": ", reason);
+  return absl::StrCat(place(at), ": ", reason);
 }
 
 std::string Shown(absl::string_view text) { return Quoted(text, 60); }

@@ -27,6 +27,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/study/bundle_files.h"
+#include "qa/json_text.h"
 #include "qa/score.h"
 #include "report/notes.h"
 
@@ -181,7 +182,8 @@ absl::StatusOr<Index> ParseIndex(const std::string& text) {
   };
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
-    return wrong("expected a JSON object");
+    const std::string not_json = qa::ExplainJsonError(text);
+    return wrong(absl::StrCat("expected a JSON object", not_json.empty() ? "" : ": ", not_json));
   }
   if (!json.contains("format") || json["format"] != kFormat) {
     return wrong(absl::StrCat("format: expected ", kFormat, ", got ",

@@ -20,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
@@ -38,6 +39,7 @@
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/convert_value.h"
 #include "qa/example_scores.h"
+#include "qa/json_text.h"
 #include "report/comparison_tables.h"
 #include "report/table.h"
 #include "report/writers.h"
@@ -58,13 +60,20 @@ std::string MessageJson(const google::protobuf::Message& message) {
       .dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace);
 }
 
-absl::Status ParseMessage(absl::string_view text, absl::string_view place,
+// `line` of `file` is the first one of `text`.
+absl::Status ParseMessage(absl::string_view text, absl::string_view file, int64_t line,
                           google::protobuf::Message& message) {
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(text.data(), text.size()), &message);
   if (!status.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        place, ": ", absl::string_view(status.message().data(), status.message().size())));
+    const std::string not_json = qa::ExplainJsonError(text, line);
+    return absl::InvalidArgumentError(
+        not_json.empty()
+            ? absl::StrCat(file, ":", line, ": expected what concur bundle write makes: ",
+                           absl::StrReplaceAll(
+                               absl::string_view(status.message().data(), status.message().size()),
+                               {{": Cannot find field.", ": no such field"}, {"\n", " "}}))
+            : absl::StrCat(file, ": expected JSON: ", not_json));
   }
   return absl::OkStatus();
 }
@@ -350,7 +359,7 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
                                         const std::string& jobs_jsonl, std::string sources) {
   Study study;
   study.sources = std::move(sources);
-  CONCUR_RETURN_IF_ERROR(ParseMessage(sweep_json, "sweep.json", study.sweep));
+  CONCUR_RETURN_IF_ERROR(ParseMessage(sweep_json, "sweep.json", 1, study.sweep));
   if (study.imported()) {
     CONCUR_ASSIGN_OR_RETURN(study.spec, ImportedSpec(study.sweep.spec()));
   } else {
@@ -362,7 +371,7 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
   study.jobs.reserve(
       std::min(static_cast<size_t>(std::count(jobs_jsonl.begin(), jobs_jsonl.end(), '\n')),
                jobs_jsonl.size() / kLineBytesMin));
-  int line = 0;
+  int64_t line = 0;
   for (const absl::string_view text : absl::StrSplit(jobs_jsonl, '\n')) {
     ++line;
     if (text.empty()) {
@@ -371,7 +380,7 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
     v1::Job& job = study.jobs.emplace_back();
     if (!study.imported() || !ReadPlainJob(text, job)) {
       job.Clear();
-      CONCUR_RETURN_IF_ERROR(ParseMessage(text, absl::StrCat("jobs.jsonl:", line), job));
+      CONCUR_RETURN_IF_ERROR(ParseMessage(text, "jobs.jsonl", line, job));
     }
     CONCUR_RETURN_IF_ERROR(CheckSteps(job));
   }

@@ -68,7 +68,12 @@ std::string WhyNotJson(absl::string_view text, absl::string_view error) {
 absl::StatusOr<Metric> ReadMetric(absl::string_view name, const simdjson::dom::element& element) {
   Metric metric{std::string(name), 0, 0};
   if (!element.is_number() || element.get(metric.value) != simdjson::SUCCESS) {
-    return MetricsError(absl::StrCat("another type for ", Quoted(name)));
+    const absl::string_view kind = element.is_string()   ? "a string"
+                                   : element.is_object() ? "an object"
+                                   : element.is_array()  ? "a list"
+                                   : element.is_bool()   ? "a bool"
+                                                         : "null";
+    return MetricsError(absl::StrCat(kind, " for ", Quoted(name)));
   }
   CONCUR_RETURN_IF_ERROR(
       AtField(FieldPath(kMetricsFile), CheckMetric(FieldPath().Entry("metric", name), metric)));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -189,6 +191,28 @@ TEST_F(BundleTest, BrokenIndexesAreRefused) {
     EXPECT_THAT(output.err, HasSubstr(part));
   }
   EXPECT_EQ(RunConcur({"bundle", "verify", dir_.File("nowhere")}).code, 3);
+}
+
+// Messages of the libraries had several lines and no place.
+TEST_F(BundleTest, AFileBrokenByHandIsNamedWithItsPlace) {
+  const std::string directory = Export();
+  for (const auto& [file, from, to, part] : std::vector<std::array<std::string, 4>>{
+           {"bundle.json", "{", "{,", "bundle.json: expected a JSON object: line 1, column 2: "},
+           {"sweep.json", "{", "[", "sweep.json: expected JSON: line 1, column "},
+           {"sweep.json", "\"name\"", "\"nam\"",
+            "sweep.json:1: expected what concur bundle write makes: nam: no such field\n"},
+           {"jobs.jsonl", "}\n{", "}\n{,", "jobs.jsonl: expected JSON: line 2, column 2: "}}) {
+    const std::string path = absl::StrCat(directory, "/", file);
+    const std::string whole = *ReadFile(path);
+    std::string broken = whole;
+    broken.replace(broken.find(from), from.size(), to);
+    CONCUR_CHECK_OK(WriteFileAtomically(path, broken));
+    const Output output = RunConcur({"bundle", "verify", directory});
+    EXPECT_EQ(output.code, 2) << file;
+    EXPECT_THAT(output.err, HasSubstr(part));
+    EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << output.err;
+    CONCUR_CHECK_OK(WriteFileAtomically(path, whole));
+  }
 }
 
 TEST_F(BundleTest, NothingIsLeftBehindWhenExportFails) {

@@ -353,8 +353,13 @@ TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
            {"printf %s '{\"a\\u0007\": 1}' > $3", "one line without control characters"},
            {"echo '{\"a\": 1, \"a\": 2}' > $3", "twice"},
            {"echo '{}' > $3", "no metric"},
-           {"echo '{\"a\": \"1\"}' > $3", "another type"},
+           {"echo '{\"a\": \"1\"}' > $3", "got a string for \"a\""},
            {"echo '[1]' > $3", "expected"},
+           {": > $3", "got line 1, column 1: an empty text"},
+           {"echo '{\"a\": 1,}' > $3", "column 9: a comma before \"}\""},
+           {"echo '{\"a\": .5}' > $3", "column 7: \".5\" is no JSON value"},
+           {"printf %s '{\"a\": 1' > $3", "the text ends within a value"},
+           {"echo '{\"a\": 1} {\"a\": 2}' > $3", "column 10: more text behind the value"},
        }) {
     SCOPED_TRACE(c.script);
     const JobResult result = Run(Eval(c.script));
