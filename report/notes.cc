@@ -181,7 +181,7 @@ std::vector<std::string> ChoiceWarning(const std::vector<AxisEntry>& benchmarks)
   }
   const std::string of =
       names.size() == chosen ? "" : absl::StrCat(" of ", FirstNames(names, ", "));
-  return {absl::StrCat("Settings", of, " were chosen on the test sets: scores are too high.")};
+  return {absl::StrCat("Settings", of, " were chosen on the test sets: scores are too good.")};
 }
 
 std::vector<std::string> ChoiceWarning(const ConcurrenceMatrix& matrix) {
@@ -212,7 +212,7 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
         on == "validation" ? absl::StrCat("Settings", of, " were chosen on validation sets.")
         : on == "test"
             ? absl::StrCat("Settings", of, " were chosen on the test sets that are shown: each ",
-                           "score is the best of several, and too high as an estimate.")
+                           "score is the best of several, and too good as an estimate.")
         : on == "other seeds"
             ? absl::StrCat("Settings", of, " were chosen for each seed by the test scores of the ",
                            "other seeds.")
@@ -221,9 +221,10 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
   for (const auto& [on, of] : gains) {
     const absl::string_view how =
         on == "test"
-            ? "By seeds left out in turn, choosing on the test sets added at least (--select "
+            ? "By seeds left out in turn, choosing on the test sets makes scores look better by at "
+              "least (--select "
               "best-on-other-seeds leaves it out)"
-            : "Choosing on the test sets instead would add";
+            : "Choosing on the test sets instead would make scores look better by";
     notes.push_back(
         absl::StrCat(how, ", on the mean over approaches: ", FirstNames(of, ", "), "."));
   }

@@ -117,9 +117,9 @@ TEST(ChoiceNotesTest, AChoiceThatChangesNoScoreIsNoWarning) {
   };
   EXPECT_THAT(warning("#chosen,,,test,test\n#optimism,,,0,0.001\n"), ElementsAre());
   EXPECT_THAT(warning("#chosen,,,test,test\n#optimism,,,0,1.5\n"),
-              ElementsAre("Settings were chosen on the test sets: scores are too high."));
+              ElementsAre("Settings were chosen on the test sets: scores are too good."));
   EXPECT_THAT(warning("#chosen,,,test,validation\n"),
-              ElementsAre("Settings of x were chosen on the test sets: scores are too high."));
+              ElementsAre("Settings of x were chosen on the test sets: scores are too good."));
   EXPECT_THAT(warning("#chosen,,,validation,validation\n#optimism,,,0.5,1.5\n"), ElementsAre());
 }
 

@@ -255,8 +255,8 @@ TEST(SweepTableTest, TheSettingIsChosenOnTheValidationSetWhereThereIsOne) {
   EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"validation", 10}));
   const std::vector<std::string> notes = analysis::ScoresTable(table, false).details;
   EXPECT_THAT(notes, Contains("Settings were chosen on validation sets."));
-  EXPECT_THAT(notes, Contains("Choosing on the test sets instead would add, on the mean over "
-                              "approaches: x 10.00."));
+  EXPECT_THAT(notes, Contains("Choosing on the test sets instead would make scores look better "
+                              "by, on the mean over approaches: x 10.00."));
   const std::string json = analysis::WriteScores(table, analysis::TableFormat::kJson);
   EXPECT_THAT(json, HasSubstr("\"chosen_on\":\"validation\",\"optimism\":10"));
   EXPECT_THAT(json, Not(HasSubstr("70"))) << "the test score of a setting that was not chosen";

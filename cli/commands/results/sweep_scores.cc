@@ -162,8 +162,8 @@ absl::Status PrintScores(CommandContext& context, const ScoresFlags& flags) {
   const analysis::TableFormat form = FormatOf(flags.format, context);
   const std::vector<std::string> minimized = table.Minimized();
   if (form == analysis::TableFormat::kCsv && !flags.meta && !minimized.empty()) {
-    PrintNote(context, absl::StrCat(analysis::LessIsBetter(minimized),
-                                    ", which the CSV says with --meta alone"));
+    PrintNote(context,
+              absl::StrCat(analysis::LessIsBetter(minimized), "; --meta writes that into the CSV"));
   }
   PrintAs(form,
           form == analysis::TableFormat::kCsv && !flags.meta

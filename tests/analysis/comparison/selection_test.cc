@@ -209,9 +209,9 @@ TEST(SelectionTest, EachSeedMayGetTheSettingThatIsBestOnTheOthers) {
   EXPECT_DOUBLE_EQ(*table.benchmarks()[0].choice.optimism, 8 - 14.0 / 3);
   EXPECT_EQ(table.benchmarks()[0].choice.on, "test");
   EXPECT_THAT(ChoiceNotes(table.benchmarks()),
-              Contains("By seeds left out in turn, choosing on the test sets added at least "
-                       "(--select best-on-other-seeds leaves it out), on the mean over "
-                       "approaches: X 3.33."));
+              Contains("By seeds left out in turn, choosing on the test sets makes scores look "
+                       "better by at least (--select best-on-other-seeds leaves it out), on the "
+                       "mean over approaches: X 3.33."));
 
   ASSERT_OK_AND_ASSIGN(table,
                        BuildScoreTable(records, OptionsSelection(Select::kBestOnOtherSeeds)));

@@ -138,7 +138,7 @@ TEST_F(RankTest, CrossShowsEveryTrainSet) {
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson json = PlainJson::parse(output.out);
   ASSERT_THAT(json["rows"], SizeIs(8));
-  EXPECT_EQ(Count(json["notes"].dump(), "too high as an estimate"), 1u) << "was said twice";
+  EXPECT_EQ(Count(json["notes"].dump(), "too good as an estimate"), 1u) << "was said twice";
   EXPECT_EQ(json["rows"][0]["approach"], "lr");
   EXPECT_EQ(json["rows"][0]["train"], "news");
   EXPECT_EQ(json["rows"][0]["news"], 75);

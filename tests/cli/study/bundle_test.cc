@@ -97,7 +97,7 @@ TEST_F(BundleTest, ACsvOfScoresHasOnlyScoresUnlessAskedForMore) {
   const std::string plain = RunConcur({"scores", directory, "-o", "csv"}).out;
   EXPECT_THAT(plain, Not(HasSubstr("#")));
   EXPECT_EQ(RunConcur({"scores", directory, "-o", "csv", "--minimize", "news"}).err,
-            "concur: Less is better on news, which the CSV says with --meta alone\n");
+            "concur: Less is better on news; --meta writes that into the CSV\n");
   const Output whole =
       RunConcur({"scores", directory, "-o", "csv", "--minimize", "news", "--meta"});
   EXPECT_EQ(whole.err, "");

@@ -357,7 +357,7 @@ export function Settings({ sweep, version, route }) {
       {minimize && rows.length > 1 && <p class="faint">Less {metric} is better.</p>}
       {own?.of === own?.name && rows.length > 1 && (
         <p class="faint">
-          {benchmark} has no validation set, so these are test scores: the best of them is too high as an estimate.
+          {benchmark} has no validation set, so these are test scores: the best of them is too good as an estimate.
         </p>
       )}
       {data?.more && <p class="faint">From the first {integer(data.jobs.length)} scores.</p>}
