@@ -2,8 +2,10 @@
 #include "report/ranking_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +22,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "report/notes.h"
+#include "report/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -37,6 +40,37 @@ int DecimalsOf(const ScoreTable& table, const BenchmarkGroup& group) {
 bool IsPartialAverage(const ScoreTable& table, size_t approach, const BenchmarkGroup& group) {
   return std::any_of(group.benchmarks.begin(), group.benchmarks.end(),
                      [&](size_t b) { return table.cell(approach, b).IsPartial(); });
+}
+
+// Says which benchmark makes up most of the group's averages, where some scale has no limits to
+// convert by; else "".
+std::string SizesSentence(const ScoreTable& table, const BenchmarkGroup& group) {
+  constexpr double kApart = 10;
+  std::vector<std::pair<double, std::string>> sizes;  // medians, names
+  bool any_without_limits = false;
+  for (const size_t benchmark : group.benchmarks) {
+    std::vector<double> values;
+    for (const ScoreCell& cell : table.column(benchmark)) {
+      if (cell.state == CellState::kValue) {
+        values.push_back(std::abs(cell.value));
+      }
+    }
+    if (!values.empty()) {
+      std::sort(values.begin(), values.end());
+      sizes.emplace_back(values[values.size() / 2], ScreenName(table.benchmarks()[benchmark].name));
+      any_without_limits = any_without_limits || !table.range(benchmark);
+    }
+  }
+  if (!any_without_limits) {
+    return "";
+  }
+  const auto [small, large] = std::minmax_element(sizes.begin(), sizes.end());
+  return large->first <= kApart * small->first
+             ? ""
+             : absl::StrCat("The averages of ", group.name, " follow ", large->second,
+                            ", whose scores are about ", ShortestDecimal(large->first), "; on ",
+                            small->second, " they are about ", ShortestDecimal(small->first),
+                            ". --group NAME=PATTERN averages benchmarks of one kind.");
 }
 
 }  // namespace
@@ -98,11 +132,19 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
       result.notes.push_back(
           absl::StrCat("The averages of ", group.name,
                        " mix scores of several scales: ", absl::StrJoin(scales, ", "), "."));
+    } else if (std::string sizes = SizesSentence(table, group); !sizes.empty()) {
+      result.notes.push_back(std::move(sizes));
     }
   }
+  std::map<std::string, std::vector<std::string>> converted;  // names by factor
   for (const Conversion& one : generalization.converted) {
-    result.notes.push_back(absl::StrCat(one.benchmark, " counts ", ShortestDecimal(one.factor),
-                                        " times, as percent; #scale says otherwise."));
+    converted[ShortestDecimal(one.factor)].push_back(ScreenName(one.benchmark));
+  }
+  for (const auto& [factor, names] : converted) {
+    result.notes.push_back(absl::StrCat("In the averages, scores on ", FirstNames(names, ", "),
+                                        " are multiplied by ", factor,
+                                        " to be percents. If their scale is another, state it: ",
+                                        "#scale in a file, scale of a sweep's metric."));
   }
   if (!generalization.left_out.empty()) {
     const BenchmarkGroup& group = generalization.groups[0];

@@ -23,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 ScoreTable ParseGeneralization(const std::string& csv) {
@@ -134,8 +135,8 @@ TEST(GeneralizationTest, ScoresOfSeveralScalesAreAveragedInPercent) {
   EXPECT_NEAR(*ranking.approaches[0].averages[0].value, (71 + 70 + 80) / 3.0, 1e-12);
   EXPECT_EQ(table.cell(1, 1).value, 50);
   EXPECT_THAT(GeneralizationTable(table, ranking).notes,
-              IsSupersetOf({std::string("y counts 100 times, as percent; #scale says otherwise."),
-                            std::string("z counts 20 times, as percent; #scale says otherwise.")}));
+              IsSupersetOf({HasSubstr("scores on y are multiplied by 100 to be percents."),
+                            HasSubstr("scores on z are multiplied by 20 to be percents.")}));
   EXPECT_THAT(ToPercent(groups, table), IsEmpty()) << "once";
   ScoreTable same = ParseGeneralization("a,x,y\n#scale,0..100,percent\nm,71,70\nn,60,50\n");
   EXPECT_THAT(ToPercent(GroupsByGoal(same), same), IsEmpty()) << "one scale in two spellings";
@@ -144,6 +145,25 @@ TEST(GeneralizationTest, ScoresOfSeveralScalesAreAveragedInPercent) {
   ASSERT_OK_AND_ASSIGN(ranking, RankByAverage(open, GroupsByGoal(open), std::nullopt));
   EXPECT_THAT(GeneralizationTable(open, ranking).notes,
               Contains(HasSubstr("mix scores of several scales: none, percent")));
+}
+
+// Error rates and perplexities were averaged without a word.
+TEST(GeneralizationTest, AnAverageThatFollowsOneBenchmarkWithoutLimitsSaysSo) {
+  const auto notes = [](const std::string& csv) {
+    const ScoreTable table = ParseGeneralization(csv);
+    absl::StatusOr<Generalization> ranking =
+        RankByAverage(table, GroupsByGoal(table), std::nullopt);
+    EXPECT_OK(ranking.status());
+    return GeneralizationTable(table, *ranking).notes;
+  };
+  const std::string goals = "#goal,minimize,minimize,minimize\n";
+  EXPECT_THAT(notes("a,wer,ppl,err\n" + goals + "m,12,30,.1\nn,13,44,.2\no,15,50,.3\n"),
+              Contains("The averages of all follow ppl, whose scores are about 44; on err they are "
+                       "about 0.2. --group NAME=PATTERN averages benchmarks of one kind."));
+  EXPECT_THAT(notes("a,wer,ppl,err\n" + goals + "m,12,30,10\nn,13,44,20\no,15,50,30\n"),
+              Not(Contains(HasSubstr("follow"))));
+  EXPECT_THAT(notes("a,x,y\nm,71,2\nn,60,1.5\no,61,3\n"), Not(Contains(HasSubstr("follow"))))
+      << "percents, of which one is hard";
 }
 
 TEST(GeneralizationTest, OneMissingBenchmarkLeavesApproachesRanked) {
