@@ -427,16 +427,17 @@ std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& scores) {
   for (const auto& [approach, rows] : rows_of) {
     for (size_t b = 0; b < table.benchmarks().size(); ++b) {
       std::optional<double> highest;
+      size_t scored = 0;
       for (const size_t row : rows) {
         const ScoreCell& cell = table.cell(row, b);
+        scored += cell.state == CellState::kValue ? 1 : 0;
         if (cell.state == CellState::kValue && (!highest.has_value() || cell.value > *highest)) {
           highest = cell.value;
         }
       }
       for (const size_t row : rows) {
         const ScoreCell& cell = table.cell(row, b);
-        best[row][b] = rows.size() > 1 && highest.has_value() && cell.state == CellState::kValue &&
-                       cell.value == *highest;
+        best[row][b] = scored > 1 && cell.state == CellState::kValue && cell.value == *highest;
       }
     }
   }

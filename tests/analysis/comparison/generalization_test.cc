@@ -248,7 +248,8 @@ TEST(GeneralizationTest, JoinRefusesOneBenchmarkTwiceAndTagsThatDisagree) {
   EXPECT_THAT(JoinTables(tags), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"t\"")));
 }
 
-ScoreTable CrossScores() {
+// Without `crosses` a system has scores on its own test set only.
+ScoreTable CrossScores(bool crosses = true) {
   SelectionOptions options;
   options.approaches = {{"bidaf", {}}, {"bert", {}}};
   options.benchmarks = {{"squad", {}}, {"adversarial", {}}};
@@ -266,7 +267,9 @@ ScoreTable CrossScores() {
           record.seed = seed;
           record.value = train == std::string(test) ? value + 20 : value;
           value += 1;
-          records.push_back(record);
+          if (crosses || train == std::string(test)) {
+            records.push_back(record);
+          }
         }
       }
     }
@@ -287,6 +290,15 @@ TEST(GeneralizationTest, CrossTableMarksTheBestTrainSetOfEachApproach) {
   EXPECT_TRUE(table.rows[3][4].is_marked);
   EXPECT_THAT(WriteTable(table, TableFormat::kCsv),
               HasSubstr("approach,train,squad,squad sd,adversarial,adversarial sd\n"));
+}
+
+// Without a score on any other train set, the only one was marked as the best.
+TEST(GeneralizationTest, CrossTableMarksNothingWhereOneTrainSetHasAScore) {
+  ASSERT_OK_AND_ASSIGN(const Table table, CrossTable(CrossScores(/*crosses=*/false)));
+  ASSERT_THAT(table.rows, SizeIs(4));
+  EXPECT_FALSE(table.rows[0][2].is_marked);
+  EXPECT_FALSE(table.rows[1][4].is_marked);
+  EXPECT_THAT(table.notes, Not(Contains(HasSubstr("Marked"))));
 }
 
 TEST(GeneralizationTest, CrossTableNeedsTrainSets) {
