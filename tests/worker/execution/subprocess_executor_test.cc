@@ -165,14 +165,16 @@ TEST_F(SubprocessExecutorTest, ALinkThatLeadsOutOfASystemIsSaidInTheLogWhileItTr
   options_.memory_interval = absl::Milliseconds(10);
   Reopen();
   const JobOrder order = Train(absl::StrCat(
-      "mkdir -p $2/step9; ln -s step9 $2/last; ln -s /scratch/w9 $2/step9/w; printf 'epoch 1'; "
-      "until test -e ",
-      temp_.File("go"), "; do :; done; exit 1"));
+      "mkdir -p $2/step9; ln -s step9 $2/last; printf 'epoch 1'; until test -e ",
+      temp_.File("saves"), "; do :; done; ln -s /scratch/w9 $2/step9/w; until test -e ",
+      temp_.File("ends"), "; do :; done; exit 1"));
   executor_->Start(order);
+  WaitForLog(order.id, "epoch 1");
+  ASSERT_OK(WriteFileAtomically(temp_.File("saves"), ""));
   WaitForLog(order.id,
              "epoch 1\nconcur: warning: {model} has step9/w, a symbolic link to /scratch/w9, which "
              "leads out of it");
-  ASSERT_OK(WriteFileAtomically(temp_.File("go"), ""));
+  ASSERT_OK(WriteFileAtomically(temp_.File("ends"), ""));
   EXPECT_EQ(Next().finished.result.message, "epoch 1 (exit code 1)") << "its own last words";
 }
 
