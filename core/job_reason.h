@@ -72,6 +72,8 @@ struct JobReason {
     kAwaitsTrials,  // its search has not chosen its setting: `trials`, those without a result
     // READY; with no_reuse
     kSweepPaused,
+    kSweepCanceled,       // and this job is still to be canceled
+    kSweepRetried,        // and not all of its jobs are back in the queue
     kRunningJobsMax,      // limit of the owner's quota: `owner`, `owner_use`
     kStoredBytesMax,      // the same
     kMustRunAlone,        // after `deaths`; `request`

@@ -41,6 +41,9 @@ struct SchedulerPolicy {
   // A job whose worker died so many times in a row while it ran is suspect: it runs alone next, and
   // is given up when that worker dies, too. 0: never.
   uint32_t suspect_deaths = 2;
+  // Jobs that a turn looks at to cancel or to retry whole sweeps, which take several turns when
+  // they are large; a row to save counts as 10 of them.
+  uint32_t slice_jobs = 10'000;
   QuotaPolicy quotas;
   // Encodes a spec for the store, as submissions have it; needed for sweeps with a search alone.
   std::function<std::string(const SweepSpec&)> encode_spec = {};

@@ -36,6 +36,14 @@ struct SweepRow {
   // From submission to the last end, as it was expected at submission; nullopt: unknown.
   std::optional<absl::Duration> forecast;
   std::optional<int32_t> priority;  // as changed since submission; nullopt: its specification's
+  // A retry of the whole sweep that is under way.
+  struct Retry {
+    uint64_t next = 0;          // the first job to come: (its stage << 32) + its index
+    bool was_canceled = false;  // of the jobs to come, those that have not ended are canceled
+
+    friend bool operator==(const Retry&, const Retry&) = default;
+  };
+  std::optional<Retry> retry;
 
   friend bool operator==(const SweepRow&, const SweepRow&) = default;
 };

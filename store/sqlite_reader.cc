@@ -63,7 +63,7 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
       database,
       "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, forecast, "
-      "priority, checksum FROM sweep ORDER BY number",
+      "priority, retry, checksum FROM sweep ORDER BY number",
       [&](RowReader& reader) {
         SweepRow& row = snapshot.sweeps.emplace_back();
         const int64_t number = reader.Int();
@@ -82,6 +82,10 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
         }
         if (const std::optional<int64_t> priority = reader.OptionalInt()) {
           row.priority = static_cast<int32_t>(*priority);
+        }
+        if (const std::optional<int64_t> next = reader.OptionalInt()) {
+          row.retry = {.next = static_cast<uint64_t>(*next),
+                       .was_canceled = std::exchange(row.canceled, false)};
         }
         return reader.Finish()
                    ? absl::OkStatus()

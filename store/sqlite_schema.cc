@@ -233,8 +233,14 @@ constexpr char kSchema9[] = R"sql(
 ALTER TABLE sweep ADD COLUMN priority INTEGER;
 )sql";
 
+// SweepRow::Retry::next of a sweep that is being retried, whose `canceled` then is was_canceled.
+constexpr char kSchema10[] = R"sql(
+ALTER TABLE sweep ADD COLUMN retry INTEGER;
+)sql";
+
 // The first step leads from an empty file to the baseline, each later one to the next schema.
-constexpr const char* kMigrations[] = {kBaseline, kSchema5, kSchema6, kSchema7, kSchema8, kSchema9};
+constexpr const char* kMigrations[] = {kBaseline, kSchema5, kSchema6, kSchema7,
+                                       kSchema8,  kSchema9, kSchema10};
 static_assert(std::size(kMigrations) == kSchemaVersion - kSchemaBaseline + 1);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.

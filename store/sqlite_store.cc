@@ -364,7 +364,7 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
       SqliteStatement * put,
       database_->Prepare("INSERT OR REPLACE INTO sweep (number, owner, name, request_id, "
                          "create_time, paused, canceled, end_time, forecast, priority, "
-                         "checksum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
+                         "retry, checksum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)"));
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put_spec,
       database_->Prepare(
@@ -377,7 +377,7 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
     writer.Text(row.request_id);
     writer.Int(TimeToInt(row.create_time));
     writer.Int(row.paused ? 1 : 0);
-    writer.Int(row.canceled ? 1 : 0);
+    writer.Int(row.canceled || (row.retry && row.retry->was_canceled) ? 1 : 0);
     if (row.end_time) {
       writer.Int(TimeToInt(*row.end_time));
     } else {
@@ -390,6 +390,11 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
     }
     if (row.priority) {
       writer.Int(*row.priority);
+    } else {
+      writer.Null();
+    }
+    if (row.retry) {
+      writer.Int(static_cast<int64_t>(row.retry->next));
     } else {
       writer.Null();
     }

@@ -20,7 +20,7 @@ namespace {
 // Tells whether the jobs that read a train job's system have all ended, and all succeeded.
 std::pair<bool, bool> DependentsOf(const Scheduler& scheduler, const SweepView& sweep,
                                    JobId train) {
-  bool ended = true;
+  bool ended = !sweep.row->retry;  // else some are still to be returned to the queue
   bool succeeded = true;
   sweep.expansion->ForEachDependent(train.index, [&](uint32_t job) {
     const JobState state = scheduler.views().JobStateOf({train.sweep, job});

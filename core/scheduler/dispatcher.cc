@@ -88,8 +88,7 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
       break;
     }
     const SweepRecord& sweep = book_.SweepOf(id);
-    if (!places_.suspects.IsReady(id) || sweep.row.paused ||
-        !book_.owners().MayStart(sweep.owner)) {
+    if (!places_.suspects.IsReady(id) || sweep.IsHeld() || !book_.owners().MayStart(sweep.owner)) {
       continue;
     }
     Worker* worker = WorkerForSuspect(sweep, id.index, taken);

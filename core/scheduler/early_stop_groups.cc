@@ -87,7 +87,7 @@ absl::Status EarlyStopGroups::Restore(SweepRecord& sweep, const std::vector<Step
     for (uint32_t setting = 0; setting < rule.size(); ++setting) {
       const uint32_t job = sweep.early_stop->JobOf({group, setting});
       const JobTable::Job& record = sweep.jobs[job];
-      const bool is_canceled = sweep.row.canceled && !IsTerminal(record.state());
+      const bool is_canceled = sweep.IsCanceled(job) && !IsTerminal(record.state());
       if (is_canceled || !IsCompared(sweep, job)) {
         rule.Withdraw(setting);
         continue;

@@ -468,6 +468,9 @@ void JobLifecycle::Skip(SweepRecord& sweep, const FailureTallies::Scope& scope) 
 
 // After the job failed for good.
 void JobLifecycle::GiveUpEarly(SweepRecord& sweep, uint32_t job) {
+  if (sweep.row.retry) {
+    return;  // others that failed are still to be returned to the queue
+  }
   for (const FailureTallies::Scope& scope : sweep.tallies.FailedScopesOf(job)) {
     if (IsHopeless(sweep, scope, places_.running, workers_.roster())) {
       Skip(sweep, scope);
@@ -505,12 +508,9 @@ void JobLifecycle::CancelWithDependents(SweepRecord& sweep, uint32_t job, absl::
   });
 }
 
-void JobLifecycle::CancelAll(SweepRecord& sweep) {
-  places_.ready.EraseSweep(sweep.row.id);
-  for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
-    if (Cancel(sweep, job) == JobState::kRunning) {  // there may be a million others
-      Announce(sweep, job, "canceled");
-    }
+void JobLifecycle::CancelWithSweep(SweepRecord& sweep, uint32_t job) {
+  if (Cancel(sweep, job) == JobState::kRunning) {  // there may be a million others
+    Announce(sweep, job, "canceled");
   }
 }
 
@@ -594,7 +594,7 @@ void JobLifecycle::CheckJob(const SweepRecord& sweep, uint32_t job) const {
   } else if (state == JobState::kBlocked) {
     CONCUR_CHECK(places_.reuse.LeaderOf(id) || !groups_.HasLetGo(sweep, job) ||
                  sweep.AwaitsSource(job) || sweep.AwaitsSetting(job));
-    CONCUR_CHECK(!sweep.AwaitsSource(job) ||
+    CONCUR_CHECK(!sweep.AwaitsSource(job) || sweep.row.canceled ||
                  !IsTerminal(sweep.jobs[*sweep.expansion->SourceOf(job)].state()));
   }
 }

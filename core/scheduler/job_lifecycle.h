@@ -94,8 +94,8 @@ class JobLifecycle {
 
   // Cancels the job unless it has ended, and with it what waits for its system.
   void CancelWithDependents(SweepRecord& sweep, uint32_t job, absl::string_view why);
-  // Cancels every unfinished job of a sweep whose row says that it is canceled.
-  void CancelAll(SweepRecord& sweep);
+  // Cancels the job unless it has ended. REQUIRES: the sweep's row says that it is canceled.
+  void CancelWithSweep(SweepRecord& sweep, uint32_t job);
   // early_stop: the train job waits until it goes on, or has lost.
   void PauseTraining(SweepRecord& sweep, uint32_t job);
   // early_stop: it has lost for good, and with it what would have been evaluated.

@@ -164,8 +164,10 @@ void ReasonFinder::FindReady(const SweepRecord& sweep, JobReason& reason) const 
   reason.owner = sweep.row.owner;
   reason.owner_use = book_.owners().UseOf(reason.owner);
   const OwnerLedger::Limit reached = book_.owners().LimitReached(sweep.owner);
-  if (sweep.row.paused) {
-    reason.code = ReasonCode::kSweepPaused;
+  if (sweep.IsHeld()) {
+    reason.code = sweep.row.canceled ? ReasonCode::kSweepCanceled
+                  : sweep.row.paused ? ReasonCode::kSweepPaused
+                                     : ReasonCode::kSweepRetried;
   } else if (reached != OwnerLedger::Limit::kNone) {
     reason.code = reached == OwnerLedger::Limit::kRunningJobs ? ReasonCode::kRunningJobsMax
                                                               : ReasonCode::kStoredBytesMax;

@@ -237,6 +237,11 @@ std::string ReadyText(const JobReason& reason) {
       return absl::StrCat("waits: sweep ", sweep, " is paused; `concur sweep resume ", sweep,
                           "` lets it go on");
     }
+    case ReasonCode::kSweepCanceled:
+      return absl::StrCat("is about to be canceled with sweep ", reason.job.sweep.ToString());
+    case ReasonCode::kSweepRetried:
+      return absl::StrCat("waits: sweep ", reason.job.sweep.ToString(),
+                          " is being retried, and starts once all its jobs are back in the queue");
     case ReasonCode::kRunningJobsMax:
       return absl::StrCat("waits for its owner's quota: ", reason.owner, " runs ",
                           reason.owner_use.running_jobs, " jobs, and running_jobs_max is ",

@@ -157,7 +157,7 @@ absl::Status Restorer::RestoreJob(const JobRow& row) {
   if (row.checkpoint) {
     CONCUR_RETURN_IF_ERROR(RestoreCheckpoint(row, sweep));
   }
-  if (sweep.row.canceled) {
+  if (sweep.IsCanceled(row.id.index)) {
     return absl::OkStatus();  // FinishRestore cancels what has not ended
   }
   if (row.deaths > 0 && !IsTerminal(row.state)) {
@@ -185,7 +185,7 @@ absl::Status Restorer::RestoreCheckpoint(const JobRow& row, SweepRecord& sweep) 
         "job ", row.id.ToString(), " has a checkpoint of attempt ", row.checkpoint->attempt,
         ": expected one of an earlier attempt of a job that has not ended"));
   }
-  if (!sweep.row.canceled) {  // else FinishRestore ends the job
+  if (!sweep.IsCanceled(row.id.index)) {  // else FinishRestore ends the job
     sweep.checkpoints.emplace(row.id.index, *row.checkpoint);
     book_.owners().AddCheckpointBytes(sweep.owner, row.checkpoint->bytes);
   }
@@ -224,9 +224,7 @@ absl::Status Restorer::RestoreRunning(const JobRow& row, SweepRecord& sweep, uin
 absl::Status Restorer::Finish() {
   for (auto& [id, owned] : book_.all()) {
     SweepRecord& sweep = *owned;
-    if (sweep.row.paused) {
-      places_.ready.Pause(id);
-    }
+    book_.UpdateHold(sweep);
     for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
       CONCUR_RETURN_IF_ERROR(FinishJob(sweep, job));
     }
@@ -246,7 +244,7 @@ absl::Status Restorer::FinishJob(SweepRecord& sweep, uint32_t job) {
     return absl::DataLossError(
         absl::StrCat("job ", id.ToString(), " is ", JobStateName(state), " but has a result"));
   }
-  if (sweep.row.canceled && !IsTerminal(state)) {
+  if (!IsTerminal(state) && sweep.IsCanceled(job)) {
     sweep.SetState(job, JobState::kCanceled);
     return absl::OkStatus();
   }

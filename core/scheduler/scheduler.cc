@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
   Restorer restorer(s.policy_, s.turn_, s.places_, s.book_, s.results_, s.workers_, s.groups_,
                     s.jobs_);
   CONCUR_RETURN_IF_ERROR(restorer.Restore(std::move(snapshot), std::move(expansions)));
+  s.requests_.Restore();
   return scheduler;
 }
 
@@ -28,6 +29,7 @@ void Scheduler::AdvanceTo(absl::Time now) {
   turn_.AdvanceTo(now);
   exchange_.EndDeadlines();
   jobs_.EndBackoffs();
+  requests_.Continue();
 }
 
 void Scheduler::ResumeAt(absl::Time now, absl::Duration paused) {
@@ -38,7 +40,9 @@ void Scheduler::ResumeAt(absl::Time now, absl::Duration paused) {
 }
 
 absl::Time Scheduler::NextDeadline() const {
-  return std::min(places_.backoffs.NextEnd(), workers_.roster().NextDeadline());
+  return requests_.HasOpen()
+             ? turn_.now()
+             : std::min(places_.backoffs.NextEnd(), workers_.roster().NextDeadline());
 }
 
 Effects Scheduler::TakeEffects() {
@@ -69,6 +73,7 @@ Effects Scheduler::TakeEffects() {
 
 void Scheduler::CheckInvariants() const {
   book_.CheckInvariants();
+  requests_.CheckInvariants();
   workers_.CheckInvariants();
   results_.CheckInvariants();
   for (const auto& [id, sweep] : book_.all()) {

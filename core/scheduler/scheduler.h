@@ -74,7 +74,8 @@ class Scheduler {
 
   // --- time -------------------------------------------------------------------------------------
 
-  // Ends expired leases and back-offs; attempts become overdue with a Sync of their worker.
+  // Ends expired leases and back-offs, and goes on with cancels and retries of whole sweeps;
+  // attempts become overdue with a Sync of their worker.
   // REQUIRES: now >= the time of the previous call; every other
   // method acts at the time of the last AdvanceTo.
   void AdvanceTo(absl::Time now);
@@ -83,7 +84,7 @@ class Scheduler {
   // the latest. Without a pause it sets the time alone, for Syncs that go before AdvanceTo.
   // REQUIRES: as AdvanceTo.
   void ResumeAt(absl::Time now, absl::Duration paused);
-  // When AdvanceTo next has something to do; InfiniteFuture when never.
+  // When AdvanceTo next has something to do, at once or later; InfiniteFuture when never.
   absl::Time NextDeadline() const;
 
   // --- users: as SweepRequests ------------------------------------------------------------------
@@ -165,7 +166,7 @@ class Scheduler {
   SettingSearch search_{policy_, turn_, places_, book_, jobs_};
   Dispatcher dispatcher_{policy_, turn_, places_, book_, workers_, groups_, jobs_, search_};
   WorkerExchange exchange_{policy_, turn_, places_, book_, results_, workers_, groups_, jobs_};
-  SweepRequests requests_{turn_, book_, results_, workers_, groups_, jobs_};
+  SweepRequests requests_{policy_, turn_, places_, book_, results_, workers_, groups_, jobs_};
   SchedulerViews views_{turn_, places_, book_, workers_, jobs_, exchange_};
 };
 

@@ -187,7 +187,7 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
   places_.ready.ForEachLane(
       [&](const ReadyQueue::Lane& lane, size_t jobs) { class_of(lane).ready += jobs; });
   for (const JobId& id : places_.suspects.ready()) {
-    if (!book_.SweepOf(id).row.paused) {
+    if (!book_.SweepOf(id).IsHeld()) {
       ++class_of(book_.SweepOf(id).LaneOf(id.index)).ready;
     }
   }

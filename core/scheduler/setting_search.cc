@@ -108,7 +108,7 @@ void SettingSearch::ChooseSettings() {
   std::map<SweepId, std::vector<Proposal>> chosen;
   for (const auto& [id, block] : std::exchange(places_.searches, {})) {
     SweepRecord& sweep = *book_.all().at(id);
-    if (!sweep.row.paused) {  // else they are due when it goes on
+    if (!sweep.IsHeld()) {  // else they are due when it goes on
       ChooseIn(sweep, block, &chosen[id]);
     }
   }
@@ -149,7 +149,7 @@ void SettingSearch::ChooseIn(const SweepRecord& sweep, uint32_t index,
 void SettingSearch::CheckInvariants() const {
   for (const auto& [id, sweep] : book_.all()) {
     for (uint32_t block = 0; block < sweep->expansion->blocks().size(); ++block) {
-      if (sweep->expansion->IsSearched(block) && !sweep->row.paused) {
+      if (sweep->expansion->IsSearched(block) && !sweep->IsHeld()) {
         std::vector<Proposal> chosen;
         ChooseIn(*sweep, block, &chosen);
         CONCUR_CHECK(chosen.empty());

@@ -138,13 +138,17 @@ void SweepBook::Erase(const SweepRecord& sweep) {
 
 void SweepBook::SetPaused(SweepRecord& sweep, bool paused) {
   sweep.row.paused = paused;
-  if (paused) {
+  UpdateHold(sweep);
+  turn_.TouchSweep(sweep.row.id);
+}
+
+void SweepBook::UpdateHold(const SweepRecord& sweep) {
+  if (sweep.IsHeld()) {
     places_.ready.Pause(sweep.row.id);
   } else {
     places_.ready.Resume(sweep.row.id);
     NoteSearches(sweep);
   }
-  turn_.TouchSweep(sweep.row.id);
 }
 
 void SweepBook::SetPriority(SweepRecord& sweep, int32_t priority) {
@@ -165,7 +169,7 @@ void SweepBook::NoteSearches(const SweepRecord& sweep) {
 }
 
 void SweepBook::UpdateEnd(SweepRecord& sweep) {
-  if (sweep.row.paused && sweep.jobs.unfinished() == 0) {  // a retry goes on, as after any end
+  if (sweep.row.paused && sweep.IsOver()) {  // a retry goes on, as after any end
     SetPaused(sweep, false);
   }
   const bool ended = IsTerminal(sweep.State());
@@ -181,6 +185,7 @@ void SweepBook::UpdateEnd(SweepRecord& sweep) {
 void SweepBook::CheckInvariants() const {
   for (const auto& [id, sweep] : sweeps_) {
     CONCUR_CHECK(sweep->row.id == id && id.number < next_number_);
+    CONCUR_CHECK(sweep->IsHeld() == places_.ready.IsPaused(id));
     sweep->CheckInvariants();
     CONCUR_CHECK(owners_.name(sweep->owner) == sweep->row.owner);
   }

@@ -2,8 +2,8 @@
 // The sweeps that a scheduler keeps, found by id, by job, and by the request that submitted them,
 // with what they share: their owners' ledger and the label sets that their jobs ask for.
 //
-// A sweep's row says that it is paused exactly when the ready queue holds its jobs back, and has an
-// end time exactly while all of its jobs have ended.
+// The ready queue holds back the jobs of exactly those sweeps that are held (SweepRecord::IsHeld).
+// A sweep's row has an end time exactly while all of its jobs have ended.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_SCHEDULER_SWEEP_BOOK_H_
@@ -72,6 +72,8 @@ class SweepBook {
   void RestoreNextNumber(uint64_t number) { next_number_ = number; }
 
   void SetPaused(SweepRecord& sweep, bool paused);
+  // The sweep's row was changed so that its jobs may start now, or may not.
+  void UpdateHold(const SweepRecord& sweep);
   void SetPriority(SweepRecord& sweep, int32_t priority);
   // Notes when the sweep ended, or that it goes on, after its jobs' states have changed.
   void UpdateEnd(SweepRecord& sweep);

@@ -17,6 +17,26 @@
 namespace concur {
 namespace {
 
+constexpr int64_t kJobsPerRow = 10;  // as SchedulerPolicy::slice_jobs says
+
+bool EndedWithoutSuccess(JobState state) {
+  return state == JobState::kFailed || state == JobState::kCanceled || state == JobState::kSkipped;
+}
+
+// How many jobs a retry of the whole sweep returns to the queue. One whose train job was stopped by
+// early_stop ends as that did.
+uint32_t CountRetried(const SweepRecord& sweep) {
+  uint32_t count = sweep.jobs.count(JobState::kFailed) + sweep.jobs.count(JobState::kCanceled) +
+                   sweep.jobs.count(JobState::kSkipped);
+  for (uint32_t job = 0; sweep.jobs.count(JobState::kStopped) > 0 && job < sweep.jobs.size();
+       ++job) {
+    const auto source = sweep.expansion->SourceOf(job);
+    const bool has_no_system = source && sweep.jobs[*source].state() == JobState::kStopped;
+    count -= has_no_system && EndedWithoutSuccess(sweep.jobs[job].state()) ? 1 : 0;
+  }
+  return count;
+}
+
 // Chooses the jobs that were skipped or stopped with the job, or all that read its system.
 void ChooseDependents(const SweepRecord& sweep, uint32_t job, bool all,
                       absl::btree_set<uint32_t>* chosen) {
@@ -145,7 +165,7 @@ absl::StatusOr<SweepId> SweepRequests::Import(SweepBook::Submission submission,
 
 absl::Status SweepRequests::Pause(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
-  if (sweep->row.canceled || sweep->jobs.unfinished() == 0) {
+  if (sweep->IsOver()) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State())));
   }
@@ -158,7 +178,7 @@ absl::Status SweepRequests::Pause(SweepId id) {
 
 absl::Status SweepRequests::Resume(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
-  if (sweep->row.canceled || sweep->jobs.unfinished() == 0) {
+  if (sweep->IsOver()) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State()),
                      "; concur sweep retry returns its unfinished jobs to the queue"));
@@ -188,11 +208,107 @@ absl::Status SweepRequests::Cancel(SweepId id) {
   // The row says it for all jobs at once: restoring a canceled sweep cancels what has not ended.
   sweep->row.canceled = true;
   sweep->row.paused = false;
-  turn_.TouchSweep(sweep->row.id);
+  sweep->row.retry.reset();
+  turn_.TouchSweep(id);
   turn_.AnnounceSweep(id);
-  jobs_.CancelAll(*sweep);
-  book_.UpdateEnd(*sweep);
+  book_.UpdateHold(*sweep);
+  for (const uint32_t job : places_.running.RunningOf(id)) {
+    jobs_.CancelWithSweep(*sweep, job);
+  }
+  sweep->next_canceled = 0;
+  open_.insert(id);
+  Continue(*sweep);
   return absl::OkStatus();
+}
+
+absl::Status SweepRequests::CheckNotBeingRetried(const SweepRecord& sweep) const {
+  return !sweep.row.retry ? absl::OkStatus()
+                          : absl::FailedPreconditionError(absl::StrCat(
+                                "sweep ", sweep.row.id.ToString(),
+                                " is being retried: its jobs cannot be changed one by one until "
+                                "all are back in the queue; try again in some seconds"));
+}
+
+void SweepRequests::Restore() {
+  for (const auto& [id, sweep] : book_.all()) {
+    if (sweep->row.retry) {
+      open_.insert(id);
+    }
+  }
+}
+
+void SweepRequests::Continue() {
+  left_ = policy_.slice_jobs;
+  const std::vector<SweepId> open(open_.begin(), open_.end());
+  for (size_t i = 0; i < open.size() && left_ > 0; ++i) {
+    Continue(*book_.all().at(open[i]));
+  }
+}
+
+void SweepRequests::Continue(SweepRecord& sweep) {
+  if (sweep.row.canceled) {
+    ContinueCancel(sweep);
+  } else {
+    ContinueRetry(sweep);
+  }
+  turn_.AnnounceSweep(sweep.row.id);
+  book_.UpdateEnd(sweep);
+}
+
+// Does `work` for a job, unless the turn has done enough. Whether it did.
+template <typename Work>
+bool SweepRequests::DoInSlice(const SweepRecord& sweep, Work work) {
+  if (left_ <= 0 && !sweep.early_stop) {
+    return false;
+  }
+  const size_t before = turn_.touched();
+  work();
+  left_ -= 1 + kJobsPerRow * static_cast<int64_t>(turn_.touched() - before);
+  return true;
+}
+
+void SweepRequests::ContinueCancel(SweepRecord& sweep) {
+  for (uint32_t& job = sweep.next_canceled; job < sweep.jobs.size(); ++job) {
+    if (!DoInSlice(sweep, [&] { jobs_.CancelWithSweep(sweep, job); })) {
+      return;
+    }
+  }
+  open_.erase(sweep.row.id);
+}
+
+// Sources come before what starts from them.
+void SweepRequests::ContinueRetry(SweepRecord& sweep) {
+  turn_.TouchSweep(sweep.row.id);
+  uint64_t& next = sweep.row.retry->next;
+  for (uint32_t stage = 0; stage <= kStagesMax; ++stage) {
+    for (const Block& block : sweep.expansion->blocks()) {
+      const uint32_t end = block.stage == stage ? block.first_job + block.JobCount() : 0;
+      if (end == 0 || SweepRecord::PlaceInRetry(stage, end) <= next) {
+        continue;
+      }
+      for (next = std::max(next, SweepRecord::PlaceInRetry(stage, block.first_job));
+           next < SweepRecord::PlaceInRetry(stage, end); ++next) {
+        const auto job = static_cast<uint32_t>(next);
+        if (!DoInSlice(sweep, [&] { RetryJob(sweep, job, false, /*is_listed=*/false); })) {
+          return;
+        }
+      }
+    }
+  }
+  sweep.row.retry.reset();
+  book_.UpdateHold(sweep);
+  open_.erase(sweep.row.id);
+}
+
+void SweepRequests::CheckInvariants() const {
+  for (const auto& [id, sweep] : book_.all()) {
+    const bool is_open = sweep->row.retry || (sweep->row.canceled && sweep->jobs.unfinished() > 0);
+    CONCUR_CHECK(is_open ? open_.contains(id) : true);
+    CONCUR_CHECK(!open_.contains(id) || sweep->row.retry || sweep->row.canceled);
+    for (uint32_t job = 0; sweep->row.canceled && job < sweep->next_canceled; ++job) {
+      CONCUR_CHECK(IsTerminal(sweep->jobs[job].state()));
+    }
+  }
 }
 
 absl::Status SweepRequests::CancelJob(JobId id) {
@@ -200,6 +316,7 @@ absl::Status SweepRequests::CancelJob(JobId id) {
   if (id.index >= sweep->jobs.size()) {
     return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
   }
+  CONCUR_RETURN_IF_ERROR(CheckNotBeingRetried(*sweep));
   jobs_.CancelWithDependents(*sweep, id.index, "canceled");
   book_.UpdateEnd(*sweep);
   return absl::OkStatus();
@@ -246,13 +363,11 @@ absl::StatusOr<uint32_t> SweepRequests::Retry(SweepId id, const std::vector<uint
           "jobs: sweep ", id.ToString(), " has jobs 0 to ", sweep->jobs.size() - 1, ", not ", job));
     }
   }
-  absl::btree_set<uint32_t> chosen = ChooseForRetry(*sweep, jobs, rerun_succeeded);
   if (jobs.empty()) {
-    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
-      chosen.insert(chosen.end(), job);
-    }
-    rerun_succeeded = false;
+    return RetryAll(*sweep);
   }
+  CONCUR_RETURN_IF_ERROR(CheckNotBeingRetried(*sweep));
+  const absl::btree_set<uint32_t> chosen = ChooseForRetry(*sweep, jobs, rerun_succeeded);
   if (rerun_succeeded) {
     for (uint32_t job : chosen) {
       const JobState state = sweep->jobs[job].state();
@@ -271,7 +386,7 @@ absl::StatusOr<uint32_t> SweepRequests::Retry(SweepId id, const std::vector<uint
   uint32_t retried = 0;
   bool has_changed = false;
   for (uint32_t job : SourcesFirst(*sweep->expansion, chosen)) {
-    if (RetryJob(*sweep, job, rerun_succeeded, !jobs.empty())) {
+    if (RetryJob(*sweep, job, rerun_succeeded, /*is_listed=*/true)) {
       has_changed = true;
       retried += sweep->jobs[job].state() == JobState::kStopped ? 0 : 1;  // that is all of it
     }
@@ -284,12 +399,39 @@ absl::StatusOr<uint32_t> SweepRequests::Retry(SweepId id, const std::vector<uint
         turn_.Touch({id, job});
       }
     }
+    book_.UpdateHold(*sweep);
   }
   if (has_changed) {
     turn_.TouchSweep(sweep->row.id);
     turn_.AnnounceSweep(id);
   }
   book_.UpdateEnd(*sweep);
+  return retried;
+}
+
+absl::StatusOr<uint32_t> SweepRequests::RetryAll(SweepRecord& sweep) {
+  bool some_collected = false;
+  for (uint32_t job = 0; job < sweep.jobs.size() && !some_collected; ++job) {
+    some_collected = sweep.jobs[job].system_collected;
+  }
+  absl::btree_set<uint32_t> quiet;
+  for (uint32_t job = 0; some_collected && job < sweep.jobs.size(); ++job) {
+    CONCUR_RETURN_IF_ERROR(CheckSystemCanBeRemade(sweep, job, /*rerun_succeeded=*/false, &quiet));
+  }
+  if (sweep.jobs.count(JobState::kFailed) + sweep.jobs.count(JobState::kCanceled) +
+          sweep.jobs.count(JobState::kSkipped) ==
+      0) {
+    return 0;
+  }
+  const uint32_t retried = CountRetried(sweep);
+  if (!sweep.row.retry) {
+    sweep.row.retry = SweepRow::Retry{.was_canceled = sweep.row.canceled};
+  }
+  sweep.row.retry->next = 0;
+  sweep.row.canceled = false;
+  book_.UpdateHold(sweep);
+  open_.insert(sweep.row.id);
+  Continue(sweep);
   return retried;
 }
 

@@ -2,6 +2,13 @@
 // The requests of users about sweeps and jobs: each is checked as a whole, then changes the book
 // and has JobLifecycle change the jobs. An error changes nothing.
 //
+// A cancel or retry of a whole sweep takes several turns when the sweep is large. The first one
+// saves in the sweep's row that it was asked for, and from then on nothing of the sweep starts.
+// Each turn then goes on by SchedulerPolicy::slice_jobs, and saves how far a retry has come
+// (SweepRow::Retry): after a restart it goes on from there. A restart itself ends the jobs of
+// canceled sweeps. Sweeps with early_stop are done in one turn: their rules compare jobs that must
+// change together.
+//
 // Thread-compatible. Nothing in the scheduler calls it.
 #ifndef CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_
 #define CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_
@@ -9,12 +16,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/ids.h"
+#include "core/policy.h"
 #include "core/scheduler/early_stop_groups.h"
 #include "core/scheduler/job_lifecycle.h"
+#include "core/scheduler/job_places.h"
 #include "core/scheduler/result_book.h"
 #include "core/scheduler/sweep_book.h"
 #include "core/scheduler/turn.h"
@@ -25,14 +35,28 @@ namespace concur {
 
 class SweepRequests {
  public:
-  SweepRequests(Turn& turn, SweepBook& book, ResultBook& results, WorkerRegistry& workers,
-                EarlyStopGroups& groups, JobLifecycle& jobs)
-      : turn_(turn),
+  SweepRequests(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places, SweepBook& book,
+                ResultBook& results, WorkerRegistry& workers, EarlyStopGroups& groups,
+                JobLifecycle& jobs)
+      : policy_(policy),
+        turn_(turn),
+        places_(places),
         book_(book),
         results_(results),
         workers_(workers),
         groups_(groups),
         jobs_(jobs) {}
+
+  // --- cancels and retries that are under way ---------------------------------------------------
+
+  // Finds those that were under way before a restart.
+  void Restore();
+  // Goes on with them, once a turn.
+  void Continue();
+  bool HasOpen() const { return !open_.empty(); }
+  void CheckInvariants() const;
+
+  // --- requests ---------------------------------------------------------------------------------
 
   // Adds a sweep, or returns the one that the owner submitted before with the same request id.
   // Cells that are finished in any sweep are reused at once.
@@ -48,19 +72,23 @@ class SweepRequests {
   absl::Status Resume(SweepId id);
   // NotFound; InvalidArgument beyond ±kPriorityMax. An ended sweep keeps it for a retry.
   absl::Status SetPriority(SweepId id, int32_t priority);
-  // Ends every unfinished job. OK when it has ended already. NotFound.
+  // Ends every unfinished job: what runs at once. Ends a retry of the whole sweep, too. OK when it
+  // has ended already. NotFound.
   absl::Status Cancel(SweepId id);
   // Ends one job, and with a train job all that waits for its system; others that waited for its
-  // result run themselves. OK when it has ended already. NotFound.
+  // result run themselves. OK when it has ended already. NotFound; FailedPrecondition while the
+  // whole sweep is being retried.
   absl::Status CancelJob(JobId id);
   // NotFound; FailedPrecondition unless it has ended.
   absl::Status Delete(SweepId id);
   // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
   // counts, and of the listed ones those that early_stop has stopped, which then train to their
   // end; with `rerun_succeeded` also the listed jobs that succeeded, and what was made from the
-  // systems of listed train jobs. Returns how many run again. NotFound; InvalidArgument for an
-  // index out of range; FailedPrecondition, with nothing changed, while a canceled sweep still
-  // stops attempts, or when something unfinished would have to be run again.
+  // systems of listed train jobs. Returns how many run again; a retry of all jobs while another one
+  // is under way begins anew, and counts what that has not returned yet. NotFound; InvalidArgument
+  // for an index out of range; FailedPrecondition, with nothing changed, while a canceled sweep
+  // still stops attempts, when something unfinished would have to be run again, or for listed jobs
+  // while the whole sweep is being retried.
   absl::StatusOr<uint32_t> Retry(SweepId id, const std::vector<uint32_t>& jobs,
                                  bool rerun_succeeded);
   // Notes how long the sweep was expected to take when it was submitted. The first note stays.
@@ -68,14 +96,25 @@ class SweepRequests {
   absl::Status RecordForecast(SweepId id, absl::Duration makespan);
 
  private:
+  absl::Status CheckNotBeingRetried(const SweepRecord& sweep) const;
+  absl::StatusOr<uint32_t> RetryAll(SweepRecord& sweep);
+  void Continue(SweepRecord& sweep);
+  void ContinueCancel(SweepRecord& sweep);
+  void ContinueRetry(SweepRecord& sweep);
+  template <typename Work>
+  bool DoInSlice(const SweepRecord& sweep, Work work);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed);
 
+  const SchedulerPolicy& policy_;
   Turn& turn_;
+  JobPlaces& places_;
   SweepBook& book_;
   ResultBook& results_;
   WorkerRegistry& workers_;
   EarlyStopGroups& groups_;
   JobLifecycle& jobs_;
+  absl::btree_set<SweepId> open_;      // sweeps of which a cancel or retry is under way
+  int64_t left_ = policy_.slice_jobs;  // of SchedulerPolicy::slice_jobs in this turn
 };
 
 }  // namespace concur

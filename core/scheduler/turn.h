@@ -49,6 +49,8 @@ class Turn {
   void Touch(JobId id) { jobs_.insert(id); }
   void TouchResult(JobId id) { results_.insert(id); }
   void TouchSweep(SweepId id) { sweeps_.insert(id); }
+  // Rows of jobs and results to be saved so far.
+  size_t touched() const { return jobs_.size() + results_.size(); }
   // The sweep's state or counts, or what its owner uses, changed.
   void AnnounceSweep(SweepId id) { effects_.changed_sweeps.insert(id); }
   void Announce(JobEvent event) { effects_.events.push_back(std::move(event)); }

@@ -78,6 +78,7 @@ class ReadyQueue {
   // A paused sweep's jobs stay in the queue but are not taken.
   void Pause(SweepId sweep);
   void Resume(SweepId sweep);
+  bool IsPaused(SweepId sweep) const { return paused_sweeps_.contains(sweep); }
   // Moves a sweep's lanes to another priority.
   void SetPriority(SweepId sweep, int32_t priority);
   // Removes all jobs of a sweep.

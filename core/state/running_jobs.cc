@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/running_jobs.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 
@@ -32,6 +34,17 @@ RunningJobs::Lease RunningJobs::End(JobId job) {
 const RunningJobs::Lease* RunningJobs::Find(JobId job) const {
   const auto it = leases_.find(job);
   return it == leases_.end() ? nullptr : &it->second;
+}
+
+std::vector<uint32_t> RunningJobs::RunningOf(SweepId sweep) const {
+  std::vector<uint32_t> running;
+  for (const auto& [job, lease] : leases_) {
+    if (job.sweep == sweep) {
+      running.push_back(job.index);
+    }
+  }
+  std::sort(running.begin(), running.end());
+  return running;
 }
 
 void RunningJobs::AddLost(JobId job, Lost lost) { lost_[job] = lost; }

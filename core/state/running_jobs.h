@@ -53,6 +53,8 @@ class RunningJobs {
   // Null when the job does not run.
   const Lease* Find(JobId job) const;
   size_t size() const { return leases_.size(); }
+  // The indices of the sweep's running jobs, in order.
+  std::vector<uint32_t> RunningOf(SweepId sweep) const;
 
   // The latest lease of a job that does not run was lost. Takes the place of an earlier one.
   void AddLost(JobId job, Lost lost);

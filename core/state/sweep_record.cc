@@ -44,9 +44,9 @@ SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_
 
 SweepState SweepRecord::State() const {
   if (row.canceled) {
-    return stopping > 0 ? SweepState::kCanceling : SweepState::kCanceled;
+    return stopping > 0 || jobs.unfinished() > 0 ? SweepState::kCanceling : SweepState::kCanceled;
   }
-  if (jobs.unfinished() > 0) {
+  if (!IsOver()) {
     return row.paused ? SweepState::kPaused : SweepState::kActive;
   }
   if (stopping > 0) {

@@ -33,6 +33,19 @@ struct SweepRecord {
 
   JobId IdOf(uint32_t job) const { return {row.id, job}; }
   SweepState State() const;
+  // Nothing of a held sweep starts: it is paused or canceled, or its jobs are being retried.
+  bool IsHeld() const { return row.paused || row.canceled || row.retry; }
+  // True when no job is left that could end otherwise than it has, or will by a cancel.
+  bool IsOver() const { return row.canceled || (jobs.unfinished() == 0 && !row.retry); }
+  // After a restart, by the row: the job is canceled unless it has ended.
+  bool IsCanceled(uint32_t job) const {
+    return row.canceled || (row.retry && row.retry->was_canceled &&
+                            PlaceInRetry(expansion->StageOf(job), job) >= row.retry->next);
+  }
+  // As SweepRow::Retry::next.
+  static uint64_t PlaceInRetry(uint32_t stage, uint32_t job) {
+    return (uint64_t{stage} << 32) + job;
+  }
   // Changes the job's state and what is counted by state.
   void SetState(uint32_t job, JobState state);
   int32_t Priority() const;
@@ -82,8 +95,9 @@ struct SweepRecord {
   std::optional<EarlyStopCells> early_stop;
   absl::btree_map<uint32_t, Checkpoint> checkpoints;  // left by unfinished train jobs
   uint32_t owner = 0;                                 // a number of the OwnerLedger
-  uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
-  uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet
+  uint32_t queued = 0;         // RUNNING jobs that were given ahead and have not started
+  uint32_t stopping = 0;       // attempts that were canceled and that workers have not stopped yet
+  uint32_t next_canceled = 0;  // when the sweep is canceled: the jobs before it have ended
   // By kind (core/sweep/expansion.h):
   std::vector<Durations::Group> groups;
   std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels

@@ -32,6 +32,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "checkpoint-not-saved",
     "choice-not-saved",
     "brackets-forgotten",
+    "retry-half-done",
     "answer-before-commit",
     "stale-attempt-accepted",
     "lease-never-ends",

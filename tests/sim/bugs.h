@@ -38,6 +38,7 @@ enum class Bug : uint8_t {
   kCheckpointNotSaved,   // a restart forgets what attempts left for the next ones
   kChoiceNotSaved,       // the settings that a search chose are not saved
   kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
+  kRetryHalfDone,        // a restart forgets that a whole sweep is being retried
   // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -70,7 +71,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 47;  // without kNone
+inline constexpr size_t kBugs = 48;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -208,6 +208,7 @@ void Checker::OnLoad(const Snapshot& snapshot) {
       counted_.insert({row.id, row.attempt});
     }
   }
+  LoadRetries(snapshot);
 }
 
 void Checker::OnRestored(const Scheduler& scheduler, absl::Time now) {
@@ -296,9 +297,12 @@ void Checker::CheckRow(const JobRow& row) {
                              row.reused_from->ToString(), " though it was to run"));
   }
   const auto retry = retried_.find(row.id.sweep);
-  const bool may_change = retry != retried_.end() &&
-                          (retry->second || it == rows_.end() ||
-                           it->second.state != JobState::kSucceeded || collected_.contains(row.id));
+  const auto saved = saved_retries_.find(row.id.sweep);
+  const bool may_change =
+      IsBeingRetried(row.id.sweep) &&
+      ((retry != retried_.end() && retry->second) || it == rows_.end() ||
+       it->second.state != JobState::kSucceeded || collected_.contains(row.id) ||
+       (saved != saved_retries_.end() && saved->second.collected.contains(row.id)));
   if (it != rows_.end() && IsTerminal(it->second.state) && !may_change &&
       (row.state != it->second.state || row.attempt.number != attempt)) {
     world_.Fail(absl::StrCat("job ", row.id.ToString(), " had ended as ",
@@ -457,6 +461,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   for (const ResultRow& row : batch.put_results) {
     CheckResult(row);
   }
+  NoteRetries(batch);
   rerun_.clear();
   for (const auto& [id, rerun] : retried_) {
     if (rerun) {
@@ -562,7 +567,10 @@ bool Checker::MayBeCanceled(JobId id) const {
   return false;
 }
 
-void Checker::OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected) {
+void Checker::OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected, bool whole) {
+  if (whole) {
+    whole_retries_[id].insert(collected.begin(), collected.end());
+  }
   retried_[id] = retried_[id] || rerun;
   collected_.insert(collected.begin(), collected.end());
   revived_.insert(id);
@@ -616,6 +624,7 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
 }
 
 void Checker::CheckOutcomes(const Scheduler& scheduler) {
+  CheckRetriesEnded(scheduler);
   for (const auto& [planned, id] : submitted_) {
     const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
     if (!sweep || sweep->row->canceled) {

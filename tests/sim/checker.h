@@ -90,8 +90,9 @@ class Checker {
   // A user will send a request to cancel the job, which may take effect without an answer.
   void OnAskedToCancel(JobId id) { asked_to_cancel_.insert(id); }
   // A retry was applied, perhaps not durably: finished jobs may run again; those that succeeded
-  // only with `rerun`, or if their system was `collected` before.
-  void OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected);
+  // only with `rerun`, or if their system was `collected` before. A retry of the whole sweep may go
+  // on in later turns.
+  void OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected, bool whole);
   void OnDeleted(SweepId id);
 
   // --- at the end -------------------------------------------------------------------------------
@@ -117,6 +118,13 @@ class Checker {
   void CheckImportBatch(SweepId id, const PlannedSweep& import, const Batch& batch);
   void CheckImports(const Scheduler& scheduler);
   void CheckRow(const JobRow& row);
+  // checker_retries.cc
+  bool IsBeingRetried(SweepId id) const;
+  bool WaitsForRetry(JobId id, const SweepRow& sweep) const;
+  std::set<JobId> WaitingForRetry(const SweepRow& sweep) const;
+  void NoteRetries(const Batch& batch);
+  void LoadRetries(const Snapshot& snapshot);
+  void CheckRetriesEnded(const Scheduler& scheduler);
   static bool IsRerun(const Expansion& expansion, uint32_t job);
   void CheckSourceEnded(const JobRow& row);
   void CheckNewAttempt(const JobRow& row);
@@ -183,6 +191,14 @@ class Checker {
   std::set<SweepId> rerun_;          // within the last commit, with `rerun`
   std::set<JobId> collected_;        // train jobs of retried_ whose systems were collected
   std::set<JobId> trained_again_;    // those within the last commit
+  // Whole sweeps that were retried since the last commit, with the train jobs whose systems were
+  // collected then; and those that are saved as being retried, with the jobs that must be returned.
+  std::map<SweepId, std::set<JobId>> whole_retries_;
+  struct SavedRetry {
+    std::set<JobId> collected;
+    std::set<JobId> waiting;
+  };
+  std::map<SweepId, SavedRetry> saved_retries_;
 
   // Failures held against workers, as the scheduler reported them after a turn.
   struct SetAside {

@@ -165,7 +165,7 @@ void Checker::CheckSkipped(const std::vector<JobId>& skipped,
     }
     ++given_up_;
     // Jobs that a retry requeued in the same turn cannot be counted any more.
-    if (!retried_.contains(id.sweep) && !IsHopeless(id, just_succeeded)) {
+    if (!IsBeingRetried(id.sweep) && !IsHopeless(id, just_succeeded)) {
       world_.Fail(absl::StrCat("job ", id.ToString(), " was given up although not ",
                                workload_.sweeps[planned->second].failures_max,
                                " jobs like it had failed, or one had succeeded"));

@@ -37,7 +37,7 @@ void Checker::CheckCheckpointTaken(const AttemptRow& row) {
   const auto reports = reports_.find({row.id, row.attempt});
   // Nothing of an attempt goes to one that has begun before its end.
   if (job == rows_.end() || reports == reports_.end() || job->second.attempt != row.attempt ||
-      IsTerminal(job->second.state) || retried_.contains(row.id.sweep) ||
+      IsTerminal(job->second.state) || IsBeingRetried(row.id.sweep) ||
       row.result.failure != FailureClass::kPreempted) {
     return;
   }

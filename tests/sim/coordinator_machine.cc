@@ -22,6 +22,8 @@ constexpr absl::Duration kQuarantineMax = absl::Minutes(1);
 // Few, so that messages are split and late watchers get snapshots.
 constexpr size_t kBoardEventsMax = 30;
 constexpr size_t kEventsPerMessageMax = 4;
+// Few, so that cancels and retries of whole sweeps take several turns.
+constexpr uint32_t kSliceJobs = 33;
 constexpr absl::Duration kTurnDelayMax = absl::Milliseconds(5);
 constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
 constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
@@ -106,6 +108,7 @@ void CoordinatorMachine::Start() {
   options.policy.overdue_grace =
       world_.bug() == Bug::kOverdueKept ? absl::Hours(100'000) : kOverdueGrace;
   options.policy.quotas.otherwise.running_jobs_max = workload_.running_jobs_max;
+  options.policy.slice_jobs = kSliceJobs;
   options.policy.quarantine_failures = kQuarantineFailures;
   options.policy.quarantine_min = kQuarantineMin;
   options.policy.quarantine_max = kQuarantineMax;

@@ -139,7 +139,7 @@ Users::Work Users::RetryWork(SweepId id, std::vector<uint32_t> jobs, bool rerun)
         if (!retried.ok()) {
           return retried.status();
         }
-        checker_.OnRetried(id, rerun, collected);
+        checker_.OnRetried(id, rerun, collected, /*whole=*/jobs.empty() && *retried > 0);
         return id;
       };
 }

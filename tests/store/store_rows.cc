@@ -278,6 +278,8 @@ Batch RandomBatch(Random& random) {
     if (random.Chance(0.5)) {
       row.forecast = absl::Nanoseconds(random.Between(0, int64_t{1} << 50));
       row.priority = static_cast<int32_t>(random.Between(-9, 9));
+      row.retry = {.next = random.Below(uint64_t{1} << 35), .was_canceled = random.Chance(0.5)};
+      row.canceled = false;
     }
     batch.put_sweeps.push_back(row);
   }
@@ -349,12 +351,14 @@ std::string Describe(Store& store) {
   }
   std::string text = absl::StrCat("next ", snapshot->next_sweep_number, "\n");
   for (const SweepRow& row : snapshot->sweeps) {
-    absl::StrAppend(&text, "sweep ", row.id.number, " ", row.owner, " ", absl::CHexEscape(row.name),
-                    " ", row.request_id, " ", TimeText(row.create_time), " ",
-                    absl::CHexEscape(row.spec), " ", row.paused, row.canceled, " ",
-                    row.end_time ? TimeText(*row.end_time) : "-", " ",
-                    row.forecast ? absl::FormatDuration(*row.forecast) : "-",
-                    row.priority ? absl::StrCat(" priority ", *row.priority) : "", "\n");
+    absl::StrAppend(
+        &text, "sweep ", row.id.number, " ", row.owner, " ", absl::CHexEscape(row.name), " ",
+        row.request_id, " ", TimeText(row.create_time), " ", absl::CHexEscape(row.spec), " ",
+        row.paused, row.canceled, " ", row.end_time ? TimeText(*row.end_time) : "-", " ",
+        row.forecast ? absl::FormatDuration(*row.forecast) : "-",
+        row.priority ? absl::StrCat(" priority ", *row.priority) : "",
+        row.retry ? absl::StrCat(" retry ", row.retry->next, " ", row.retry->was_canceled) : "",
+        "\n");
   }
   for (const JobRow& row : snapshot->jobs) {
     absl::StrAppend(&text, "job ", JobText(row.id), " state=", static_cast<int>(row.state), " ",

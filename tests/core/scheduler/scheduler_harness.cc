@@ -290,6 +290,12 @@ std::string DifferenceOfSweep(const Scheduler& before, const Scheduler& after, S
     return absl::StrCat(id.ToString(), ": ", a.reused, " reused became ", b.reused);
   }
   for (uint32_t job = 0; job < a.expansion->job_count(); ++job) {
+    if (a.row->canceled && !IsTerminal(before.views().JobStateOf({id, job}))) {
+      if (after.views().JobStateOf({id, job}) != JobState::kCanceled) {
+        return absl::StrCat(JobId{id, job}.ToString(), ": was not canceled with its sweep");
+      }
+      continue;
+    }
     const std::string difference = DifferenceOfJob(before, after, {id, job});
     if (!difference.empty()) {
       return difference;

@@ -53,6 +53,7 @@ inline SchedulerPolicy PolicyOf(uint64_t seed) {
   policy.lease = absl::Seconds(30);
   policy.seed = seed;
   policy.quarantine_min = absl::Minutes(1);
+  policy.slice_jobs = seed % 4 == 0 ? 10'000 : 25;  // else two rows a turn
   policy.overdue_grace = seed % 2 == 0 ? absl::Seconds(45) : absl::Hours(1);
   if (seed % 3 == 0) {
     policy.quotas.otherwise = Quota{.running_jobs_max = 2, .stored_bytes_max = 1'000'000};
@@ -84,7 +85,8 @@ class RandomWorld {
 
   void Step() {
     ++step_;
-    retried_.clear();
+    ForgetRetried();
+    harness_.Advance(absl::ZeroDuration());
     switch (random_.Below(40)) {
       case 0:
         Submit();
@@ -140,7 +142,7 @@ class RandomWorld {
   void Settle() {
     requests_.clear();
     answers_.clear();
-    retried_.clear();
+    ForgetRetried();
     for (FakeWorker& worker : workers_) {
       (void)scheduler().DrainWorker(worker.name(), false);
       worker.info().capacity = Resources{.cpu_millis = 8000, .memory_bytes = 0, .gpus = 8};
@@ -195,6 +197,14 @@ class RandomWorld {
     JobResult result = SuccessOf(id, is_train);
     result.metrics = {{"exact_match", static_cast<double>(id.attempt.number), 100}};
     return result;
+  }
+
+  // All but those that are still being retried.
+  void ForgetRetried() {
+    std::erase_if(retried_, [&](SweepId id) {
+      const std::optional<SweepView> sweep = scheduler().views().FindSweep(id);
+      return !sweep || !sweep->row->retry;
+    });
   }
 
   // --- users
@@ -307,8 +317,9 @@ class RandomWorld {
       const uint32_t jobs = scheduler().views().FindSweep(*id)->expansion->job_count();
       const auto job = static_cast<uint32_t>(random_.Below(jobs + 1));
       const absl::Status status = scheduler().CancelJob({*id, job});
-      CONCUR_CHECK(status.ok() == (job < jobs));
-      CONCUR_CHECK(job == jobs || IsTerminal(scheduler().views().ViewJob({*id, job}).state));
+      const bool is_retried = scheduler().views().FindSweep(*id)->row->retry.has_value();
+      CONCUR_CHECK(status.ok() == (job < jobs && !is_retried));
+      CONCUR_CHECK(!status.ok() || IsTerminal(scheduler().views().ViewJob({*id, job}).state));
     } else {
       (void)scheduler().DeleteSweep(*id);
     }
@@ -606,7 +617,7 @@ class RandomWorld {
   std::vector<Answer> answers_;
   std::map<std::string, std::pair<std::string, uint64_t>> parked_as_;  // incarnation, sequence
   std::map<JobId, Seen> seen_;
-  std::set<SweepId> retried_;             // in this step
+  std::set<SweepId> retried_;             // in this step, or still being retried
   std::set<AttemptId> starts_, counted_;  // those whose success counted at some time
   uint64_t specs_ = 0;
   uint64_t refused_before_ = 0;

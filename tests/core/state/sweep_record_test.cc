@@ -78,8 +78,12 @@ TEST_F(SweepRecordTest, ASweepSucceedsWhenAllOfItDidAndFailsWhenAllHasEnded) {
   EXPECT_EQ(sweep_->State(), SweepState::kSucceeded);
 }
 
-TEST_F(SweepRecordTest, ACanceledSweepIsCancelingUntilItsAttemptsHaveStopped) {
+TEST_F(SweepRecordTest, ACanceledSweepIsCancelingUntilItsJobsAndAttemptsHaveEnded) {
   sweep_->row.canceled = true;
+  EXPECT_EQ(sweep_->State(), SweepState::kCanceling);
+  for (uint32_t job = 0; job < 6; ++job) {
+    sweep_->SetState(job, JobState::kCanceled);
+  }
   sweep_->stopping = 1;
   EXPECT_EQ(sweep_->State(), SweepState::kCanceling);
   sweep_->stopping = 0;

@@ -109,6 +109,10 @@ absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
     snapshot.blames.clear();
   } else if (world_.bug() == Bug::kStepsForgotten) {
     snapshot.steps.clear();
+  } else if (world_.bug() == Bug::kRetryHalfDone) {
+    for (SweepRow& row : snapshot.sweeps) {
+      row.retry.reset();
+    }
   }
   for (JobRow& row : snapshot.jobs) {
     if (world_.bug() == Bug::kDeathsForgotten) {
