@@ -102,6 +102,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.engine.park_max = from.sync_park_max;
   options.engine.inbox_max = static_cast<size_t>(from.limits.calls_max);
   options.engine.policy.workers_max = static_cast<size_t>(from.limits.workers_max);
+  options.engine.policy.job_memory_max = from.limits.job_memory_max;
   options.engine.policy.quotas = from.quotas;
   options.engine.policy.quarantine_failures = static_cast<uint32_t>(from.quarantine.failures);
   options.engine.policy.quarantine_min = from.quarantine.min;

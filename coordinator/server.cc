@@ -97,6 +97,18 @@ absl::Status CheckListen(const ServerOptions& options) {
       "and name them under tls: in the options, or with --tls-certificate and --tls-key"));
 }
 
+// The pod's limit of memory is the one number of which the kernel's bound and these are.
+struct MemoryShares {
+  int64_t buffers = 0;  // of gRPC
+  int64_t jobs = 0;     // an eighth is left for the rest
+};
+
+MemoryShares ShareOutMemory(const ConnectionLimits& limits) {
+  const int64_t memory = process::DetectMachine().memory_bytes;
+  const int64_t buffers = std::min(static_cast<int64_t>(limits.memory_max), memory / 2);
+  return {buffers, memory - memory / 8 - buffers};
+}
+
 void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   const auto set = [builder](const char* argument, absl::Duration span) {
     builder->AddChannelArgument(argument, static_cast<int>(absl::ToInt64Milliseconds(span)));
@@ -118,9 +130,7 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, limits.age_grace);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_max);
   grpc::ResourceQuota quota("coordinator");
-  // The pod's limit of memory is the one number that both the kernel's bound and this one are of.
-  const auto memory = static_cast<size_t>(process::DetectMachine().memory_bytes);
-  builder->SetResourceQuota(quota.Resize(std::min(limits.memory_max, memory / 2)));
+  builder->SetResourceQuota(quota.Resize(static_cast<size_t>(ShareOutMemory(limits).buffers)));
 }
 
 // "0.0.0.0:7447" is not an address that others can connect to.
@@ -466,6 +476,9 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   engine_options.artifact_store_id = parts.artifacts->store_id();
   engine_options.decode_pool = rpc::DecodePool;
   engine_options.policy.encode_spec = rpc::EncodeSpec;
+  if (engine_options.policy.job_memory_max == 0) {
+    engine_options.policy.job_memory_max = ShareOutMemory(parts.options.connections).jobs;
+  }
   CONCUR_ASSIGN_OR_RETURN(parts.engine, Engine::Create(clock, *parts.store, rpc::DecodeSpec,
                                                        std::move(engine_options)));
   parts.engine->AddObserver(parts.log);

@@ -44,6 +44,9 @@ struct SchedulerPolicy {
   // Jobs that a turn looks at to cancel or to retry whole sweeps, which take several turns when
   // they are large; a row to save counts as 10 of them.
   uint32_t slice_jobs = 10'000;
+  // Bytes of memory for the jobs of all sweeps, each counted as SweepBook::kJobMemoryBytes; a sweep
+  // that would pass it is refused. 0: no limit.
+  int64_t job_memory_max = 0;
   QuotaPolicy quotas;
   // Encodes a spec for the store, as submissions have it; needed for sweeps with a search alone.
   std::function<std::string(const SweepSpec&)> encode_spec = {};

@@ -60,6 +60,7 @@ struct CoordinatorOptions {
     int64_t artifact_bytes_max = int64_t{64} << 30;
     int64_t calls_max = 10'000;  // unanswered calls; more are refused, to be retried
     // With fewer free bytes on the disk, new sweeps and their data are refused.
+    int64_t job_memory_max = 0;  // 0: derived from the machine's memory
     int64_t disk_free_min = int64_t{64} << 20;
     absl::Duration handshake_max = absl::Seconds(10);  // limit for a new connection
     absl::Duration idle_max = absl::Minutes(30);       // limit for a connection without calls

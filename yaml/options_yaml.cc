@@ -254,6 +254,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     ReadCount(limit_fields, "workers_max", 1, 1'000'000, &out.workers_max);
     ReadCount(limit_fields, "calls_max", 1, 1'000'000, &out.calls_max);
     ReadBytes(limit_fields, "artifact_bytes_max", &out.artifact_bytes_max);
+    ReadBytes(limit_fields, "job_memory_max", &out.job_memory_max);
     ReadBytes(limit_fields, "disk_free_min", &out.disk_free_min);
     ReadDuration(limit_fields, "handshake_max", absl::Seconds(1), absl::Hours(1),
                  &out.handshake_max);

@@ -120,6 +120,10 @@ CoordinatorMetrics::CoordinatorMetrics(MetricSet& metrics, Engine& engine, Clock
                          "more than a few seconds when the engine does not answer")),
       free_bytes_(metrics.Gauge("concur_data_free_bytes",
                                 "Free space of the disk with the data directory")),
+      job_memory_(metrics.Gauge("concur_job_memory_bytes",
+                                "Memory that the jobs of all sweeps may come to take")),
+      job_memory_max_(metrics.Gauge("concur_job_memory_max_bytes",
+                                    "Limit of concur_job_memory_bytes: limits.job_memory_max")),
       refused_(
           metrics.Counter("concur_results_refused_total", "Results that came too late to count")),
       capacity_(ResourceGauges(metrics, "capacity", "of the workers that are there")),
@@ -188,6 +192,8 @@ void CoordinatorMetrics::ShowTotals(const Totals& totals) {
   workers_[0]->Set(static_cast<double>(totals.workers_live));
   workers_[1]->Set(static_cast<double>(totals.workers_draining));
   workers_[2]->Set(static_cast<double>(totals.workers_lost));
+  job_memory_.Set(static_cast<double>(totals.job_memory));
+  job_memory_max_.Set(static_cast<double>(totals.job_memory_max));
   Show(totals.capacity, capacity_);
   Show(totals.used, used_);
   const double more = static_cast<double>(totals.refused_results) - refused_.Value();

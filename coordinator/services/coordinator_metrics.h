@@ -80,6 +80,8 @@ class CoordinatorMetrics : public EngineObserver {
   prometheus::Histogram& run_seconds_;
   prometheus::Gauge& age_;
   prometheus::Gauge& free_bytes_;
+  prometheus::Gauge& job_memory_;
+  prometheus::Gauge& job_memory_max_;
   prometheus::Counter& refused_;
   std::array<prometheus::Gauge*, kJobStates> jobs_{};
   std::array<prometheus::Gauge*, kSweepStates> sweeps_{};

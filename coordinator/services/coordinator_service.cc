@@ -179,6 +179,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
       answer.add_warnings(std::move(warning));
     }
     if (validate_only) {
+      CONCUR_RETURN_IF_ERROR(scheduler.views().CheckMemory(submission.expansion->job_count()));
       CONCUR_RETURN_IF_ERROR(scheduler.views().owners().CheckQuota(
           submission.owner, submission.expansion->spec(), submission.unclaimed_bytes));
       answer.mutable_sweep()->set_name(submission.expansion->spec().name);

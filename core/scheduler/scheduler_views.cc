@@ -145,6 +145,8 @@ std::vector<std::pair<JobId, Suspects::Deaths>> SchedulerViews::ListDeaths() con
 Totals SchedulerViews::CountAll() const {
   Totals totals;
   totals.refused_results = refused_results();
+  totals.job_memory = book_.job_memory();
+  totals.job_memory_max = book_.job_memory_max();
   for (const auto& [id, sweep] : book_.all()) {
     ++totals.sweeps[static_cast<size_t>(sweep->State())];
     for (size_t state = 0; state < totals.jobs.size(); ++state) {

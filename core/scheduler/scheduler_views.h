@@ -103,6 +103,8 @@ struct Totals {
   Resources capacity{.cpu_millis = 0};
   Resources used{.cpu_millis = 0};
   uint64_t refused_results = 0;
+  int64_t job_memory = 0;      // bytes, as SweepBook::job_memory
+  int64_t job_memory_max = 0;  // 0: no limit
 };
 
 class SchedulerViews {
@@ -125,6 +127,8 @@ class SchedulerViews {
   std::vector<NamedSweep> SweepsNamed(const std::string& name) const;
   std::vector<SweepId> ListSweeps() const;  // ascending
   size_t sweep_count() const { return book_.all().size(); }
+  // As SweepBook's.
+  absl::Status CheckMemory(uint32_t jobs) const { return book_.CheckMemory(jobs); }
   bool HasJob(JobId id) const { return book_.HasJob(id); }
   // REQUIRES, here and below: the job exists.
   JobView ViewJob(JobId id) const;

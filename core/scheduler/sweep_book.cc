@@ -70,7 +70,20 @@ absl::StatusOr<std::optional<SweepId>> SweepBook::FindRequest(const Submission& 
   return it->second;
 }
 
+absl::Status SweepBook::CheckMemory(uint32_t jobs) const {
+  if (policy_.job_memory_max == 0 || (jobs_ + jobs) * kJobMemoryBytes <= policy_.job_memory_max) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "this coordinator has memory for ", policy_.job_memory_max / kJobMemoryBytes,
+      " jobs (limits.job_memory_max of ", policy_.job_memory_max, " bytes, ", kJobMemoryBytes,
+      " a job), its sweeps have ", jobs_, ", and this one has ", jobs,
+      ": delete sweeps that have ended, submit fewer jobs, or give it more memory and a larger ",
+      "limit"));
+}
+
 absl::StatusOr<SweepRecord*> SweepBook::AddNew(Submission submission) {
+  CONCUR_RETURN_IF_ERROR(CheckMemory(submission.expansion->job_count()));
   CONCUR_RETURN_IF_ERROR(owners_.CheckQuota(submission.owner, submission.expansion->spec(),
                                             submission.unclaimed_bytes));
   const SweepId id{next_number_++};
@@ -113,6 +126,7 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
   if (!sweeps_.emplace(id, std::move(owned)).second) {
     return absl::DataLossError(absl::StrCat("sweep ", id.ToString(), " stands twice"));
   }
+  jobs_ += sweep.jobs.size();
   return &sweep;
 }
 
@@ -131,6 +145,7 @@ void SweepBook::Erase(const SweepRecord& sweep) {
   places_.ready.EraseSweep(id);
   places_.searches.erase(places_.searches.lower_bound({id, 0}),
                          places_.searches.lower_bound({SweepId{id.number + 1}, 0}));
+  jobs_ -= sweep.jobs.size();
   sweeps_.erase(id);
   turn_.batch().delete_sweeps.push_back(id);
   turn_.AnnounceSweep(id);
@@ -189,6 +204,11 @@ void SweepBook::CheckInvariants() const {
     sweep->CheckInvariants();
     CONCUR_CHECK(owners_.name(sweep->owner) == sweep->row.owner);
   }
+  int64_t jobs = 0;
+  for (const auto& [id, sweep] : sweeps_) {
+    jobs += sweep->jobs.size();
+  }
+  CONCUR_CHECK(jobs == jobs_);
   for (const auto& [request, id] : requests_) {
     const SweepRow& row = sweeps_.at(id)->row;
     CONCUR_CHECK(row.owner == request.first && row.request_id == request.second);

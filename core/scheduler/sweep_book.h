@@ -62,8 +62,16 @@ class SweepBook {
   // The sweep of the owner's earlier submission with this request id; nullopt. InvalidArgument when
   // that one had another spec.
   absl::StatusOr<std::optional<SweepId>> FindRequest(const Submission& submission) const;
+  // Bytes of memory that a job takes once it has ended, with a result of two metrics and three
+  // artifacts: the column "done" of bench/scheduler_bench (515 to 636), rounded up.
+  static constexpr int64_t kJobMemoryBytes = 700;
+  // Bytes that the jobs of all sweeps may come to take, and OK when as many more may be added;
+  // ResourceExhausted, with the numbers, beyond SchedulerPolicy::job_memory_max.
+  int64_t job_memory() const { return jobs_ * kJobMemoryBytes; }
+  absl::Status CheckMemory(uint32_t jobs) const;
+  int64_t job_memory_max() const { return policy_.job_memory_max; }
   // Gives a new sweep an id and a row. Its jobs are in their initial states, and not in the queue.
-  // ResourceExhausted as of OwnerLedger::CheckQuota.
+  // ResourceExhausted as of CheckMemory and OwnerLedger::CheckQuota.
   absl::StatusOr<SweepRecord*> AddNew(Submission submission);
   // Adds a saved sweep as AddNew does. DataLoss when the row contradicts others.
   absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
@@ -96,6 +104,7 @@ class SweepBook {
   JobPlaces& places_;
   uint64_t next_number_ = 1;
   Sweeps sweeps_;
+  int64_t jobs_ = 0;                                                            // of all sweeps
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
   OwnerLedger owners_;
   LabelSets label_sets_;

@@ -93,6 +93,16 @@ TEST_F(LimitsTest, OneSweepTooManyIsRefusedUntilOneIsDeleted) {
   EXPECT_EQ(Submit(2).exit_code, 0);
 }
 
+TEST_F(LimitsTest, SweepBeyondTheMemoryForJobsIsRefused) {
+  Start("{limits: {job_memory_max: 8KiB}}\n");
+  EXPECT_EQ(Submit(5).exit_code, 0);
+  const Output refused = Submit(6);
+  EXPECT_EQ(refused.exit_code, 1) << refused.out;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("limits.job_memory_max"),
+                                 HasSubstr("its sweeps have 10, and this one has 12")));
+  EXPECT_THAT(Sweeps(), Not(HasSubstr("s2")));
+}
+
 TEST_F(LimitsTest, RequestThatFitsInNoPoolIsRefused) {
   Start("{pools: [{name: tiny, max: {cpus: 1, memory: 4GiB}}]}\n");
   const Output refused = Submit(1);

@@ -122,6 +122,7 @@ TEST_F(MetricsTest, CallsAreCountedByMethodAndStatus) {
   EXPECT_EQ(samples.at("concur_workers{state=\"live\"}"), 0);
   EXPECT_EQ(samples.at("concur_jobs{state=\"ready\"}"), 0);
   EXPECT_GT(samples.at("concur_data_free_bytes"), 0);
+  EXPECT_GT(samples.at("concur_job_memory_max_bytes"), samples.at("concur_job_memory_bytes"));
   EXPECT_GE(samples.at("concur_engine_requests_total"), 2);
   EXPECT_LT(samples.at("concur_totals_age_seconds"), 5);
 }
