@@ -167,21 +167,25 @@ const Settings* Assembly::Shared(Settings& settings) {
 absl::Status Assembly::ChooseSplitsAndRevisions() {
   CONCUR_ASSIGN_OR_RETURN(auto splits, ChooseSplits(request_.splits, runs_));
   const auto has_split = [&](const Run& run) { return run.split == splits[run.task]; };
-  // By model and task: whether it lacks a score on the split, then the revision's name.
+  // By model, its experiment and task: whether it lacks a score on the split, then the revision.
   using Rank = std::pair<bool, std::string>;
-  std::map<std::pair<std::string, std::string>, Rank> chosen;
+  std::map<std::tuple<std::string, std::string, std::string>, Rank> chosen;
+  const auto key_of = [](const StoredRun& stored) {
+    return std::make_tuple(stored.run.model,
+                           ValueIn(*stored.model_settings, std::string(kExperimentSetting)),
+                           stored.run.task);
+  };
   for (StoredRun& stored : runs_) {
     if (request_.each_revision && !stored.run.revision.empty()) {
       absl::StrAppend(&stored.run.model, "@", stored.run.revision);
     }
     const Rank rank(!has_split(stored.run), stored.run.revision);
-    const auto [at, is_new] =
-        chosen.emplace(std::make_pair(stored.run.model, stored.run.task), rank);
+    const auto [at, is_new] = chosen.emplace(key_of(stored), rank);
     at->second = std::min(at->second, rank);
   }
   std::vector<StoredRun> kept;
   for (StoredRun& stored : runs_) {
-    if (chosen[{stored.run.model, stored.run.task}].second != stored.run.revision) {
+    if (chosen[key_of(stored)].second != stored.run.revision) {
       leave_out_("another revision of a model, which has the score already", stored, "");
     } else if (!has_split(stored.run)) {
       leave_out_("a score on another split than the one on which its task is compared", stored,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of MTEB: results/MODEL/REVISION/TASK.json. Model and revision are the names of the
-// folders. Known are the layouts with "scores" (mteb 1.11 and later: split → list of subsets) and
-// without (before: split → values, or split → subset → values).
+// Results of MTEB: results/MODEL/REVISION/TASK.json, results/MODEL/TASK.json as releases before
+// 1.12 wrote, and experiments/NAME/TASK.json in either folder. Model and revision are the names of
+// the folders, or those in model_meta.json. Known are the layouts with "scores" (mteb 1.11 and
+// later: split → list of subsets) and without (before: split → values, or split → subset →
+// values).
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -11,20 +13,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "qa/results/json.h"
 #include "qa/results/languages.h"
 #include "qa/results/reader.h"
 #include "qa/results/results.h"
 #include "qa/results/settings.h"
+#include "qa/results/variants.h"
 
 namespace concur::imports {
 namespace {
@@ -180,6 +187,82 @@ absl::Status TakeSplits(const simdjson::dom::object& splits, const Run& common,
   return absl::OkStatus();
 }
 
+// The model of a file.
+struct Evaluated {
+  std::string model;
+  std::string revision;    // "": unknown
+  std::string experiment;  // "": none
+};
+
+// True if a folder can be a revision by its name: a hash, a number, or a word for one.
+bool IsRevision(absl::string_view name) {
+  constexpr size_t kHashMin = 7;
+  const auto all_of = [](absl::string_view text, absl::string_view more) {
+    return std::all_of(text.begin(), text.end(), [&](char c) {
+      return absl::ascii_isdigit(static_cast<unsigned char>(c)) || absl::StrContains(more, c);
+    });
+  };
+  const absl::string_view number = absl::StripPrefix(name, "v");
+  for (const char* word : {"external", "latest", "main", "master"}) {
+    if (name == word) {
+      return true;
+    }
+  }
+  return absl::StartsWith(name, "no_revision") ||
+         (name.size() >= kHashMin && all_of(name, "abcdef")) ||
+         (!number.empty() && all_of(number, "._-"));
+}
+
+// A model of an organisation, as MTEB writes it: ORG__MODEL.
+bool IsModel(absl::string_view name) { return absl::StrContains(name, "__"); }
+
+// By the names of the folders, else by model_meta.json; nothing when neither tells a model from a
+// revision. Sets no experiment.
+absl::StatusOr<std::optional<Evaluated>> EvaluatedIn(const std::filesystem::path& folder) {
+  const std::string name = folder.filename().string();
+  const std::string above = folder.parent_path().filename().string();
+  if (!above.empty() && !IsModel(name) && (IsModel(above) || IsRevision(name))) {
+    return Evaluated{above, name, ""};
+  }
+  if (IsModel(name) ? !IsModel(above) : above == "results") {
+    return Evaluated{name, "", ""};
+  }
+  std::error_code ignored;
+  const std::filesystem::path meta = folder / "model_meta.json";
+  if (std::filesystem::is_regular_file(meta, ignored)) {
+    JsonDocument document;
+    CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(meta.string()));
+    if (const std::string model = Text(Field(root, "name")); !model.empty()) {
+      return Evaluated{absl::StrReplaceAll(model, {{"/", "__"}}), Text(Field(root, "revision")),
+                       ""};
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Evaluated> EvaluatedOf(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path folder =
+      std::filesystem::absolute(path, ignored).lexically_normal().parent_path();
+  if (folder.parent_path().filename() == "experiments") {
+    CONCUR_ASSIGN_OR_RETURN(std::optional<Evaluated> found,
+                            EvaluatedIn(folder.parent_path().parent_path()));
+    if (found.has_value()) {
+      found->experiment = folder.filename().string();
+      return *std::move(found);
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(std::optional<Evaluated> found, EvaluatedIn(folder));
+  if (found.has_value()) {
+    return *std::move(found);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": expected results/MODEL/REVISION/TASK.json or results/MODEL/TASK.json; the names \"",
+      folder.parent_path().filename().string(), "\" and \"", folder.filename().string(),
+      "\" do not tell model from revision: call the model's folder ORG__MODEL, or put a "
+      "model_meta.json with \"name\" and \"revision\" beside the file"));
+}
+
 absl::StatusOr<FileResults> ReadMteb(const std::string& path, const ReadOptions& options,
                                      JsonDocument& document) {
   FileResults results;
@@ -202,19 +285,17 @@ absl::StatusOr<FileResults> ReadMteb(const std::string& path, const ReadOptions&
     return WrongField(path, "scores", "an object of splits (mteb 1.11 and later; absent before)",
                       scores);
   }
-  const std::filesystem::path file(path);
-  run.revision = file.parent_path().filename().string();
-  run.model = file.parent_path().parent_path().filename().string();
-  if (run.model.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": expected results/MODEL/REVISION/TASK.json, got a path without these folders"));
-  }
+  CONCUR_ASSIGN_OR_RETURN(const Evaluated evaluated, EvaluatedOf(path));
+  run.model = evaluated.model;
+  run.revision = evaluated.revision;
+  AddSetting(run.model_settings, "", kExperimentSetting, evaluated.experiment);
   AddTag(run.model_tags, "family", FamilyInName(run.model));
   run.data_revision = Text(Field(root, "dataset_revision"));
   if (run.data_revision == "None") {
     run.data_revision.clear();  // scores that models' authors published
   }
   AddSetting(run.task_settings, "", "dataset_revision", run.data_revision);
+  AddSetting(run.task_settings, "", "mteb_version", Text(Field(root, "mteb_version")));
   run.tool = absl::StrCat("mteb ", Text(Field(root, "mteb_version")));
   run.seconds = Number(Field(root, "evaluation_time"));
   run.co2_kg = Number(Field(root, "kg_co2_emissions"));
@@ -226,7 +307,7 @@ absl::StatusOr<FileResults> ReadMteb(const std::string& path, const ReadOptions&
 }  // namespace
 
 Format MtebFormat() {
-  return {"mteb", "results/MODEL/REVISION/TASK.json of MTEB",
+  return {"mteb", "results/MODEL/REVISION/TASK.json or results/MODEL/TASK.json of MTEB",
           [](absl::string_view name) {
             return absl::EndsWith(name, ".json") && name != "model_meta.json";
           },

@@ -84,6 +84,11 @@ std::string Short(absl::string_view text) {
 
 }  // namespace
 
+std::string ValueIn(const Settings& settings, const std::string& key) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? "" : found->second;
+}
+
 std::string ShortDigest(absl::string_view text) {
   return absl::StrCat("#", Sha256Of(text).ToHex().substr(0, 12));
 }

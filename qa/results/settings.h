@@ -26,6 +26,9 @@ void AddSetting(Settings& settings, absl::string_view group, absl::string_view n
 // The same for each of "NAME=VALUE,NAME=VALUE"; a part without "=" is a setting that is true.
 void AddArguments(Settings& settings, absl::string_view group, absl::string_view arguments);
 
+// "" where there is none.
+std::string ValueIn(const Settings& settings, const std::string& key);
+
 // Stands for a long text: "#0123456789ab".
 std::string ShortDigest(absl::string_view text);
 bool IsDigest(absl::string_view value);

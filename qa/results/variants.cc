@@ -34,14 +34,10 @@ using Cells = std::map<std::string, SettingsSet>;
 struct Axis {
   const Settings* StoredRun::*settings;
   std::string Run::*name;
-  std::string Run::*other;  // with the name, a cell; of which the settings are to be equal
-  bool is_whole = false;    // to be equal in all cells of the name
+  std::string Run::*other;         // with the name, a cell; of which the settings are to be equal
+  absl::string_view always_named;  // a setting that is, also without a conflict; "": none
+  bool is_whole = false;           // to be equal in all cells of the name
 };
-
-std::string ValueIn(const Settings& settings, const std::string& key) {
-  const auto found = settings.find(key);
-  return found == settings.end() ? "" : found->second;
-}
 
 // The cells of some runs that have several variants, and these.
 Cells Conflicts(const Axis& axis, const std::vector<StoredRun>& runs,
@@ -234,9 +230,9 @@ absl::Status SeparateAlong(const Axis& axis, Variants policy,
       }
       keys.clear();
     }
-    const std::string limit(kLimitSetting);
-    if (axis.is_whole && std::find(keys.begin(), keys.end(), limit) == keys.end()) {
-      keys.push_back(limit);
+    const std::string named(axis.always_named);
+    if (!named.empty() && std::find(keys.begin(), keys.end(), named) == keys.end()) {
+      keys.push_back(named);
     }
     AddWords(axis, members, keys, runs);
   }
@@ -257,16 +253,17 @@ absl::Status SeparateAlong(const Axis& axis, Variants policy,
 
 absl::Status SeparateBenchmarks(Variants variants, const std::vector<ImportedFile>& files,
                                 std::vector<StoredRun>& runs, const LeaveOut& leave_out) {
-  return SeparateAlong({&StoredRun::data_settings, &Run::task, &Run::model, true}, variants, files,
-                       runs, leave_out);
+  return SeparateAlong({&StoredRun::data_settings, &Run::task, &Run::model, kLimitSetting, true},
+                       variants, files, runs, leave_out);
 }
 
 absl::Status SeparateVariants(Variants variants, const std::vector<ImportedFile>& files,
                               std::vector<StoredRun>& runs, const LeaveOut& leave_out) {
-  CONCUR_RETURN_IF_ERROR(SeparateAlong({&StoredRun::model_settings, &Run::model, &Run::task},
-                                       variants, files, runs, leave_out));
-  return SeparateAlong({&StoredRun::task_settings, &Run::task, &Run::model}, variants, files, runs,
-                       leave_out);
+  CONCUR_RETURN_IF_ERROR(
+      SeparateAlong({&StoredRun::model_settings, &Run::model, &Run::task, kExperimentSetting},
+                    variants, files, runs, leave_out));
+  return SeparateAlong({&StoredRun::task_settings, &Run::task, &Run::model, ""}, variants, files,
+                       runs, leave_out);
 }
 
 bool AreRepetitions(const StoredRun& a, const StoredRun& b) {

@@ -26,6 +26,8 @@ namespace concur::imports {
 // The name of the data setting that is always part of a benchmark's name: a run on the first
 // examples only is no full run, even where no other is there.
 inline constexpr absl::string_view kLimitSetting = "limit";
+// The same of a model: an experiment with it is not the model as it is.
+inline constexpr absl::string_view kExperimentSetting = "experiment";
 
 // By data settings: names of tasks become "TASK (5-shot, version 2)", in the fewest settings that
 // tell them apart. Variants::kFirst keeps, for each task, the variant that most models have; of

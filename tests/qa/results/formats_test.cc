@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/csv.h"
 #include "base/file.h"
@@ -54,7 +55,7 @@ TEST_F(FormatsTest, MtebTakesTheMeanOverSubsetsOfTheLanguagesAskedFor) {
 }
 
 TEST_F(FormatsTest, PackedFilesAreReadWhereTheyAreFoundAndWhereTheyAreNamed) {
-  Write("r/m/a/T.json.gz", concur::testing::Gzip(MtebText("T", "test", 0.8, 0.6)));
+  Write("r/m/1/T.json.gz", concur::testing::Gzip(MtebText("T", "test", 0.8, 0.6)));
   const auto found = ImportAs("mteb", {dir_.File("r")});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_DOUBLE_EQ(Score(*found, "m", "T").value(), 0.7);
@@ -66,18 +67,71 @@ TEST_F(FormatsTest, PackedFilesAreReadWhereTheyAreFoundAndWhereTheyAreNamed) {
 }
 
 TEST_F(FormatsTest, MtebCountsTheFirstRevisionWithATestScore) {
-  Write("r/m/a/T.json", MtebText("T", "validation", 0.1, 0.1));
-  Write("r/m/b/T.json", MtebText("T", "test", 0.2, 0.2));
-  Write("r/m/c/T.json", MtebText("T", "test", 0.3, 0.3));
+  Write("r/m/1/T.json", MtebText("T", "validation", 0.1, 0.1));
+  Write("r/m/2/T.json", MtebText("T", "test", 0.2, 0.2));
+  Write("r/m/3/T.json", MtebText("T", "test", 0.3, 0.3));
   const auto first = ImportAs("mteb", {dir_.File("r")});
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_DOUBLE_EQ(Score(*first, "m", "T").value(), 0.2);
   EXPECT_EQ(SkippedOf(*first, "another revision of a model, which has the score already"), 2);
   request_.each_revision = true;
   const auto each = ImportAs("mteb", {dir_.File("r")});
-  EXPECT_THAT(Names(each->models), ElementsAre("m@b", "m@c"));
+  EXPECT_THAT(Names(each->models), ElementsAre("m@2", "m@3"));
   EXPECT_EQ(SkippedOf(*each, "a score on another split than the one on which its task is compared"),
             1);
+}
+
+constexpr char kMtebTask[] =
+    R"({"task_name": "T", "scores": {"test": [{"hf_subset": "default", "main_score": %s}]}})";
+
+std::string MtebScore(absl::string_view score) {
+  return absl::StrReplaceAll(kMtebTask, {{"%s", score}});
+}
+
+TEST_F(FormatsTest, MtebOfBeforeRevisionsIsReadByModel) {
+  // results/MODEL/TASK.json: three models became one, "results".
+  Write("out/org__a/T.json", MtebScore("0.1"));
+  Write("out/org__b/T.json", MtebScore("0.2"));
+  Write("results/plain/T.json", MtebScore("0.3"));
+  Write("out/org__c/no_revision_available/T.json", MtebScore("0.4"));
+  Write("out/d/2024-05-01/T.json", MtebScore("0.5"));
+  const auto results = ImportAs("mteb", {dir_.path()});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models), ElementsAre("d", "org__a", "org__b", "org__c", "plain"));
+  EXPECT_EQ(results->seeds, 1);
+  EXPECT_EQ(Score(*results, "org__b", "T"), 0.2);
+}
+
+TEST_F(FormatsTest, MtebTellsModelFromRevisionOrRefuses) {
+  // Two models in a folder of another name became revisions of "out", of which one counts.
+  Write("out/one/T.json", MtebScore("0.1"));
+  Write("out/two/T.json", MtebScore("0.2"));
+  EXPECT_THAT(ImportAs("mteb", {dir_.File("out")}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the names \"out\" and \"one\" do not tell model"),
+                             HasSubstr("ORG__MODEL"), HasSubstr("model_meta.json"))));
+  Write("out/one/model_meta.json", R"({"name": "org/one", "revision": "r"})");
+  Write("out/two/model_meta.json", R"({"name": "two"})");
+  const auto results = ImportAs("mteb", {dir_.File("out")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models), ElementsAre("org__one", "two"));
+  EXPECT_EQ(RunOf(*results, "org__one", "T")->revision, "r");
+  Write("out/two/model_meta.json", "{");
+  EXPECT_THAT(ImportAs("mteb", {dir_.File("out/two/T.json")}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two/model_meta.json")));
+}
+
+TEST_F(FormatsTest, MtebExperimentsAreNoRunsOfTheModel) {
+  // A model's score and that of its first 64 dimensions became .175 ± .035 of "experiments".
+  Write("r/org__a/2/T.json", MtebScore("0.2"));
+  Write("r/org__a/1/experiments/dim_64/T.json", MtebScore("0.1"));
+  Write("r/org__b/experiments/dim_64/T.json", MtebScore("0.3"));
+  const auto results = ImportAs("mteb", {dir_.File("r")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models),
+              ElementsAre("org__a", "org__a (experiment dim_64)", "org__b (experiment dim_64)"));
+  EXPECT_EQ(Score(*results, "org__a", "T"), 0.2);
+  EXPECT_THAT(results->skipped, IsEmpty());
 }
 
 TEST_F(FormatsTest, OtherRevisionsOfADataSetAreCounted) {
@@ -100,7 +154,7 @@ TEST_F(FormatsTest, OtherRevisionsOfADataSetAreCounted) {
 }
 
 TEST_F(FormatsTest, MtebOfBeforeVersion1_11IsRead) {
-  Write("r/m/a/T.json",
+  Write("r/m/1/T.json",
         R"({"mteb_dataset_name": "T", "test": {"en": {"cos_sim": {"spearman": 0.5}}}})");
   EXPECT_DOUBLE_EQ(Score(*ImportAs("mteb", {dir_.File("r")}), "m", "T").value(), 0.5);
 }
@@ -386,12 +440,12 @@ TEST_F(FormatsTest, WhatHasAnotherLayoutIsRefusedWithThoseThatAreKnown) {
     const char* message;
   };
   for (const Case& c : std::vector<Case>{
-           {"mteb", "m/r/a.json", R"({"mteb_version": "9", "task": {"name": "t"}})",
+           {"mteb", "m/1/a.json", R"({"mteb_version": "9", "task": {"name": "t"}})",
             "task_name: expected the name of a task (mteb 1.11 and later; \"mteb_dataset_name\" "
             "before)"},
-           {"mteb", "m/r/b.json", R"({"mteb_version": "9", "task_name": "t", "scores": [1]})",
+           {"mteb", "m/1/b.json", R"({"mteb_version": "9", "task_name": "t", "scores": [1]})",
             "scores: expected an object of splits (mteb 1.11 and later; absent before)"},
-           {"mteb", "m/r/c.json", R"({"mteb_version": "9", "task_name": "t", "values": 3})",
+           {"mteb", "m/1/c.json", R"({"mteb_version": "9", "task_name": "t", "values": 3})",
             "no split with scores in a known layout (mteb 1.11 and later, and before)"},
            {"lm-eval", "results_a.json", R"({"lm_eval_version": "9", "tasks": {}})",
             "as the lm-evaluation-harness 0.3 and 0.4 write it"},

@@ -419,7 +419,7 @@ TEST_F(IdentityTest, OldFilesTellTheLanguageInTheSubsetsName) {
     for (const std::string& subset : subsets) {
       test[subset]["main_score"] = subset.size() / 10.0;
     }
-    Write(absl::StrCat("m/", model, "/r/T.json"),
+    Write(absl::StrCat("m/", model, "/1/T.json"),
           Json{{"mteb_dataset_name", "T"}, {"test", test}}.dump());
   };
   write("a", {"en", "da"});
