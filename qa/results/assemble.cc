@@ -33,6 +33,7 @@
 namespace concur::imports {
 namespace {
 
+constexpr size_t kNamesNotComparedMax = 20;
 constexpr double kValueMax = 1e15;  // as of a job's metrics
 
 // Why a name cannot be one; "" when it can.
@@ -146,12 +147,14 @@ void Assembly::Add(FileResults file) {
         AddSetting(run.data_settings, "", "shots", absl::StrCat(*run.shots));
       }
       AddSetting(run.data_settings, "", "version", run.version);
+      MoveNotCompared(run);
       StoredRun stored;
       stored.file = results_.files.size() - 1;
       stored.order = runs_.size();
       stored.data_settings = Shared(run.data_settings);
       stored.model_settings = Shared(run.model_settings);
       stored.task_settings = Shared(run.task_settings);
+      stored.not_compared = Shared(run.not_compared);
       stored.run = std::move(run);
       runs_.push_back(std::move(stored));
     }
@@ -287,6 +290,25 @@ void Assembly::CountOtherData() {
   }
 }
 
+void Assembly::CountNotCompared(const StoredRun& first, const StoredRun& other) {
+  const size_t before = results_.names_not_compared.size();
+  bool differs = false;
+  for (const auto& [a, b] : {std::make_pair(&first, &other), std::make_pair(&other, &first)}) {
+    for (const auto& [name, value] : *a->not_compared) {
+      if (ValueIn(*b->not_compared, name) != value) {
+        differs = true;
+        if (before < kNamesNotComparedMax) {
+          results_.names_not_compared.insert(name);
+        }
+      }
+    }
+  }
+  if (differs && results_.not_compared.count++ == 0) {
+    results_.not_compared.first_place =
+        absl::StrCat(results_.files[other.file].path, ": ", other.run.task);
+  }
+}
+
 uint32_t Assembly::AxisOf(std::vector<ImportedAxis>& axes, std::map<std::string, uint32_t>& numbers,
                           const std::string& name, const Tags& tags) {
   const auto [at, is_new] = numbers.emplace(name, static_cast<uint32_t>(axes.size()));
@@ -332,6 +354,8 @@ absl::Status Assembly::NumberCells() {
     } else if (!AreRepetitions(*repetitions.first, stored)) {
       leave_out_("a run with other settings than another of the same name", stored, "");
       continue;
+    } else {
+      CountNotCompared(*repetitions.first, stored);
     }
     cell.seed = repetitions.count++;
     cell.run = results_.runs.size();

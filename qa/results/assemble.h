@@ -48,6 +48,8 @@ class Assembly {
   absl::Status ChooseMetrics();
   void AlignExamples();
   void CountOtherData();
+  // Counts `other` when it is a repetition of `first` with other settings that are not compared.
+  void CountNotCompared(const StoredRun& first, const StoredRun& other);
   absl::Status NumberCells();
   uint32_t AxisOf(std::vector<ImportedAxis>& axes, std::map<std::string, uint32_t>& numbers,
                   const std::string& name, const Tags& tags);

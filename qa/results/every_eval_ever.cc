@@ -83,13 +83,31 @@ void AddExportedTags(Tags& tags, const MaybeJson& details) {
   }
 }
 
-void TakeModelSettings(const MaybeJson& model, Settings& settings) {
-  AddSettings(settings, "inference_platform", Field(model, "inference_platform"));
-  AddSettings(settings, "inference_engine", Field(Field(model, "inference_engine"), "name"));
-  AddSettings(settings, "additional_details", Field(model, "additional_details"), {"revision"});
+void LeaveOutTagsAndUnknown(Settings& settings) {
   std::erase_if(settings, [](const auto& setting) {
     return absl::StartsWith(setting.first, "tag ") || setting.second == "unknown";
   });
+}
+
+void TakeModelSettings(const MaybeJson& model, Settings& settings) {
+  AddSettings(settings, "inference_platform", Field(model, "inference_platform"));
+  const MaybeJson engine = Field(model, "inference_engine");
+  AddSettings(settings, "inference_engine", Field(engine, "name"));
+  AddSettings(settings, "inference_engine_version", Field(engine, "version"));
+  AddSettings(settings, "additional_details", Field(model, "additional_details"), {"revision"});
+  LeaveOutTagsAndUnknown(settings);
+}
+
+// The program that evaluated, and who says so.
+void TakeSourceSettings(const JsonValue& root, Settings& settings) {
+  const MaybeJson library = Field(root, "eval_library");
+  AddSettings(settings, "eval_library", Field(library, "name"));
+  AddSettings(settings, "eval_library_version", Field(library, "version"));
+  AddSettings(settings, "eval_library", Field(library, "additional_details"));
+  const MaybeJson source = Field(root, "source_metadata");
+  AddSettings(settings, "source_metadata", source,
+              {"source_organization_url", "source_organization_logo_url"});
+  LeaveOutTagsAndUnknown(settings);
 }
 
 // Where the samples of a file are: `file_path` is given from the repository's root, which may be
@@ -202,12 +220,15 @@ absl::Status TakeResult(const JsonValue& result, size_t number, const Run& commo
   AddSettings(run.model_settings, "generation_config", Field(result, "generation_config"),
               {"num_fewshot", "n_shot", "shots", "limit", "execution_command"});
   AddSetting(run.data_settings, "", kLimitSetting, Text(Field(more, "limit")));
-  for (const char* name : {"dataset_name", "hf_repo", "samples_number", "sample_ids"}) {
-    AddSettings(run.task_settings, name, Field(source, name));
+  for (const char* name : {"dataset_name", "hf_repo"}) {
+    AddDataSettings(run.data_settings, name, Field(source, name));
   }
+  AddSettings(run.task_settings, "source_data", source, {"hf_split"});
+  LeaveOutTagsAndUnknown(run.task_settings);
+  MoveNotCompared(run);
   Settings of_metric;  // no part of the comparison below, as a run has several metrics
-  AddSettings(of_metric, metric.name, Field(Field(result, "metric_config"), "metric_parameters"));
-  AddSettings(of_metric, metric.name, Field(Field(result, "metric_config"), "llm_scoring"));
+  AddSettings(of_metric, metric.name, Field(result, "metric_config"),
+              {"metric_id", "metric_name", "metric_kind", "evaluation_description"});
   // The schema has no place for costs; an export writes them among the details.
   const MaybeJson costs = Field(details, "details");
   run.seconds = LooseNumber(Field(costs, "seconds"));
@@ -279,10 +300,8 @@ absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
   AddExportedTags(common.model_tags, about);
   AddTag(common.task_tags, "source", Text(Field(Field(root, "source_metadata"), "source_name")));
   TakeModelSettings(model, common.model_settings);
-  AddSettings(common.task_settings, "source_name",
-              Field(Field(root, "source_metadata"), "source_name"));
+  TakeSourceSettings(root, common.task_settings);
   const MaybeJson library = Field(root, "eval_library");
-  AddSettings(common.task_settings, "eval_library", Field(library, "name"));
   common.tool = absl::StrCat(Text(Field(library, "name")), " ", Text(Field(library, "version")));
   common.repeat = Text(Field(root, "evaluation_timestamp"));
   if (common.repeat.empty()) {

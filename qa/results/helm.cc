@@ -245,8 +245,14 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
     AddTag(run.model_tags, "deployment", Text(Field(adapter, "model_deployment")));
     AddSettings(run.model_settings, "adapter_spec", adapter,
                 {"model", "max_train_instances", kHelmLimit, "eval_splits", "random"});
-    AddSettings(run.task_settings, "scenario_spec", Field(root, "scenario_spec"));
-    AddSettings(run.task_settings, "metric_specs", Field(root, "metric_specs"));
+    AddSettings(run.data_settings, "scenario_spec", Field(root, "scenario_spec"));
+    const auto fields = Object(MaybeJson(root));
+    for (const auto field : *fields) {
+      const absl::string_view part(field.key.data(), field.key.size());
+      if (part != "name" && part != "adapter_spec" && part != "scenario_spec") {
+        AddSettings(run.task_settings, part, MaybeJson(field.value));
+      }
+    }
     limit = Integer(Field(adapter, kHelmLimit)).value_or(0);
     if (const auto groups = List(Field(root, "groups")); groups && groups->size() > 0) {
       AddTag(run.task_tags, "group", Text(groups->at(0).value_unsafe()));
@@ -293,6 +299,9 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
     // A limit beyond the data set changes nothing.
     if (limit > 0 && !(instances > 0 && instances < static_cast<double>(limit))) {
       AddSetting(run.data_settings, "", kHelmLimit, absl::StrCat(limit));
+    }
+    if (const int64_t scored = run.metrics[0].examples; scored > 0) {
+      AddSetting(run.task_settings, "", "num_instances", absl::StrCat(scored));
     }
     CONCUR_RETURN_IF_ERROR(
         ReadInstances((folder / "per_instance_stats.json").string(), run, document, results));

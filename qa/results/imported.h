@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,9 @@ struct ImportedResults {
   // Scores whose data set has another revision than that of most of the task's scores, where files
   // state one. They stay, since a revision often changes nothing that is scored.
   SkippedCount other_data;
+  // Runs that count as repetitions although they differ in settings that are not compared; these.
+  SkippedCount not_compared;
+  std::set<std::string> names_not_compared;
   // Columns of tables that were read, but for their scores, which are those of `tasks`.
   std::vector<ColumnNote> columns;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/archive/zip_entries.h"
@@ -61,9 +63,23 @@ std::optional<double> SampleValue(const MaybeJson& value) {
   return std::nullopt;
 }
 
-void TakeScore(const JsonValue& score, bool several, int64_t samples, const std::string& path,
-               Run& run, FileResults& results) {
+// "NAME", or with parameters that are set "NAME(grader=…)": what else was measured is another
+// metric.
+std::string WithParameters(const std::string& name, const MaybeJson& parameters) {
+  constexpr size_t kParametersBytesMax = 60;
+  Settings set;
+  AddSettings(set, "params", parameters);
+  std::string text = absl::StrJoin(set, ", ", absl::PairFormatter("="));
+  return text.empty()
+             ? name
+             : absl::StrCat(name, "(", text.size() > kParametersBytesMax ? ShortDigest(text) : text,
+                            ")");
+}
+
+void TakeScore(const JsonValue& score, int64_t samples, const std::string& path, Run& run,
+               FileResults& results) {
   const std::string scorer = Text(Field(score, "name"));
+  const std::string full_name = WithParameters(scorer, Field(score, "params"));
   const std::string reducer = Text(Field(score, "reducer"));
   const auto metrics = Object(Field(score, "metrics"));
   if (!metrics.has_value()) {
@@ -89,7 +105,8 @@ void TakeScore(const JsonValue& score, bool several, int64_t samples, const std:
       continue;
     }
     Metric metric;
-    metric.name = absl::StrCat(several ? scorer + "/" : "", name,
+    metric.name = absl::StrCat(full_name.empty() ? "" : full_name + "/",
+                               WithParameters(name, Field(field.value, "params")),
                                reducer.empty() || reducer == "mean" ? "" : "/" + reducer);
     metric.value = *value;
     metric.examples = samples;
@@ -165,8 +182,20 @@ std::string FamilyOfModel(absl::string_view model) {
   return FamilyInName(rest);
 }
 
-// Samples of the data set that were asked for; "" when it was all.
-std::string LimitOfEval(const MaybeJson& eval) {
+// Samples of the data set that were asked for, or scored, if fewer; "" when it was all.
+std::string LimitOfEval(const MaybeJson& eval, const MaybeJson& outcome) {
+  const auto total = Integer(Field(outcome, "total_samples"));
+  const auto completed = Integer(Field(outcome, "completed_samples"));
+  if (total.has_value() && completed.has_value() && *completed < *total) {
+    return absl::StrCat(*completed);
+  }
+  if (const auto scores = List(Field(outcome, "scores"))) {
+    for (const JsonValue score : *scores) {
+      if (Integer(Field(score, "unscored_samples")).value_or(0) > 0) {
+        return absl::StrCat(Integer(Field(score, "scored_samples")).value_or(0));
+      }
+    }
+  }
   const MaybeJson config = Field(eval, "config");
   const MaybeJson dataset = Field(eval, "dataset");
   const auto all = Integer(Field(dataset, "samples"));
@@ -183,24 +212,62 @@ std::string LimitOfEval(const MaybeJson& eval) {
              : "";
 }
 
+// Fields of "eval" that are no settings of their own: names, times, what is read elsewhere, and
+// defaults beside their changes. "revision" is counted where it differs.
+constexpr absl::string_view kNoEvalSettings[] = {"config",
+                                                 "created",
+                                                 "dataset",
+                                                 "eval_id",
+                                                 "eval_set_id",
+                                                 "metrics",
+                                                 "model",
+                                                 "model_args",
+                                                 "model_generate_config",
+                                                 "model_roles",
+                                                 "model_base_url",
+                                                 "packages",
+                                                 "revision",
+                                                 "run_id",
+                                                 "scorers",
+                                                 "task",
+                                                 "task_args",
+                                                 "task_args_passed",
+                                                 "task_display_name",
+                                                 "task_id",
+                                                 "task_registry_name",
+                                                 "task_version",
+                                                 "viewer"};
+
 void TakeEvalSettings(const JsonValue& root, const MaybeJson& eval, Run& run) {
   AddSettings(run.data_settings, "task_args", Field(eval, "task_args"));
-  AddSetting(run.data_settings, "", kLimitSetting, LimitOfEval(eval));
+  AddSetting(run.data_settings, "", kLimitSetting, LimitOfEval(eval, Field(root, "results")));
+  const MaybeJson dataset = Field(eval, "dataset");
+  AddDataSettings(run.data_settings, "dataset", Field(dataset, "name"));
+  AddDataSettings(run.data_settings, "location", Field(dataset, "location"));
+  AddSettings(run.data_settings, "samples", Field(dataset, "samples"));
+  AddSettings(run.task_settings, "location", Field(dataset, "location"));
+  AddSettings(run.task_settings, "shuffled", Field(dataset, "shuffled"));
   const MaybeJson config = Field(eval, "config");
   AddSettings(run.data_settings, "sample_id", Field(config, "sample_id"));
-  AddSettings(run.model_settings, "model_args", Field(eval, "model_args"));
-  AddSettings(run.model_settings, "model_generate_config", Field(eval, "model_generate_config"));
-  AddSettings(run.model_settings, "model_roles", Field(eval, "model_roles"));
+  for (const char* name :
+       {"model_args", "model_generate_config", "model_roles", "model_base_url"}) {
+    AddSettings(run.model_settings, name, Field(eval, name));
+  }
   const MaybeJson plan = Field(root, "plan");
   AddSettings(run.model_settings, "plan", Field(plan, "config"));
-  AddSettings(run.task_settings, "steps", Field(plan, "steps"));
-  AddSettings(run.task_settings, "solver", Field(eval, "solver"));
-  AddSettings(run.task_settings, "solver_args", Field(eval, "solver_args"));
-  AddSettings(run.task_settings, "dataset", Field(Field(eval, "dataset"), "name"));
-  AddSettings(run.task_settings, "config", config,
-              {"limit", "sample_id", "sandbox_cleanup", "score_display", "max_samples", "max_tasks",
-               "max_subprocesses", "max_sandboxes", "fail_on_error", "continue_on_fail",
-               "retry_on_error", "debug_errors"});
+  AddSettings(run.task_settings, "plan", plan, {"config"});
+  const auto fields = Object(eval);
+  for (const auto field : *fields) {
+    const absl::string_view name(field.key.data(), field.key.size());
+    if (std::find(std::begin(kNoEvalSettings), std::end(kNoEvalSettings), name) ==
+        std::end(kNoEvalSettings)) {
+      AddSettings(run.task_settings, name, MaybeJson(field.value));
+    }
+  }
+  AddSettings(run.task_settings, "packages", Field(eval, "packages"));
+  // In flight at once, where other formats have a limit of that name.
+  AddSettings(run.not_compared, "max_samples", Field(config, "max_samples"));
+  AddSettings(run.task_settings, "config", config, {"limit", "sample_id", "max_samples"});
 }
 
 // The scorer of the main metric, if the log's header has a score: its run is then the last one of
@@ -230,6 +297,10 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
     results.skipped.push_back({absl::StrCat("an evaluation with status ",
                                             status.empty() ? "unknown" : status.substr(0, 40)),
                                path});
+    return std::nullopt;
+  }
+  if (Boolean(Field(root, "invalidated")).value_or(false)) {
+    results.skipped.push_back({"an evaluation that its log calls invalidated", path});
     return std::nullopt;
   }
   results.evaluation = Text(Field(eval, "eval_id"));
@@ -267,7 +338,7 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
   const int64_t samples =
       std::max<int64_t>(0, Integer(Field(outcome, "completed_samples")).value_or(0));
   for (const JsonValue score : *scores) {
-    TakeScore(score, scores->size() > 1, samples, path, run, results);
+    TakeScore(score, samples, path, run, results);
   }
   if (run.metrics.empty()) {
     results.skipped.push_back({"an evaluation without a score", path});

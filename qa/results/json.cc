@@ -222,6 +222,15 @@ void AddSettings(Settings& settings, absl::string_view group, const MaybeJson& v
   }
 }
 
+void AddDataSettings(Settings& settings, absl::string_view group, const MaybeJson& value) {
+  const std::string text = Text(value);
+  if (!text.empty() && absl::StrContains("/~.", text[0])) {
+    AddSetting(settings, "", group, text.substr(text.rfind('/') + 1));
+  } else {
+    AddSettings(settings, group, value);
+  }
+}
+
 absl::Status WrongField(absl::string_view place, absl::string_view field,
                         absl::string_view expected, const MaybeJson& found) {
   return absl::InvalidArgumentError(

@@ -66,6 +66,10 @@ std::optional<simdjson::dom::array> List(const MaybeJson& value);
 void AddSettings(Settings& settings, absl::string_view group, const MaybeJson& value,
                  std::initializer_list<absl::string_view> except = {});
 
+// The same for what names a data set: of the path of a file on the evaluating machine the last
+// name, as one data set lies elsewhere on each.
+void AddDataSettings(Settings& settings, absl::string_view group, const MaybeJson& value);
+
 // InvalidArgument "PLACE: FIELD: expected EXPECTED, got …".
 absl::Status WrongField(absl::string_view place, absl::string_view field,
                         absl::string_view expected, const MaybeJson& found);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -158,22 +159,60 @@ void AddArgumentsOf(const MaybeJson& config, const char* name, Settings& setting
   }
 }
 
+// Fields of a file that are about its model; others, but for results and times, are about how the
+// tasks were evaluated.
+constexpr absl::string_view kModelFields[] = {
+    "system_instruction",  "system_instruction_sha", "chat_template",      "chat_template_sha",
+    "max_length",          "fewshot_as_multiturn",   "eot_token_id",       "model_source",
+    "tokenizer_pad_token", "tokenizer_eos_token",    "tokenizer_bos_token"};
+
 Settings ModelSettings(const JsonValue& root, const Run& run) {
   Settings settings;
   const MaybeJson config = Field(root, "config");
   AddArgumentsOf(config, "model_args", settings);
   AddArgumentsOf(config, "gen_kwargs", settings);
-  for (const char* name :
-       {"system_instruction", "chat_template", "fewshot_as_multiturn", "max_length"}) {
+  for (const absl::string_view name : kModelFields) {
     AddSettings(settings, name, Field(root, name));
   }
   AddSettings(settings, "config", config,
               {"model_args", "gen_kwargs", "limit", "num_fewshot", "model_name", "model_sha",
-               "model_revision", "model_num_parameters", "revision"});
+               "model_revision", "revision"});
   std::erase_if(settings, [&](const auto& setting) {
     return setting.second == run.model || setting.first == "revision";
   });
   return settings;
+}
+
+// The harness's version, and whatever else the file records of the evaluation; of fields by task
+// that of this one.
+void AddFieldsOfFile(const JsonValue& root, const std::string& task, Settings& settings) {
+  static constexpr absl::string_view kNoSettings[] = {"results",
+                                                      "groups",
+                                                      "group_subtasks",
+                                                      "configs",
+                                                      "versions",
+                                                      "n-shot",
+                                                      "n-samples",
+                                                      "config",
+                                                      "samples",
+                                                      "higher_is_better",
+                                                      "model_name",
+                                                      "date",
+                                                      "start_time",
+                                                      "end_time",
+                                                      "total_evaluation_time_seconds",
+                                                      "model_name_sanitized"};
+  const auto fields = Object(MaybeJson(root));
+  for (const auto field : *fields) {
+    const absl::string_view name(field.key.data(), field.key.size());
+    const auto is_in = [&](const auto& names) {
+      return std::find(std::begin(names), std::end(names), name) != std::end(names);
+    };
+    if (!is_in(kNoSettings) && !is_in(kModelFields)) {
+      const MaybeJson of_task = Field(field.value, task);
+      AddSettings(settings, name, of_task.has_value() ? of_task : MaybeJson(field.value));
+    }
+  }
 }
 
 absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOptions& /*options*/,
@@ -241,6 +280,12 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
       run.shots = Integer(Field(config, "num_fewshot"));
     }
     AddSetting(run.data_settings, "", kLimitSetting, LimitOf(root, task));
+    for (const char* name : {"dataset_path", "dataset_name", "dataset_kwargs"}) {
+      AddDataSettings(run.data_settings, name, Field(task_config, name));
+    }
+    const auto samples = Integer(Field(Field(Field(root, "n-samples"), task), "original"));
+    AddSetting(run.task_settings, "", "samples", samples ? absl::StrCat(*samples) : "");
+    AddFieldsOfFile(root, task, run.task_settings);
     // The metadata repeat the version and the arguments of the model.
     AddSettings(run.task_settings, task, task_config,
                 {"task", "task_alias", "tag", "group", "group_alias", "metadata", "num_fewshot",

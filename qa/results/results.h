@@ -46,11 +46,13 @@ struct Run {
   std::optional<double> tokens;
   std::optional<double> co2_kg;
   std::optional<double> cost_usd;  // that was paid for it
-  // Settings that can change a score, and no seed: by which a task's data is another ("limit"),
-  // those of the model (adapter, precision, template), and others (the task's prompt, the judge).
+  // Settings that can change a score, and no seed: by which a task's data is another (the data set,
+  // "limit"), those of the model (adapter, precision, template), and others (the task's prompt, the
+  // judge).
   Settings data_settings;
   Settings model_settings;
   Settings task_settings;
+  Settings not_compared;  // of those three, after MoveNotCompared
   // Scores of the parts of which the main metric is the mean; none where it stands for itself.
   std::map<std::string, double> subsets;
   std::vector<Metric> metrics;             // at least one; the main one first

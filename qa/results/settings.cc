@@ -20,44 +20,62 @@ namespace {
 
 constexpr size_t kValueBytesMax = 40;
 
-bool ChangesNoScore(absl::string_view name) {
+bool IsSeed(absl::string_view lower) {
+  return lower == "seed" || lower == "seeds" || absl::EndsWith(lower, "_seed") ||
+         absl::EndsWith(lower, "_seeds");
+}
+
+// The one list of settings that usually change no score: speed, place, logging, and digests of
+// other settings. docs/leaderboards.md names them by kind.
+bool IsNotCompared(absl::string_view lower) {
   static constexpr absl::string_view kNames[] = {"api_key",
-                                                 "attempt_timeout",
-                                                 "base_url",
                                                  "batch_size",
                                                  "batch_sizes",
                                                  "bootstrap_iters",
                                                  "cache_dir",
                                                  "cache_requests",
+                                                 "continue_on_fail",
                                                  "data_parallel_size",
+                                                 "debug_errors",
                                                  "device",
                                                  "device_map",
                                                  "disable_log_stats",
                                                  "evaluation_date",
+                                                 "fail_on_error",
+                                                 "git_hash",
                                                  "gpu_memory_utilization",
                                                  "low_cpu_mem_usage",
                                                  "max_batch_size",
                                                  "max_connections",
                                                  "max_retries",
+                                                 "max_sandboxes",
+                                                 "max_subprocesses",
+                                                 "max_tasks",
                                                  "no_cache",
                                                  "num_concurrent",
                                                  "output_path",
                                                  "parallelize",
                                                  "pipeline_parallel_size",
+                                                 "pretty_env_info",
+                                                 "retry_on_error",
                                                  "run_id",
-                                                 "seed",
-                                                 "seeds",
+                                                 "sandbox_cleanup",
+                                                 "score_display",
                                                  "swap_space",
-                                                 "timeout",
+                                                 "task_hashes",
                                                  "tensor_parallel_size",
+                                                 "tokenized_requests",
                                                  "trust_remote_code",
+                                                 "upper_git_hash",
                                                  "use_cache",
-                                                 "verbosity",
-                                                 "tokenized_requests"};
-  const std::string lower = absl::AsciiStrToLower(name);
+                                                 "verbosity"};
   return std::find(std::begin(kNames), std::end(kNames), lower) != std::end(kNames) ||
-         absl::EndsWith(lower, "_seed") || absl::EndsWith(lower, "_seeds") ||
          absl::StartsWith(lower, "log_") || absl::StartsWith(lower, "wandb");
+}
+
+// "GROUP.NAME" and "NAME" are settings of the same name.
+std::string NameOfKey(absl::string_view key) {
+  return absl::AsciiStrToLower(key.substr(key.rfind('.') + 1));
 }
 
 // Python writes functions as "<function f at 0x7f3a…>", each time another.
@@ -100,7 +118,7 @@ void AddSetting(Settings& settings, absl::string_view group, absl::string_view n
   name = absl::StripAsciiWhitespace(name);
   value = absl::StripAsciiWhitespace(value);
   if (value.empty() || value == "None" || value == "null" || value == "[]" || value == "{}" ||
-      name.empty() || ChangesNoScore(name)) {
+      name.empty() || IsSeed(absl::AsciiStrToLower(name))) {
     return;
   }
   std::string text = Short(absl::StrContains(value, " at 0x") ? WithoutAddresses(value) : value);
@@ -111,6 +129,9 @@ void AddSetting(Settings& settings, absl::string_view group, absl::string_view n
   const auto found = settings.find(key);
   if (found != settings.end() && found->second != text) {
     key = Short(absl::StrCat(group, ".", name));
+  }
+  if (settings.size() >= kSettingsMax && IsNotCompared(NameOfKey(key))) {
+    return;
   }
   if (settings.size() < kSettingsMax) {
     settings.emplace(key, text);
@@ -125,6 +146,18 @@ void AddArguments(Settings& settings, absl::string_view group, absl::string_view
     const size_t equals = part.find('=');
     AddSetting(settings, group, part.substr(0, equals),
                equals == absl::string_view::npos ? "true" : part.substr(equals + 1));
+  }
+}
+
+void MoveNotCompared(Run& run) {
+  for (Settings* const settings : {&run.data_settings, &run.model_settings, &run.task_settings}) {
+    for (auto at = settings->begin(); at != settings->end();) {
+      const auto next = std::next(at);
+      if (IsNotCompared(NameOfKey(at->first))) {
+        run.not_compared.insert(settings->extract(at));
+      }
+      at = next;
+    }
   }
 }
 

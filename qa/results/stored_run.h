@@ -21,6 +21,7 @@ struct StoredRun {
   const Settings* data_settings = nullptr;
   const Settings* model_settings = nullptr;
   const Settings* task_settings = nullptr;
+  const Settings* not_compared = nullptr;
 };
 
 // Counts something of a run that is left out; `detail` goes behind its place, unless it is "".

@@ -123,6 +123,12 @@ OutcomeRows OutcomeOf(const imports::ImportedResults& results, size_t examples) 
              "scores on another revision of their data set than most, which stay",
              results.other_data.first_place);
   }
+  if (results.not_compared.count > 0) {
+    rows.Add("not compared", results.not_compared.count,
+             absl::StrCat("runs that count as seeds although they differ in ",
+                          absl::StrJoin(results.names_not_compared, ", ")),
+             results.not_compared.first_place);
+  }
   for (const auto& [reason, count] : results.skipped) {
     rows.Add("skipped", count.count, reason, count.first_place);
   }

@@ -97,7 +97,7 @@ TEST_F(BundleConvertTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSour
       *ReadFile(bundle_ + "/sources.jsonl"),
       HasSubstr(absl::StrCat(
           R"("model":"org/a","task":"task-1","tool":"inspect 0.3.9","tokens":7.0,)",
-          R"("metrics":[{"name":"accuracy","goal":"maximize","standard_error":0.25}],)",
+          R"("metrics":[{"name":"s/accuracy","goal":"maximize","standard_error":0.25}],)",
           R"("file":")", file, R"(","sha256":")", DigestFile(file)->digest.ToHex(), "\"}\n")));
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"matrix", bundle_},

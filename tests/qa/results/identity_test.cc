@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -75,6 +76,8 @@ class IdentityTest : public ImportFixture {
       const std::string folder = absl::StrCat(folder_, "/suite-", number, "/q:model=m/");
       Write(folder + "run_spec.json", run["spec"].dump());
       Write(folder + "stats.json", run["stats"].dump());
+    } else if (format == "mteb") {
+      Write(absl::StrCat(folder_, "/part-", number, "/org__m/1/T.json"), run.dump());
     } else {
       Write(absl::StrCat(folder_, "/results_", number, ".json"), run.dump());
     }
@@ -150,7 +153,7 @@ TEST_F(IdentityTest, VariantsAreNamedOrOneCountsOrTheyAreRefused) {
   std::vector<Json> runs = {HarnessRun(0.3), HarnessRun(0.7)};
   runs[1]["chat_template"] = std::string(1000, 'x');
   runs[1]["config"]["model_args"] = "pretrained=a/one,dtype=float16";
-  runs[1]["chat_template_sha"] = "abc";
+  runs[1]["chat_template_sha"] = std::string(64, 'a');
   const auto named = ImportRuns("lm-eval", runs);
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_THAT(Names(named->models), ElementsAre("a/one", "a/one (dtype float16)"));
@@ -275,6 +278,286 @@ TEST_F(IdentityTest, RunsThatDifferInOneSettingAreNeverAveraged) {
       }
     }
   }
+}
+
+// A file with every field that a format's program writes; scores are at `score`.
+struct WholeFile {
+  std::string format;
+  Json file;
+  std::vector<std::string> scores;
+  // Beginnings of pointers to what is no setting: scores, times, seeds, descriptions of names.
+  std::vector<std::string> no_settings;
+  // Settings that change no score: runs that differ in one are seeds, and counted.
+  std::vector<std::string> not_compared;
+};
+
+std::vector<WholeFile> WholeFiles() {
+  std::vector<WholeFile> files;
+  files.push_back(
+      {"lm-eval",
+       Json::parse(R"({"results": {"t": {"alias": "t", "acc,none": 0, "acc_stderr,none": 0.1}},
+  "group_subtasks": {"t": []}, "versions": {"t": 1.0}, "n-shot": {"t": 0},
+  "higher_is_better": {"t": {"acc": true}}, "n-samples": {"t": {"original": 9, "effective": 9}},
+  "configs": {"t": {"task": "t", "dataset_path": "d", "dataset_name": "en",
+    "dataset_kwargs": {"data_files": "f"}, "test_split": "test", "fewshot_split": "dev",
+    "doc_to_text": "Q", "doc_to_target": "A", "doc_to_choice": "C", "description": "x",
+    "target_delimiter": " ", "fewshot_delimiter": "\n", "fewshot_config": {"sampler": "first_n"},
+    "num_fewshot": 0, "output_type": "generate_until", "repeats": 1, "process_docs": "def f",
+    "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": true}],
+    "generation_kwargs": {"until": ["\n"], "do_sample": false, "temperature": 0.0},
+    "filter_list": [{"name": "none"}], "unsafe_code": false, "should_decontaminate": false,
+    "metadata": {"version": 1.0, "pretrained": "a/one"}}},
+  "config": {"model": "hf", "model_args": "pretrained=a/one,dtype=float16", "limit": null,
+    "model_num_parameters": 10, "model_dtype": "float16", "model_revision": "main",
+    "model_sha": "abc", "peft_sha": "", "batch_size": "8", "batch_sizes": [8], "device": "cuda:0",
+    "use_cache": null, "bootstrap_iters": 100, "gen_kwargs": {"top_p": 0.5}, "random_seed": 0,
+    "numpy_seed": 1, "torch_seed": 1, "fewshot_seed": 1},
+  "git_hash": "a", "upper_git_hash": null, "date": 1.5, "pretty_env_info": "x",
+  "transformers_version": "4", "lm_eval_version": "0.4.9", "tokenizer_pad_token": ["a", "1"],
+  "tokenizer_eos_token": ["b", "2"], "tokenizer_bos_token": ["c", "3"], "eot_token_id": 2,
+  "max_length": 2048, "task_hashes": {"t": "h"}, "model_source": "hf", "model_name": "a/one",
+  "model_name_sanitized": "a__one", "system_instruction": "s", "system_instruction_sha": "1",
+  "fewshot_as_multiturn": false, "chat_template": "c", "chat_template_sha": "2",
+  "start_time": 1.0, "end_time": 2.0, "total_evaluation_time_seconds": "1.0"})"),
+       {"/results/t/acc,none"},
+       {"/results", "/group_subtasks", "/higher_is_better", "/date", "/start_time", "/end_time",
+        "/total_evaluation", "/model_name_sanitized", "/config/model_revision", "/config/limit",
+        "/n-samples/t/effective", "/config/random_seed", "/config/numpy_seed", "/config/torch_seed",
+        "/config/fewshot_seed", "/configs/t/task", "/configs/t/metadata",
+        "/configs/t/should_decontaminate", "/configs/t/num_fewshot"},
+       {"/config/batch_size", "/config/device", "/config/use_cache", "/config/bootstrap_iters",
+        "/git_hash", "/upper_git_hash", "/pretty_env_info", "/task_hashes"}});
+  files.push_back(
+      {"inspect",
+       Json::parse(R"({"version": 2, "status": "success", "invalidated": false,
+  "eval": {"eval_id": "e", "run_id": "r", "created": "2026", "task": "t", "task_id": "i",
+    "task_version": 0, "task_file": "t.py", "task_display_name": "T", "task_registry_name": "r/t",
+    "task_attribs": {"a": 1}, "task_args": {"cot": false}, "task_args_passed": {"cot": false},
+    "solver": "react", "solver_args": {"attempts": 1, "timeout": 9},
+    "solver_args_passed": {"attempts": 1},
+    "tags": ["base"], "metadata": {"prompt": "A"}, "model": "org/m", "model_base_url": "http://a",
+    "model_args": {"quantization": "none"}, "model_generate_config": {"temperature": 0, "seed": 1},
+    "model_roles": {"grader": {"model": "org/g"}}, "sandbox": {"type": "docker", "config": "f"},
+    "dataset": {"name": "d", "location": "/data/v1/d.csv", "samples": 10, "shuffled": false},
+    "config": {"epochs": 1, "epochs_reducer": ["mean"], "message_limit": 5, "max_samples": 4,
+      "max_tasks": 2, "max_subprocesses": 3, "fail_on_error": true, "log_samples": true,
+      "sandbox_cleanup": true},
+    "packages": {"inspect_ai": "0.3.9", "inspect_evals": "1"},
+    "revision": {"type": "git", "origin": "o", "commit": "c"},
+    "scorers": [{"name": "match", "options": {}}]},
+  "plan": {"name": "plan", "steps": [{"solver": "generate", "params": {"x": 1}}],
+    "finish": {"solver": "stop"}, "config": {"top_p": 0.5, "max_connections": 8}},
+  "results": {"total_samples": 10, "completed_samples": 10, "scores": [{"name": "match",
+    "scorer": "match", "reducer": "mean", "scored_samples": 10, "unscored_samples": 0,
+    "params": {"model": "org/g", "template": null}, "metrics": {"accuracy": {"name": "accuracy",
+      "value": 0, "params": {"k": 1}}}}]},
+  "stats": {"started_at": "2026"}})"),
+       {"/results/scores/0/metrics/accuracy/value"},
+       {"/version", "/stats", "/eval/eval_id", "/eval/run_id", "/eval/created", "/eval/task_id",
+        "/eval/task_display_name", "/eval/task_registry_name", "/eval/task_args_passed",
+        "/eval/model_generate_config/seed", "/eval/revision", "/eval/scorers",
+        "/results/total_samples", "/results/completed_samples", "/results/scores/0/scorer",
+        "/results/scores/0/scored_samples", "/results/scores/0/metrics/accuracy/name",
+        "/results/scores/0/metrics/accuracy/value"},
+       {"/eval/config/max_samples", "/eval/config/max_tasks", "/eval/config/max_subprocesses",
+        "/eval/config/fail_on_error", "/eval/config/log_samples", "/eval/config/sandbox_cleanup",
+        "/plan/config/max_connections"}});
+  Json helm = HelmRun(0);
+  helm["spec"] = Json::parse(R"({"name": "q:model=m",
+  "scenario_spec": {"class_name": "S", "args": {"subject": "a"}},
+  "adapter_spec": {"method": "m", "global_prefix": "", "instructions": "I", "input_prefix": "Q",
+    "substitutions": [], "max_train_instances": 5, "max_eval_instances": 5, "num_outputs": 1,
+    "num_train_trials": 1, "sample_train": true, "model_deployment": "x/m", "model": "m",
+    "temperature": 0.0, "max_tokens": 1, "stop_sequences": ["\n"], "random": "1",
+    "multi_label": false, "eval_splits": ["test"]},
+  "metric_specs": [{"class_name": "M", "args": {"names": ["exact_match"]}}],
+  "data_augmenter_spec": {"seeds_per_instance": 1, "should_augment_train_instances": false},
+  "groups": ["g"], "annotators": [{"class_name": "A"}]})");
+  helm["stats"].push_back({{"name", {{"name", "num_instances"}, {"split", "test"}}}, {"mean", 10}});
+  files.push_back({"helm",
+                   helm,
+                   {"/stats/0/mean"},
+                   {"/stats/0/mean", "/stats/1/name", "/spec/name", "/spec/adapter_spec/random",
+                    "/spec/adapter_spec/eval_splits"},
+                   {}});
+  files.push_back(
+      {"every-eval-ever",
+       Json::parse(R"({"schema_version": "0.3.0", "evaluation_id": "e",
+  "evaluation_timestamp": "1", "retrieved_timestamp": "1",
+  "source_metadata": {"source_name": "s", "source_type": "evaluation_run",
+    "source_organization_name": "o", "source_organization_url": "u",
+    "evaluator_relationship": "third_party", "additional_details": {"role": "a"}},
+  "eval_library": {"name": "l", "version": "1", "additional_details": {"fork": "f"}},
+  "model_info": {"name": "m", "id": "org/m", "developer": "org", "inference_platform": "p",
+    "inference_engine": {"name": "v", "version": "1"},
+    "additional_details": {"precision": "p", "revision": "r"}},
+  "evaluation_results": [{"evaluation_result_id": "x", "evaluation_name": "t",
+    "evaluation_timestamp": "1",
+    "source_data": {"dataset_name": "d", "source_type": "hf_dataset", "hf_repo": "o/d",
+      "hf_split": "test", "samples_number": 10, "sample_ids": ["a"],
+      "additional_details": {"config": "en"}},
+    "metric_config": {"evaluation_description": "x", "metric_id": "acc", "metric_name": "A",
+      "metric_kind": "accuracy", "metric_unit": "proportion", "metric_parameters": {"k": 1},
+      "lower_is_better": false, "score_type": "continuous", "min_score": 0, "max_score": 1,
+      "llm_scoring": {"input_prompt": "p", "judges": ["j"]}},
+    "score_details": {"score": 0, "details": {"seconds": "1"}},
+    "generation_config": {"generation_args": {"temperature": 0, "max_tokens": 5,
+        "sandbox": {"type": "docker"}, "batch_size": 8, "seed": 3},
+      "additional_details": {"limit": "5", "n_shot": "2", "prompt": "P"}}}]})"),
+       {"/evaluation_results/0/score_details/score"},
+       {"/schema_version", "/evaluation_id", "/evaluation_timestamp", "/retrieved_timestamp",
+        "/source_metadata/source_organization_url", "/model_info/name", "/model_info/developer",
+        "/evaluation_results/0/evaluation_result_id", "/evaluation_results/0/evaluation_timestamp",
+        "/evaluation_results/0/score_details",
+        "/evaluation_results/0/metric_config/evaluation_description",
+        "/evaluation_results/0/metric_config/metric_name",
+        "/evaluation_results/0/metric_config/metric_kind",
+        "/evaluation_results/0/generation_config/generation_args/seed"},
+       {"/evaluation_results/0/generation_config/generation_args/batch_size"}});
+  files.push_back({"mteb",
+                   Json::parse(R"({"task_name": "T", "mteb_version": "1.20.0",
+  "dataset_revision": "d", "evaluation_time": 1.5, "kg_co2_emissions": 0.1,
+  "scores": {"test": [{"hf_subset": "default", "languages": ["eng-Latn"], "main_score": 0}]}})"),
+                   {"/scores/test/0/main_score"},
+                   {"/evaluation_time", "/kg_co2_emissions", "/scores/test/0/languages",
+                    "/scores/test/0/main_score"},
+                   {}});
+  return files;
+}
+
+Json Changed(const Json& value, std::mt19937& random) {
+  const auto by = static_cast<int>(1 + random() % 5);
+  if (value.is_boolean()) {
+    return !value.get<bool>();
+  }
+  if (value.is_number_integer()) {
+    return value.get<int>() + by;
+  }
+  if (value.is_number()) {
+    return value.get<double>() + by;
+  }
+  return value.is_string() ? Json(value.get<std::string>() + std::string(by, 'x')) : Json("x");
+}
+
+TEST_F(IdentityTest, RunsThatDifferInAnyRecordedFieldAreNeverAveragedInSilence) {
+  // Scorers, versions of harnesses, sandboxes, addresses of servers and more were averaged.
+  constexpr unsigned kSeed = 20261129;
+  SCOPED_TRACE(absl::StrCat("seed ", kSeed));
+  std::mt19937 random(kSeed);
+  for (const WholeFile& whole : WholeFiles()) {
+    const auto starts_one_of = [](const std::string& pointer,
+                                  const std::vector<std::string>& beginnings) {
+      return std::any_of(beginnings.begin(), beginnings.end(), [&](const std::string& beginning) {
+        return pointer.starts_with(beginning);
+      });
+    };
+    const Json flat = whole.file.flatten();
+    for (const auto& [pointer, value] : flat.items()) {
+      if (starts_one_of(pointer, whole.no_settings)) {
+        continue;
+      }
+      SCOPED_TRACE(whole.format + pointer);
+      std::vector<Json> runs(3, whole.file);
+      for (size_t i = 0; i < runs.size(); ++i) {
+        for (const std::string& score : whole.scores) {
+          runs[i][Json::json_pointer(score)] = 0.25 * static_cast<double>(i + 1);
+        }
+        if (whole.format == "inspect") {
+          runs[i]["eval"]["eval_id"] = absl::StrCat("e", i);
+        }
+      }
+      runs[1][Json::json_pointer(pointer)] = value.is_null() ? Json("x") : Changed(value, random);
+      const auto results = ImportRuns(whole.format, runs);
+      ASSERT_TRUE(results.ok()) << results.status();
+      const bool is_not_compared = starts_one_of(pointer, whole.not_compared);
+      EXPECT_EQ(results->not_compared.count > 0, is_not_compared);
+      if (is_not_compared) {
+        EXPECT_EQ(results->seeds, 3);
+        continue;
+      }
+      int alike = 0;  // of the two equal runs
+      for (const ImportedCell& cell : results->cells) {
+        const imports::Run& run = results->runs[cell.run].run;
+        const bool counts = run.metrics[0].name == results->tasks[cell.task].metric;
+        if (run.metrics[0].value != 0.5) {
+          alike += counts ? 1 : 0;
+          continue;
+        }
+        for (const ImportedCell& other : results->cells) {
+          EXPECT_FALSE(counts && other.run != cell.run && other.model == cell.model &&
+                       other.task == cell.task);
+        }
+      }
+      EXPECT_EQ(alike, 2);
+    }
+  }
+}
+
+TEST_F(IdentityTest, AColumnIsOfOneDataSet) {
+  // English scores of two models and a French one of a third made one column.
+  std::vector<Json> runs = {HarnessRun(0.4), HarnessRun(0.8), HarnessRun(0.6)};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    runs[i]["model_name"] = absl::StrCat("a/", i);
+    runs[i]["configs"]["t"]["dataset_name"] = i == 1 ? "fr" : "en";
+  }
+  const auto harness = ImportRuns("lm-eval", runs);
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  EXPECT_THAT(Names(harness->tasks), ElementsAre("t (dataset_name en)", "t (dataset_name fr)"));
+  request_.variants = Variants::kFirst;
+  const auto first = ImportRuns("lm-eval", runs);
+  EXPECT_THAT(Names(first->models), ElementsAre("a/0", "a/2"));
+  EXPECT_EQ(SkippedOf(*first, kOtherSettings), 1);
+  request_.variants = Variants::kName;
+
+  std::vector<Json> logs = {InspectRun(0.4), InspectRun(0.8)};
+  logs[1]["eval"]["model"] = "org/n";
+  logs[0]["eval"]["dataset"]["location"] = "/home/a/d.csv";
+  logs[1]["eval"]["dataset"]["location"] = "/mnt/b/d.csv";
+  EXPECT_THAT(Names(ImportRuns("inspect", logs)->tasks), ElementsAre("t")) << "on two machines";
+  logs[1]["eval"]["dataset"]["samples"] = 50;
+  EXPECT_THAT(Names(ImportRuns("inspect", logs)->tasks),
+              ElementsAre("t (samples 100)", "t (samples 50)"));
+
+  std::vector<Json> folders = {HelmRun(0.4), HelmRun(0.8)};
+  for (size_t i = 0; i < folders.size(); ++i) {
+    folders[i]["spec"]["adapter_spec"]["model"] = absl::StrCat("m", i);
+    folders[i]["spec"]["scenario_spec"]["args"]["subject"] = i == 0 ? "a" : "b";
+  }
+  EXPECT_THAT(Names(ImportRuns("helm", folders)->tasks),
+              ElementsAre("q (subject a)", "q (subject b)"));
+}
+
+TEST_F(IdentityTest, AScorerIsPartOfTheMetric) {
+  // .4 by match and .8 by a judge became .6 ± .28, and one column between models.
+  std::vector<Json> logs = {InspectRun(0.4), InspectRun(0.8), InspectRun(0.6)};
+  logs[1]["results"]["scores"][0]["name"] = "judge";
+  logs[1]["results"]["scores"][0]["params"] = {{"model", "org/g"}, {"template", nullptr}};
+  logs[2]["eval"]["model"] = "org/n";
+  const auto results = ImportRuns("inspect", logs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->tasks[0].metric, "s/accuracy");
+  EXPECT_EQ(Score(*results, "org/n", "t"), 0.6);
+  EXPECT_THAT(
+      results->skipped.at("a run without the metric by which its task is compared").first_place,
+      HasSubstr("results_1.json"));
+  request_.metrics = {"judge(model=org/g)/accuracy"};
+  EXPECT_EQ(ImportRuns("inspect", logs)->tasks[0].metric, request_.metrics[0]);
+}
+
+TEST_F(IdentityTest, ALogWhoseSamplesAreNotAllScoredIsNoFullRun) {
+  std::vector<Json> logs = {InspectRun(0.4), InspectRun(0.9)};
+  logs[1]["eval"]["model"] = "org/n";
+  logs[1]["results"]["total_samples"] = 100;
+  logs[1]["results"]["completed_samples"] = 5;
+  EXPECT_THAT(Names(ImportRuns("inspect", logs)->tasks), ElementsAre("t", "t (limit 5)"));
+  logs[1]["results"]["completed_samples"] = 100;
+  EXPECT_THAT(Names(ImportRuns("inspect", logs)->tasks), ElementsAre("t"));
+  logs[1]["results"]["scores"][0]["scored_samples"] = 90;
+  logs[1]["results"]["scores"][0]["unscored_samples"] = 10;
+  EXPECT_THAT(Names(ImportRuns("inspect", logs)->tasks), ElementsAre("t", "t (limit 90)"));
+  logs[1]["invalidated"] = true;
+  EXPECT_EQ(SkippedOf(*ImportRuns("inspect", logs), "an evaluation that its log calls invalidated"),
+            1);
 }
 
 TEST_F(IdentityTest, SeedsAndSpeedMakeRepetitions) {
