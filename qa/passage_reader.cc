@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
@@ -30,6 +31,10 @@ using simdjson::dom::object;
 
 // So many rows at most make a passage, which is held in memory.
 constexpr size_t kRowsMax = 10'000;
+
+// How to get a form of Hugging Face's rows that is read.
+constexpr absl::string_view kForms =
+    " are not read; write a row a line, as Dataset.to_json does, or {\"data\": [rows]}";
 
 // A row of Hugging Face's SQuAD: {"id", "title", "context", "question", "answers"}.
 bool IsRow(const element& value) {
@@ -129,6 +134,9 @@ absl::Status PassageReader::ReadRow(const element& value) {
   std::optional<element> title;
   std::optional<element> context;
   CONCUR_RETURN_IF_ERROR(json_.Collect(value, "row", {{"title", &title}, {"context", &context}}));
+  if (context.has_value() && context->is_array()) {
+    return json_.Invalid(absl::StrCat("context: expected a string, got a list: columns", kForms));
+  }
   Passage passage;
   if (title.has_value()) {
     CONCUR_ASSIGN_OR_RETURN(passage.title, json_.Text(title, "title"));
@@ -433,10 +441,15 @@ absl::Status ReadSquad(const std::string& path, const ReadPolicy& policy,
     }
   }
   PassageReader reader(policy, on_passage);
-  CONCUR_RETURN_IF_ERROR(
+  const absl::Status status =
       ForEachListItem(path, "data", [&](const element& article, const std::string& place) {
         return reader.ReadArticle(article, place);
-      }));
+      });
+  if (!is_document && absl::EndsWith(status.message(), "the list \"data\"") &&
+      policy.bad_records != ReadPolicy::BadRecords::kRefuse) {
+    return absl::InvalidArgumentError(absl::StrCat(status.message(), ": other forms", kForms));
+  }
+  CONCUR_RETURN_IF_ERROR(status);
   return reader.EndRows();
 }
 

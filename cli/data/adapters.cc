@@ -195,19 +195,47 @@ absl::StatusOr<ScoredAnswer> ReadScored(const Node& node) {
   return answer;
 }
 
+// Adds {"id": …, "prediction_text": …}.
+absl::Status AddAnswer(const Node& node, AnswersById& answers) {
+  CONCUR_ASSIGN_OR_RETURN(const Node id, Require(node, "id"));
+  CONCUR_ASSIGN_OR_RETURN(const Node text, Require(node, "prediction_text"));
+  CONCUR_ASSIGN_OR_RETURN(std::string answer, TextOf(text, "an answer"));
+  CONCUR_ASSIGN_OR_RETURN(const std::string name, IdOf(id));
+  if (!answers.emplace(name, std::move(answer)).second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(node.place, ": expected each id once, got ", qa::Shown(name), " again"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<AnswersById> AnswersOfList(const Node& root) {
   AnswersById answers;
   size_t index = 0;
   for (const PlainJson& entry : *root.value) {
-    const Node node = root.Child(absl::StrCat(index++), entry);
-    CONCUR_ASSIGN_OR_RETURN(const Node id, Require(node, "id"));
-    CONCUR_ASSIGN_OR_RETURN(const Node text, Require(node, "prediction_text"));
-    CONCUR_ASSIGN_OR_RETURN(std::string answer, TextOf(text, "an answer"));
-    CONCUR_ASSIGN_OR_RETURN(const std::string name, IdOf(id));
-    if (!answers.emplace(name, std::move(answer)).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(node.place, ": expected each id once, got ", qa::Shown(name), " again"));
+    CONCUR_RETURN_IF_ERROR(AddAnswer(root.Child(absl::StrCat(index++), entry), answers));
+  }
+  return answers;
+}
+
+bool IsAnswer(const PlainJson& json) {
+  return json.is_object() && json.contains("prediction_text");
+}
+
+// Answers one a line; nothing when the first line is none.
+absl::StatusOr<std::optional<AnswersById>> AnswersOfLines(const AdapterInput& input) {
+  AnswersById answers;
+  size_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(input.text, '\n')) {
+    const std::string place = absl::StrCat(input.path, ":", ++number);
+    if (absl::StripAsciiWhitespace(line).empty()) {
+      continue;
     }
+    const absl::StatusOr<PlainJson> json = Parse(place, line);
+    if (answers.empty() && !(json.ok() && IsAnswer(*json))) {
+      return std::nullopt;
+    }
+    CONCUR_RETURN_IF_ERROR(json.status());
+    CONCUR_RETURN_IF_ERROR(AddAnswer({&*json, place}, answers));
   }
   return answers;
 }
@@ -233,14 +261,23 @@ absl::Status AddMetric(const Node& node, absl::string_view name, MetricsByName* 
 
 absl::StatusOr<AnswersById> AdaptPredictions(const AdapterInput& input) {
   const std::string place = input.path;
+  CONCUR_ASSIGN_OR_RETURN(std::optional<AnswersById> of_lines, AnswersOfLines(input));
+  if (of_lines.has_value() && !of_lines->empty()) {
+    return *std::move(of_lines);
+  }
   CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
   const Node root{&json, place};
   if (json.is_array() && !json.empty()) {
     return AnswersOfList(root);
   }
+  if (json.is_object() && json.contains("predictions") && json["predictions"].is_array()) {
+    return AnswersOfList(root.Child("predictions", json["predictions"]));
+  }
   CONCUR_ASSIGN_OR_RETURN(
       const auto fields,
-      FieldsOf(root, "an object {\"id\": \"answer\"} or a list of {\"id\", \"prediction_text\"}"));
+      FieldsOf(root,
+               "an object {\"id\": \"answer\"}, or {\"id\", \"prediction_text\"} in a list, in "
+               "{\"predictions\": […]} or one a line"));
   AnswersById answers;
   for (const auto& [id, node] : fields) {
     CONCUR_ASSIGN_OR_RETURN(

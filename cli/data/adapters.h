@@ -29,7 +29,8 @@ struct AdapterInput {
   absl::string_view text;
 };
 
-// {"id": "answer"}, or [{"id": …, "prediction_text": …}, …] (Hugging Face's evaluate).
+// {"id": "answer"}, or {"id": …, "prediction_text": …} (Hugging Face's evaluate) in a list, in
+// {"predictions": […]} or one a line.
 absl::StatusOr<AnswersById> AdaptPredictions(const AdapterInput& input);
 
 // {"id": [{"text": …, "probability": …}, …]} (Hugging Face; also "score", or "start_logit" and

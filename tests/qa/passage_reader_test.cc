@@ -114,6 +114,19 @@ TEST_F(PassageReaderTest, RowsOfOneContextAreOnePassage) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("concur data import squad")));
 }
 
+TEST_F(PassageReaderTest, FormsOfRowsThatAreNotReadAreRefusedWithThoseThatAre) {
+  // The error spoke of the list "data" of SQuAD alone, or of a string.
+  for (const char* text :
+       {R"([{"id": "1", "context": "a", "question": "?", "answers": {}}])",
+        R"({"id": ["1"], "context": ["a"], "question": ["?"], "answers": [{}]})",
+        R"({"rows": [{"row": {"id": "1", "context": "a", "question": "?"}}]})"}) {
+    EXPECT_THAT(
+        PassOn(text, /*is_squad=*/true),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("are not read; write a row a line")))
+        << text;
+  }
+}
+
 TEST_F(PassageReaderTest, PassingOnStillNeedsTheLayoutAndAnswerSpans) {
   EXPECT_THAT(PassOn(R"({"data": [{"paragraphs": [{"context": "a", "qas": [
 {"id": "x", "question": "?", "answers": [{"text": "a"}]}]}]}]})",

@@ -141,12 +141,31 @@ TEST(AdaptTest, PredictionsMayBeAListWithIds) {
   EXPECT_EQ(*answers, (AnswersById{{"1", "Ada"}, {"262", ""}}));
 }
 
+TEST(AdaptTest, PredictionsMayBeLinesOrWrapped) {
+  // One line was read as two answers, to the questions "id" and "prediction_text".
+  for (const char* text :
+       {R"({"id": "1", "prediction_text": "Ada"})",
+        "{\"id\": 1, \"prediction_text\": \"Ada\"}\r\n\n",
+        R"({"predictions": [{"id": "1", "prediction_text": "Ada"}], "references": []})"}) {
+    const absl::StatusOr<AnswersById> answers = AdaptPredictions({"FILE", text});
+    ASSERT_OK(answers.status());
+    EXPECT_EQ(*answers, (AnswersById{{"1", "Ada"}})) << text;
+  }
+  const char* const two =
+      "{\"id\": \"1\", \"prediction_text\": \"a\"}\n{\"id\": \"2\", \"prediction_text\": \"b\"}\n";
+  const absl::StatusOr<AnswersById> lines = AdaptPredictions({"FILE", two});
+  ASSERT_OK(lines.status());
+  EXPECT_EQ(*lines, (AnswersById{{"1", "a"}, {"2", "b"}}));
+}
+
 TEST(AdaptTest, BadInputIsRefusedWithItsPlace) {
   const std::vector<BadInput> cases = {
       {"predictions", "", "FILE: expected JSON"},
       {"predictions", "{\"a\": \"b\"", "FILE: expected JSON"},
       {"predictions", "{\"a\": \"\xff\"}", "FILE: expected JSON"},
-      {"predictions", "[]", "\"prediction_text\"}, got an empty list"},
+      {"predictions", "[]", "or one a line, got an empty list"},
+      {"predictions", "{\"id\": \"1\", \"prediction_text\": \"a\"}\n{\"id\": \"1\"}",
+       "FILE:2: expected the field \"prediction_text\""},
       {"predictions", "{}", "not empty, got an empty object"},
       {"predictions", R"({"a": 3})", "FILE: a: expected an answer, got 3"},
       {"predictions", R"({"a": ["b"]})", "FILE: a: expected an answer (a list of answers is for"},
