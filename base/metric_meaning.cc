@@ -14,8 +14,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "base/decimal.h"
 #include "base/status_macros.h"
 
@@ -77,37 +80,100 @@ absl::Status CheckScale(const Scale& scale) {
                                 " and ", scale.high));
 }
 
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words WordsOfMetric(absl::string_view name) {
+  return absl::StrSplit(absl::AsciiStrToLower(name), absl::ByAnyChar(" _-.:/()[]{},%@"),
+                        absl::SkipEmpty());
+}
+
+bool EndsWithAny(const Words& parts, absl::Span<const absl::string_view> ends) {
+  const std::string words = absl::StrCat(" ", absl::StrJoin(parts, " "));
+  return std::any_of(ends.begin(), ends.end(), [&](absl::string_view end) {
+    return absl::EndsWith(words, absl::StrCat(" ", end));
+  });
+}
+
+// A word that names a loss wherever it stands.
+bool IsLoss(absl::string_view word) {
+  constexpr absl::string_view kWords =
+      " perplexity ppl loss logloss nll brier wer cer ter eer fpr fpr95 fnr bpb bpc ece fid kid "
+      "lpips mpjpe mase rmsle xent ";
+  return absl::StrContains(kWords, absl::StrCat(" ", word, " ")) || absl::EndsWith(word, "mse") ||
+         absl::EndsWith(word, "mae") || absl::EndsWith(word, "mape");
+}
+
+// A loss with its sign or sense turned round: "neg_log_loss", "-loss", "1 - WER", "1/perplexity",
+// "WER reduction".
+bool IsReversed(absl::string_view name, const Words& parts) {
+  constexpr absl::string_view kReversing =
+      " neg negative negated minus inverse inverted reciprocal reduction reductions improvement "
+      "improvements decrease gain ";
+  if (std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+        return absl::StrContains(kReversing, absl::StrCat(" ", part, " "));
+      })) {
+    return true;
+  }
+  const std::string text = absl::StrReplaceAll(name, {{"−", "-"}, {"–", "-"}});
+  absl::string_view rest = absl::StripAsciiWhitespace(text);
+  if (const size_t open = rest.rfind('('); open != rest.npos && open + 1 < rest.size() &&
+                                           (rest[open + 1] == '1' || rest[open + 1] == '-')) {
+    rest.remove_prefix(open + 1);
+  }
+  const bool has_one = absl::ConsumePrefix(&rest, "100") || absl::ConsumePrefix(&rest, "1");
+  absl::ConsumePrefix(&rest, "%");
+  const bool has_blank = absl::ConsumePrefix(&rest, " ");
+  if (!absl::ConsumePrefix(&rest, "-") && !(has_one && absl::ConsumePrefix(&rest, "/"))) {
+    return false;
+  }
+  // "1-step loss" is none.
+  const Words after = WordsOfMetric(rest);
+  return !after.empty() && (!has_one || has_blank || after.size() == 1 || IsLoss(after[0]));
+}
+
+}  // namespace
+
 bool UsuallyMinimized(absl::string_view name) {
-  constexpr std::array<absl::string_view, 17> kWords = {
-      "perplexity", "ppl",  "loss", "logloss", "nll", "brier", "wer", "cer", "ter",
-      "mse",        "rmse", "mae",  "mape",    "bpb", "bpc",   "ece", "fid"};
   // Only at the end: a benchmark of error detection is none of errors.
-  constexpr std::array<absl::string_view, 9> kEnds = {
-      "error",    "errors",        "error rate", "cross entropy",     "latency",
-      "distance", "bits per byte", "runtime",    "hallucination rate"};
+  constexpr std::array<absl::string_view, 18> kEnds = {"error",          "errors",
+                                                       "error rate",     "err",
+                                                       "cross entropy",  "latency",
+                                                       "bits per byte",  "runtime",
+                                                       "distance",       "hallucination rate",
+                                                       "failures",       "failure rate",
+                                                       "violations",     "miss rate",
+                                                       "hallucinations", "der",
+                                                       "violation rate", "false positive rate"};
+  // Though they have a word that turns others round.
+  constexpr std::array<absl::string_view, 3> kNegative = {
+      "negative log likelihood", "false negative rate", "neg log likelihood"};
   // Units and statistics that may follow that end.
   constexpr absl::string_view kUnits =
       " percent pct ms msec millisecond milliseconds s sec secs second seconds us µs ns min mins "
       "minute minutes h hour hours m cm mm km px deg degrees avg average mean median p50 p90 p95 "
       "p99 in of per token sample example ";
-  std::vector<std::string> parts = absl::StrSplit(
-      absl::AsciiStrToLower(name), absl::ByAnyChar(" _-.:/()[]{},%@"), absl::SkipEmpty());
-  const auto words = [&parts] { return absl::StrCat(" ", absl::StrJoin(parts, " ")); };
-  const auto ends = [&] {
-    return std::any_of(kEnds.begin(), kEnds.end(), [&](absl::string_view end) {
-      return absl::EndsWith(words(), absl::StrCat(" ", end));
-    });
-  };
-  if (std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-        return std::find(kWords.begin(), kWords.end(), part) != kWords.end();
-      })) {
+  Words parts = WordsOfMetric(name);
+  if (EndsWithAny(parts, kNegative)) {
     return true;
   }
-  while (!ends() && parts.size() > 1 &&
-         absl::StrContains(kUnits, absl::StrCat(" ", parts.back(), " "))) {
+  if (IsReversed(name, parts)) {
+    return false;
+  }
+  if (std::any_of(parts.begin(), parts.end(), IsLoss)) {
+    return true;
+  }
+  const auto is_number = [](const std::string& part) {
+    return part.find_first_not_of("0123456789") == part.npos;
+  };
+  while (!EndsWithAny(parts, kEnds) && parts.size() > 1 &&
+         (is_number(parts.back()) ||
+          absl::StrContains(kUnits, absl::StrCat(" ", parts.back(), " ")))) {
     parts.pop_back();
   }
-  return ends();
+  return EndsWithAny(parts, kEnds) ||
+         (parts.size() == 1 && (parts[0] == "per" || parts[0] == "ce"));
 }
 
 }  // namespace concur
