@@ -410,6 +410,74 @@ std::string WithAsciiSigns(absl::string_view text) {
   return plain;
 }
 
+// "10^3" and "1.5×10^3" as "1e3" and "1.5e3": the power is no footnote.
+std::string WithExponents(std::string text) {
+  if (!absl::StrContains(text, "10^")) {
+    return text;
+  }
+  for (const absl::string_view times : {" × ", "×", " x ", "x", " · ", "·", " * ", "*"}) {
+    text = absl::StrReplaceAll(text, {{absl::StrCat(times, "10^"), "e"}});
+  }
+  return absl::StartsWith(text, "10^") ? absl::StrCat("1e", text.substr(3)) : text;
+}
+
+// The percentage behind a whole number: 60 of "12 (60%)".
+std::optional<double> ShareIn(absl::string_view text) {
+  const size_t open = text.find('(');
+  double count = 0;
+  double share = 0;
+  if (open == text.npos || !absl::ConsumeSuffix(&text, "%)") || open + 1 >= text.size() ||
+      !IsDecimal(absl::StripAsciiWhitespace(text.substr(0, open)), count) ||
+      count != std::floor(count) || !IsDecimal(text.substr(open + 1), share) || share > 100) {
+    return std::nullopt;
+  }
+  return share;
+}
+
+// Brings a column of counts to what they are parts of, where all its numbers tell: whole numbers
+// "12/20", or "12 (60%)". Says so, or that pairs are read as their means.
+void SettleCounts(absl::Span<const absl::string_view> fields, CellColumn& column) {
+  size_t pairs = 0;
+  size_t quotients = 0;
+  size_t shares = 0;
+  double most = 0;
+  size_t first = fields.size();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const Cell& cell = column.cells[i];
+    if (cell.kind != CellKind::kNumber || (!cell.is_pair && !cell.has_margin)) {
+      continue;
+    }
+    const std::optional<double> share = ShareIn(fields[i]);
+    pairs += cell.is_pair ? 1 : 0;
+    quotients += cell.is_pair && cell.first == std::floor(cell.first) && cell.first >= 0 &&
+                         cell.second == std::floor(cell.second) && cell.second > 0 &&
+                         cell.first <= cell.second
+                     ? 1
+                     : 0;
+    shares += share.has_value() ? 1 : 0;
+    most = std::max(most, share.value_or(0));
+    first = std::min(first, i);
+  }
+  // Small ones may be margins.
+  const bool are_shares = shares > 0 && shares == column.numbers && most >= 10;
+  const bool are_quotients = quotients > 0 && quotients == column.numbers;
+  for (size_t i = 0; i < fields.size() && (are_shares || are_quotients); ++i) {
+    Cell& cell = column.cells[i];
+    if (cell.kind == CellKind::kNumber) {
+      cell.first = are_shares ? *ShareIn(fields[i]) : cell.first / cell.second;
+      cell.has_percent = are_shares;
+      cell.has_margin = false;
+      cell.is_pair = false;
+    }
+  }
+  if (are_shares || are_quotients) {
+    column.remarks.push_back(absl::StrCat("a guess: \"", fields[first], "\" is ",
+                                          column.cells[first].value(), are_shares ? "%" : ""));
+  } else if (pairs > 0) {
+    column.remarks.push_back(absl::StrCat(pairs, " pairs are read as their means"));
+  }
+}
+
 // `text` by `mark` alone.
 Cell CellBy(absl::string_view text, DecimalMark mark) {
   Cell cell;
@@ -425,7 +493,7 @@ Cell CellBy(absl::string_view text, DecimalMark mark) {
   if (text.size() > kNumberBytesMax) {
     return cell;
   }
-  const std::string plain = WithAsciiSigns(text);
+  const std::string plain = WithExponents(WithAsciiSigns(text));
   absl::string_view rest = plain;
   while (true) {
     const bool has_percent = absl::ConsumeSuffix(&rest, "%");
@@ -544,11 +612,9 @@ CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator)
   const DecimalMark mark = is_comma ? DecimalMark::kComma : DecimalMark::kPoint;
   CellColumn column;
   column.cells.reserve(fields.size());
-  size_t margins = 0;
   for (const absl::string_view field : fields) {
     column.cells.push_back(ParseCell(field, mark));
     const Cell& cell = column.cells.back();
-    margins += cell.kind == CellKind::kNumber && cell.has_margin ? 1 : 0;
     ++(cell.kind == CellKind::kNumber    ? column.numbers
        : cell.kind == CellKind::kWord    ? column.words
        : cell.kind == CellKind::kFailure ? column.failures
@@ -561,9 +627,13 @@ CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator)
   if (!comma_by_either.empty() && (by_comma > 0) == (by_point > 0)) {
     guess(comma_by_either);
   }
-  if (!point_by_either.empty() && is_comma) {
+  if (!point_by_either.empty() && (is_comma || separator == ';')) {
     guess(point_by_either);
   }
+  SettleCounts(fields, column);
+  const auto margins = std::count_if(
+      column.cells.begin(), column.cells.end(),
+      [](const Cell& cell) { return cell.kind == CellKind::kNumber && cell.has_margin; });
   if (margins > 0) {
     column.remarks.push_back(absl::StrCat(margins, " margins are not kept"));
   }

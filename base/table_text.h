@@ -76,9 +76,9 @@ struct CellColumn {
   size_t words = 0;
   std::vector<std::string> remarks;  // assumptions, and things not kept
 };
-// The cells of one column, whose decimal mark all of them tell. A number such as "1,234" alone
-// tells none: its comma is decimal where semicolons separate, as spreadsheets write them for that
-// reason, and else separates thousands; the remark calls that a guess.
+// The cells of a column, whose decimal mark all of them tell. "1,234" alone tells none: its comma
+// is decimal where semicolons separate, else it separates thousands, a guess that a remark states.
+// A column of whole "12/20" has quotients, one of "12 (60%)" percent; remarks say so. Else: means.
 CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator);
 
 // Brings numbers with and without "%" to one unit. Those without are fractions when none is beyond

@@ -141,6 +141,32 @@ TEST(ReadCellsTest, OneCellTellsTheDecimalMarkOfItsColumn) {
   EXPECT_THAT(ReadCells({"1.100", "0,5"}, ',').remarks, ElementsAre("a guess: \"1.100\" is 1100"));
 }
 
+TEST(ReadCellsTest, CountsArePartsWhereAWholeColumnTells) {
+  // 12/20 was 16 and 18/30 24: the order was turned round. 10^3 was 10.
+  struct Case {
+    std::vector<absl::string_view> fields;
+    std::vector<double> values;
+    const char* remark;
+  };
+  for (const Case& c : {Case{{"12/20", "-", "18/30"}, {0.6, 0, 0.6}, "a guess: \"12/20\" is 0.6"},
+                        Case{{"12 (60%)", "18 (45%)"}, {60, 45}, "a guess: \"12 (60%)\" is 60%"},
+                        Case{{"94.2/92.2", "90/88"}, {93.2, 89}, "2 pairs are read as their means"},
+                        Case{{"12/20", "7"}, {16, 7}, "1 pairs are read as their means"},
+                        Case{{"85 (1%)", "90 (2%)"}, {85, 90}, "2 margins are not kept"}}) {
+    const CellColumn column = ReadCells(c.fields, ',');
+    std::vector<double> values;
+    for (const Cell& cell : column.cells) {
+      values.push_back(cell.value());
+    }
+    EXPECT_EQ(values, c.values) << c.remark;
+    EXPECT_THAT(column.remarks, ElementsAre(c.remark));
+  }
+  EXPECT_THAT(ReadCells({"1.234", "987"}, ';').remarks, ElementsAre("a guess: \"1.234\" is 1.234"));
+  EXPECT_EQ(ParseCell("10^3").value(), 1000);
+  EXPECT_EQ(ParseCell("1.5 × 10^-3").value(), 0.0015);
+  EXPECT_EQ(ParseCell("85.1^2").value(), 85.1) << "a footnote";
+}
+
 TEST(SettlePercentTest, NumbersWithAndWithoutASignComeToOneUnit) {
   // 0.90 was below 80%.
   const auto settle = [](const std::vector<absl::string_view>& fields) {
