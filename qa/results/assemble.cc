@@ -21,9 +21,9 @@
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "qa/results/column_names.h"
 #include "qa/results/data_choice.h"
 #include "qa/results/imported.h"
-#include "qa/results/leaderboard_columns.h"
 #include "qa/results/results.h"
 #include "qa/results/settings.h"
 #include "qa/results/stored_run.h"
@@ -202,18 +202,27 @@ absl::Status Assembly::ChooseSplitsAndRevisions() {
 }
 
 absl::Status Assembly::ChooseMetrics() {
-  std::map<std::string, std::map<std::string, int64_t>> firsts;  // by task and metric
+  std::map<std::string, std::map<std::string, int64_t>> firsts;    // by task and metric
+  std::map<std::string, std::map<std::string, int64_t>> measures;  // of runs without a score
   std::map<std::string, std::set<std::string>> names;
   std::set<std::string> all_names;
   for (const StoredRun& stored : runs_) {
-    ++firsts[stored.run.task][stored.run.metrics[0].name];
+    const std::vector<Metric>& of_run = stored.run.metrics;
+    const auto first = std::find_if(of_run.begin(), of_run.end(), [](const Metric& metric) {
+      return !NamesMeasure(metric.name);
+    });
+    if (first != of_run.end()) {
+      ++firsts[stored.run.task][first->name];
+    } else {
+      ++measures[stored.run.task][of_run[0].name];
+    }
     for (const Metric& metric : stored.run.metrics) {
       names[stored.run.task].insert(metric.name);
       all_names.insert(metric.name);
     }
   }
   CONCUR_RETURN_IF_ERROR(CheckAskedFor("--metric", "metric", request_.metrics, all_names));
-  for (const auto& [task, counts] : firsts) {
+  for (const auto& [task, of_task] : names) {
     std::string& chosen = task_metrics_[task].name;
     for (const std::string& wanted : request_.metrics) {
       if (chosen.empty() && names[task].count(wanted) > 0) {
@@ -221,7 +230,13 @@ absl::Status Assembly::ChooseMetrics() {
       }
     }
     if (chosen.empty()) {
-      chosen = MostOf(counts)->first;
+      const bool has_scores = firsts.count(task) > 0;
+      chosen = MostOf(has_scores ? firsts[task] : measures[task])->first;
+      if (!has_scores) {
+        results_.columns.push_back({"benchmark", task, 0,
+                                    absl::StrCat("a guess: compared by \"", chosen,
+                                                 "\", as it has no score by its name")});
+      }
     }
   }
   std::set<std::string> with_meaning;  // tasks
@@ -342,20 +357,30 @@ absl::Status Assembly::NumberCells() {
   struct Repetitions {
     const StoredRun* first = nullptr;
     uint32_t count = 0;
+    std::string place;  // of the first
   };
+  int64_t unnumbered = 0;  // cells with repetitions that nothing numbers
+  std::string first_unnumbered;
   std::map<std::pair<uint32_t, uint32_t>, Repetitions> seeds;
   for (StoredRun& stored : runs_) {
     ImportedCell cell;
     cell.model = AxisOf(results_.models, models, stored.run.model, stored.run.model_tags);
     cell.task = AxisOf(results_.tasks, tasks, stored.run.task, stored.run.task_tags);
     Repetitions& repetitions = seeds[{cell.model, cell.task}];
+    const std::string place =
+        absl::StrCat(results_.files[stored.file].path, ": ", stored.run.place);
     if (repetitions.first == nullptr) {
       repetitions.first = &stored;
+      repetitions.place = place;
     } else if (!AreRepetitions(*repetitions.first, stored)) {
       leave_out_("a run with other settings than another of the same name", stored, "");
       continue;
     } else {
       CountNotCompared(*repetitions.first, stored);
+      if (repetitions.count == 1 && stored.run.repeat.empty() && unnumbered++ == 0) {
+        first_unnumbered = absl::StrCat("\"", stored.run.model, "\" on \"", stored.run.task, "\", ",
+                                        repetitions.place, " and ", place);
+      }
     }
     cell.seed = repetitions.count++;
     cell.run = results_.runs.size();
@@ -364,6 +389,11 @@ absl::Status Assembly::NumberCells() {
     stored.run.model_tags.clear();
     stored.run.task_tags.clear();
     results_.runs.push_back({std::move(stored.run), stored.file});
+  }
+  if (unnumbered > 0 && request_.format == "leaderboard") {
+    results_.columns.push_back(
+        {"repeat", "several scores", unnumbered,
+         absl::StrCat("a guess: repetitions, as no column tells them apart; ", first_unnumbered)});
   }
   for (ImportedAxis& task : results_.tasks) {
     // Not of its first run, which may lack the metric.

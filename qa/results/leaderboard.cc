@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,7 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/csv.h"
 #include "base/digest.h"
@@ -26,6 +25,7 @@
 #include "base/table_text.h"
 #include "base/utf8.h"
 #include "qa/raw_bytes.h"
+#include "qa/results/column_names.h"
 #include "qa/results/leaderboard_columns.h"
 #include "qa/results/reader.h"
 #include "qa/results/results.h"
@@ -98,24 +98,72 @@ absl::StatusOr<LeaderboardTable> TableOf(TableText read, absl::string_view path,
 
 bool IsGap(absl::string_view field) { return ParseCell(field).kind == CellKind::kGap; }
 
-// The first column about the model, or about its evaluation, by which rows of one name all differ.
-std::optional<size_t> DistinguishingColumn(const LeaderboardTable& table,
-                                           const std::vector<ColumnPlan>& plan, size_t model) {
-  for (size_t c = 0; c < plan.size(); ++c) {
-    if (plan[c].kind != ColumnKind::kTag || PlainName(table.header[c]) == "rank" ||
-        absl::StrContains(PlainName(table.header[c]), "url")) {
-      continue;
-    }
-    std::set<std::pair<std::string, std::string>> seen;
-    bool differ = true;
+// The columns about the model, or about its evaluation, that tell rows of one name apart: one with
+// words or settings, where one tells all rows apart that any do; else none can be left out.
+std::vector<size_t> ColumnsApart(const LeaderboardTable& table, const std::vector<ColumnPlan>& plan,
+                                 size_t model) {
+  const auto kinds_of_rows = [&](const std::vector<size_t>& columns) {
+    std::set<std::vector<absl::string_view>> kinds;
     for (const LeaderboardTable::Row& row : table.rows) {
-      differ = differ && seen.emplace(row.fields[model], row.fields[c]).second;
+      std::vector<absl::string_view> kind = {row.fields[model]};
+      for (const size_t c : columns) {
+        kind.push_back(row.fields[c]);
+      }
+      kinds.insert(std::move(kind));
     }
-    if (differ && (table.columns[c].words > 0 || NamesSetting(table.header[c]))) {
-      return c;
+    return kinds.size();
+  };
+  const size_t names = kinds_of_rows({});
+  std::vector<size_t> words;
+  std::vector<size_t> numbers;
+  for (size_t c = 0; c < plan.size() && names < table.rows.size(); ++c) {
+    const std::string& header = table.header[c];
+    if (plan[c].kind == ColumnKind::kTag && !HasRepeats(table, c) && !NamesIncidental(header) &&
+        !NamesUncertainty(header, table.header) && kinds_of_rows({c}) > names) {
+      (table.columns[c].words > 0 || NamesSetting(header) ? words : numbers).push_back(c);
     }
   }
-  return std::nullopt;
+  std::vector<size_t> columns = words;
+  columns.insert(columns.end(), numbers.begin(), numbers.end());
+  const size_t kinds = kinds_of_rows(columns);
+  for (const size_t c : columns) {
+    if (kinds_of_rows({c}) == kinds) {
+      return {c};
+    }
+  }
+  for (size_t i = columns.size(); i-- > 0;) {
+    std::vector<size_t> fewer = columns;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (kinds_of_rows(fewer) == kinds) {
+      columns = std::move(fewer);
+    }
+  }
+  return columns;
+}
+
+// Tells copies of rows from repetitions with equal scores. Rows outlive it.
+class RowCopies {
+ public:
+  using Key = std::vector<std::string>;
+  void Add(const Key& key, const LeaderboardTable::Row& row) { kinds_[key].insert(&row.fields); }
+  // True if a row is certain to be a copy of one that came before: it has the number of a
+  // repetition, or all rows of its key are equal.
+  bool IsCopy(const Key& key, const LeaderboardTable::Row& row, bool is_numbered) {
+    return (is_numbered || kinds_[key].size() == 1) && !seen_.insert(&row.fields).second;
+  }
+
+ private:
+  struct ByValue {
+    bool operator()(const Key* a, const Key* b) const { return *a < *b; }
+  };
+  using Rows = std::set<const Key*, ByValue>;
+  std::map<Key, Rows> kinds_;
+  Rows seen_;
+};
+
+// Numbers sort in their order, not as text.
+std::string RepeatText(const std::string& repeat) {
+  return absl::StrCat(std::string(repeat.size() < 20 ? 20 - repeat.size() : 0, ' '), repeat);
 }
 
 void AddFamily(const std::string& model, Tags& tags) {
@@ -137,7 +185,9 @@ void TakeCell(const Cell& cell, const std::string& path, int64_t line, const Col
   if (cell.kind != CellKind::kNumber) {
     results.skipped.push_back({cell.kind == CellKind::kWord      ? "a field that is no score"
                                : cell.kind == CellKind::kFailure ? "no score: a failure, as OOM"
-                                                                 : "no score: a gap",
+                               : cell.kind == CellKind::kNotFinite
+                                   ? "no score: not a finite number, as inf"
+                                   : "no score: a gap",
                                absl::StrCat(path, ":", line, ": ", column.name)});
     return;
   }
@@ -195,30 +245,51 @@ absl::Status TakeWide(LeaderboardTable& table, const ReadOptions& options, FileR
         results.path, ":1: expected a column of scores beside \"", table.header[model],
         "\", found none; --keep COLUMN takes one that looks like a mean, or is about the model"));
   }
+  const std::vector<size_t> apart = ColumnsApart(table, plan, model);
+  std::optional<size_t> repeat;
+  for (size_t c = 0; c < plan.size(); ++c) {
+    repeat = plan[c].kind == ColumnKind::kTag && HasRepeats(table, c) ? c : repeat;
+  }
   std::map<std::string, size_t> rows_by_name;
   for (const LeaderboardTable::Row& row : table.rows) {
     ++rows_by_name[row.fields[model]];
   }
-  const std::optional<size_t> apart = rows_by_name.size() == table.rows.size()
-                                          ? std::nullopt
-                                          : DistinguishingColumn(table, plan, model);
-  std::map<std::vector<std::string>, int64_t> seen;  // by fields; to its line
+  const auto name_of = [&](const LeaderboardTable::Row& row) {
+    std::vector<std::string> words;
+    for (const size_t c : apart) {
+      if (rows_by_name[row.fields[model]] > 1 && !IsGap(row.fields[c])) {
+        words.push_back(table.columns[c].words > 0 || table.columns[c].numbers == 0
+                            ? row.fields[c]
+                            : absl::StrCat(table.header[c], " ", row.fields[c]));
+      }
+    }
+    return words.empty() ? row.fields[model]
+                         : absl::StrCat(row.fields[model], " (", absl::StrJoin(words, ", "), ")");
+  };
+  RowCopies copies;
+  for (const LeaderboardTable::Row& row : table.rows) {
+    copies.Add({name_of(row)}, row);
+  }
   for (size_t r = 0; r < table.rows.size(); ++r) {
     const LeaderboardTable::Row& row = table.rows[r];
+    const std::string place = absl::StrCat(results.path, ":", row.line);
     Run run;
-    run.model = row.fields[model];
-    if (IsGap(run.model)) {
-      results.skipped.push_back(
-          {"a row without a model's name", absl::StrCat(results.path, ":", row.line)});
+    run.model = name_of(row);
+    if (IsGap(row.fields[model])) {
+      results.skipped.push_back({"a row without a model's name", place});
       continue;
     }
-    if (!seen.emplace(row.fields, row.line).second) {
-      results.skipped.push_back(
-          {"a row that came before, field by field", absl::StrCat(results.path, ":", row.line)});
+    if (NamesAggregate(row.fields[model])) {
+      results.skipped.push_back({"a row that is called a mean or an overall score",
+                                 absl::StrCat(place, ": ", run.model)});
       continue;
     }
-    if (apart.has_value() && rows_by_name[run.model] > 1 && !IsGap(row.fields[*apart])) {
-      run.model = absl::StrCat(run.model, " (", row.fields[*apart], ")");
+    if (repeat.has_value() && !IsGap(row.fields[*repeat])) {
+      run.repeat = RepeatText(row.fields[*repeat]);
+    }
+    if (copies.IsCopy({run.model}, row, !run.repeat.empty())) {
+      results.skipped.push_back({"a row that came before, field by field", place});
+      continue;
     }
     for (size_t c = 0; c < plan.size(); ++c) {
       if (plan[c].kind == ColumnKind::kTag && !IsGap(row.fields[c])) {
@@ -267,7 +338,8 @@ std::set<std::string> AggregateTasks(const LeaderboardTable& table, const LongCo
     return std::find(list.begin(), list.end(), task) != list.end();
   };
   for (const std::string& task : names) {
-    if (NamesAggregate(task) || has(options.leave_out, task)) {
+    if (NamesAggregate(task) || has(options.leave_out, task) ||
+        (!at.why.empty() && NamesTag(task))) {
       aggregates.insert(task);
     }
     if (has(options.keep, task)) {
@@ -286,78 +358,115 @@ struct SettingColumns {
   std::optional<size_t> shots, split, version;
 };
 
-bool NamesMeasure(absl::string_view plain) {
-  for (const char* word :
-       {"date",  "when", "timestamp", "created", "time",     "second",  "cost",
-        "price", "usd",  "token",     "url",     "link",     "note",    "comment",
-        "count", "rank", "std",       "error",   "lower",    "upper",   "ci",
-        "seed",  "id",   "hash",      "author",  "duration", "latency", "low",
-        "high",  "min",  "max",       "row",     "index",    "unnamed"}) {
-    const std::vector<std::string> parts = absl::StrSplit(plain, absl::ByAnyChar(" -."));
-    if (std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-          return part == word || part == absl::StrCat(word, "s");
-        })) {
-      return true;
-    }
-  }
-  return false;
-}
+// Differences in a column between rows of one model, task, metric and repetition.
+struct Differences {
+  bool any = false;
+  bool recur = false;     // each value that differs is one of several models
+  bool has_part = false;  // a value is a fraction, as a measure's are
+};
 
-bool IsOneOf(const std::string& name, std::initializer_list<absl::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// True if rows differ in the column that are of one model, task, metric and repeat, and no value is
-// a fraction, as a measure's are.
-bool TellsRowsApart(const LeaderboardTable& table, const LongColumns& at, size_t column) {
-  std::map<std::vector<std::string>, std::string> first;
-  bool differ = false;
+Differences DifferencesIn(const LeaderboardTable& table, const LongColumns& at, size_t column) {
+  std::map<std::vector<std::string>, std::set<std::string>> cells;
+  std::map<std::string, std::set<std::string>> models;  // by value
+  Differences found;
   for (const LeaderboardTable::Row& row : table.rows) {
     std::vector<std::string> key = {row.fields[at.model], row.fields[at.task]};
     for (const std::optional<size_t>& part : {at.metric, at.repeat}) {
       key.push_back(part.has_value() ? row.fields[*part] : "");
     }
     const std::string& value = row.fields[column];
-    if (absl::StrContains(value, '.') && ParseCell(value).kind == CellKind::kNumber) {
-      return false;
-    }
-    const auto [found, is_new] = first.emplace(std::move(key), value);
-    differ = differ || found->second != value;
+    cells[std::move(key)].insert(value);
+    models[value].insert(row.fields[at.model]);
+    found.has_part = found.has_part ||
+                     (absl::StrContains(value, '.') && ParseCell(value).kind == CellKind::kNumber);
   }
-  return differ;
+  found.recur = true;
+  for (const auto& [key, values] : cells) {
+    found.any = found.any || values.size() > 1;
+    found.recur = found.recur && (values.size() < 2 ||
+                                  std::all_of(values.begin(), values.end(), [&](const auto& value) {
+                                    return models[value].size() > 1;
+                                  }));
+  }
+  found.recur = found.recur && found.any;
+  return found;
+}
+
+// True if some model has several values in the column.
+bool DiffersWithinModel(const LeaderboardTable& table, size_t model, size_t column) {
+  std::map<std::string, std::string> first;
+  return std::any_of(table.rows.begin(), table.rows.end(), [&](const LeaderboardTable::Row& row) {
+    return first.emplace(row.fields[model], row.fields[column]).first->second != row.fields[column];
+  });
+}
+
+// Decides on a column that no role of `at` claims. A column by which rows differ is a setting,
+// unless its name or its values, fractions that no other model has, are a measure's.
+void TakeColumn(const LeaderboardTable& table, const LongColumns& at, size_t c,
+                SettingColumns& columns, ColumnNote& note) {
+  const std::string name = PlainName(table.header[c]);
+  bool is_sure = false;
+  const bool is_data =
+      NamesData(table.header[c], is_sure) && (is_sure || DiffersWithinModel(table, at.model, c));
+  const Differences differ = DifferencesIn(table, at, c);
+  const bool has_models =
+      std::any_of(table.rows.begin(), table.rows.end(), [&](const LeaderboardTable::Row& row) {
+        return row.fields[at.model] != table.rows[0].fields[at.model];
+      });
+  const bool is_incidental = NamesIncidental(table.header[c]);
+  const bool is_uncertainty = NamesUncertainty(table.header[c], table.header);
+  const char* const guess = "a guess, as rows of one model and task differ in it";
+  if (!columns.shots.has_value() && NamesShots(table.header[c])) {
+    columns.shots = c;
+  } else if (name == "split") {
+    columns.split = c;
+  } else if (name == "version" || name == "task version") {
+    columns.version = c;
+  } else if (at.repeat.has_value() && HasRepeats(table, c)) {
+    note.kind = "left out";
+    note.why = "numbers repetitions, as another column does";
+  } else if (is_data) {
+    columns.data.push_back(c);
+  } else if (name == "temperature" || name == "top p") {
+    columns.others.push_back(c);
+  } else if (differ.any && !is_uncertainty &&
+             (differ.recur || (!is_incidental && (!differ.has_part || !has_models)))) {
+    columns.others.push_back(c);
+    note.why = guess;
+  } else {
+    note.kind = "left out";
+    note.why = is_uncertainty ? "an uncertainty by its name"
+               : differ.any
+                   ? absl::StrCat("a guess: a measure by its ", is_incidental ? "name" : "values",
+                                  "; rows of one model and task differ in it")
+                   : "is neither a score nor tells runs of one model and task apart";
+  }
 }
 
 SettingColumns FindSettings(const LeaderboardTable& table, const LongColumns& at,
                             const ReadOptions& options, FileResults& results) {
   SettingColumns columns;
   for (size_t c = 0; c < table.header.size(); ++c) {
-    const std::string name = PlainName(table.header[c]);
-    if (c == at.model || c == at.task ||
-        std::find(at.scores.begin(), at.scores.end(), c) != at.scores.end() || at.metric == c ||
-        at.repeat == c || at.standard_error == c || at.examples == c ||
-        std::find(options.leave_out.begin(), options.leave_out.end(), table.header[c]) !=
-            options.leave_out.end()) {
-      continue;
-    }
     ColumnNote note = {"setting", table.header[c],
                        static_cast<int64_t>(table.rows.size() - table.columns[c].gaps), ""};
-    if (IsOneOf(name, {"shots", "shot", "n shot", "n shots", "num shots", "num fewshot", "fewshot",
-                       "few shot", "n fewshot"})) {
-      columns.shots = c;
-    } else if (name == "split") {
-      columns.split = c;
-    } else if (IsOneOf(name, {"version", "task version"})) {
-      columns.version = c;
-    } else if (IsOneOf(name, {"limit", "language", "lang", "subset", "hf subset", "domain"})) {
+    const bool is_asked_out = std::find(options.leave_out.begin(), options.leave_out.end(),
+                                        table.header[c]) != options.leave_out.end();
+    if (c == at.model || c == at.task || at.metric == c || at.standard_error == c ||
+        std::find(at.scores.begin(), at.scores.end(), c) != at.scores.end()) {
+      continue;
+    }
+    if (is_asked_out || at.repeat == c || at.goal == c) {
+      note.kind = is_asked_out ? "left out" : at.goal == c ? "goal" : "repeat";
+      note.why = is_asked_out ? "--leave-out" : "";
+    } else if (at.examples == c) {
+      // Another number of examples of one model and task is a limit, or another metric.
+      if (!DifferencesIn(table, at, c).any) {
+        continue;
+      }
       columns.data.push_back(c);
-    } else if (IsOneOf(name, {"temperature", "top p"})) {
-      columns.others.push_back(c);
-    } else if (!NamesMeasure(name) && TellsRowsApart(table, at, c)) {
-      columns.others.push_back(c);
       note.why = "a guess, as rows of one model and task differ in it";
     } else {
-      note.kind = "left out";
-      note.why = "is neither a score nor tells runs of one model and task apart";
+      TakeColumn(table, at, c, columns, note);
     }
     results.columns.push_back(std::move(note));
   }
@@ -406,6 +515,10 @@ std::vector<std::vector<bool>> SettleLong(LeaderboardTable& table, const LongCol
       }
       std::vector<std::string> remarks;
       const bool percent = SettlePercent(group, remarks);
+      if (percent || (GoalInName(task.first).goal == Goal::kMaximize &&
+                      GoalInName(task.second).goal == Goal::kMaximize)) {
+        RemarkOnFractions(group, remarks);
+      }
       for (const size_t r : of_task) {
         is_percent.back()[r] = percent;
       }
@@ -470,6 +583,12 @@ ColumnPlan LongScore(const LeaderboardTable& table, const LongColumns& at, size_
     column.meaning.goal = Goal::kMinimize;
     column.why = task.goal == Goal::kMinimize ? task.why : metric.why;
   }
+  if (at.goal.has_value()) {
+    if (const auto goal = StatedGoal(table.header[*at.goal], row.fields[*at.goal])) {
+      column.meaning.goal = *goal;
+      column.why = absl::StrCat("as the column \"", table.header[*at.goal], "\" says");
+    }
+  }
   if (is_percent) {
     column.meaning.scale.kind = Scale::Kind::kPercent;
   }
@@ -480,13 +599,31 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
               FileResults& results) {
   const std::set<std::string> aggregates = AggregateTasks(table, at, options);
   for (const std::string& task : aggregates) {
-    results.skipped.push_back(
-        {"a task that is a mean of others", absl::StrCat(results.path, ": ", task)});
-    results.columns.push_back({"mean", task, 0, "a task that is a mean of others"});
+    const bool is_property = !NamesAggregate(task) && NamesTag(task);
+    const char* const why = is_property ? "a row that is a property by its name, a guess; --keep"
+                                        : "a task that is a mean of others";
+    results.skipped.push_back({why, absl::StrCat(results.path, ": ", task)});
+    results.columns.push_back({is_property ? "left out" : "mean", task, 0, why});
   }
   const std::vector<std::vector<bool>> is_percent = SettleLong(table, at, results);
   const SettingColumns settings = FindSettings(table, at, options, results);
-  std::set<std::vector<std::string>> seen;
+  const auto key_of = [&](const LeaderboardTable::Row& row) {
+    RowCopies::Key key = {row.fields[at.model], row.fields[at.task],
+                          at.metric ? row.fields[*at.metric] : ""};
+    for (const auto* list : {&settings.data, &settings.others}) {
+      for (const size_t c : *list) {
+        key.push_back(row.fields[c]);
+      }
+    }
+    for (const auto& c : {settings.shots, settings.split, settings.version}) {
+      key.push_back(c ? row.fields[*c] : "");
+    }
+    return key;
+  };
+  RowCopies copies;
+  for (const LeaderboardTable::Row& row : table.rows) {
+    copies.Add(key_of(row), row);
+  }
   std::map<std::string, std::string> why;  // by task
   RunsByCell by_cell;
   for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -499,7 +636,8 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
       results.skipped.push_back({"a row without a model or a task", place});
       continue;
     }
-    if (!seen.insert(row.fields).second) {
+    const std::string repeat = at.repeat ? row.fields[*at.repeat] : "";
+    if (copies.IsCopy(key_of(row), row, !IsGap(repeat))) {
       results.skipped.push_back({"a row that came before, field by field", place});
       continue;
     }
@@ -510,12 +648,7 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
       AddFamily(run.model, run.model_tags);
       TakeRowSettings(table, row, settings, run);
       why.emplace(column.name, column.why);
-      if (at.repeat.has_value()) {
-        // Numbers in their order, not as text.
-        const std::string& repeat = row.fields[*at.repeat];
-        run.repeat =
-            absl::StrCat(std::string(repeat.size() < 20 ? 20 - repeat.size() : 0, ' '), repeat);
-      }
+      run.repeat = IsGap(repeat) ? "" : RepeatText(repeat);
       const size_t runs = results.runs.size();
       TakeCell(table.columns[at.scores[s]].cells[r], results.path, row.line, column, std::move(run),
                results);

@@ -24,6 +24,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "base/table_text.h"
+#include "qa/results/column_names.h"
 #include "qa/results/reader.h"
 
 namespace concur::imports {
@@ -34,22 +35,9 @@ bool HasWord(absl::string_view words, absl::string_view word) {
   return absl::StrContains(words, absl::StrCat("|", word, "|"));
 }
 
-// Names of properties, whatever the values.
-constexpr absl::string_view kTagNames =
-    "|#|rank|url|link|paper|parameters|params|size|model size|params (b)|release|date|year|"
-    "submission date|upload to hub date|upload date|license|likes|hub ❤️|hub likes|downloads|"
-    "architecture|weight type|revision|model sha|sha|company|organization|organisation|provider|"
-    "developer|team|name|base model|available|available on the hub|flagged|merged|moe|generation|"
-    "chat template|co2 cost (kg)|co₂ cost (kg)|max tokens|context length|embedding dimensions|"
-    "memory usage (mb)|number of parameters|tags|aggragated from|aggregated from|price|votes|"
-    "knowledge cutoff|id|eval id|index|unnamed: 0|n|notes|comment|standard error|std error|std err|"
-    "stderr|std|stdev|stddev|se|ci|length|avg length|average length|quantization|dtype|checkpoint|";
 // Names of properties that are benchmarks, too: numbers that can be scores are scores.
 constexpr absl::string_view kEitherNames =
-    "|code|type|t|precision|context|source|tag|zero-shot|category|domain|";
-constexpr absl::string_view kSettingNames =
-    "|shots|shot|n-shot|n shot|n shots|num shots|num fewshot|fewshot|few-shot|fewshots|k-shot|seed|"
-    "temperature|top p|top k|epochs|steps|batch size|learning rate|lr|max length|prompt id|";
+    "|code|type|t|precision|context|source|tag|zero-shot|category|domain|correct|";
 constexpr absl::string_view kModelNames =
     "|model|model name|model/adapter|models|eval name|fullname|full model name|approach|system|"
     "method|submission|name|entry|algorithm|encoder|agent|";
@@ -221,6 +209,13 @@ ScoreColumn ScoresOf(const CellColumn& column) {
   return scores;
 }
 
+// An uncertainty by its name, unless its cells are scores with their margins: "MMLU (± std)".
+bool IsUncertainty(const LeaderboardTable& table, size_t column) {
+  const std::vector<Cell>& cells = table.columns[column].cells;
+  return NamesUncertainty(table.header[column], table.header) &&
+         std::none_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.has_margin; });
+}
+
 // Brings each column of scores to one unit, and says what was assumed of it.
 void SettleScores(LeaderboardTable& table, std::vector<ColumnPlan>& plan) {
   for (size_t c = 0; c < plan.size(); ++c) {
@@ -238,6 +233,9 @@ void SettleScores(LeaderboardTable& table, std::vector<ColumnPlan>& plan) {
     if (is_percent || (absl::StrContains(table.header[c], "(%)") && most > 1)) {
       plan[c].meaning.scale.kind = Scale::Kind::kPercent;
     }
+    if (is_percent || plan[c].meaning.goal == Goal::kMaximize) {
+      RemarkOnFractions(cells, column.remarks);
+    }
     for (const std::string& remark : column.remarks) {
       Append(plan[c].why, remark);
     }
@@ -247,11 +245,30 @@ void SettleScores(LeaderboardTable& table, std::vector<ColumnPlan>& plan) {
   }
 }
 
+// The column whose values all state a goal.
+std::optional<size_t> GoalColumn(const LeaderboardTable& table) {
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    size_t goals = 0;
+    size_t values = 0;
+    for (const LeaderboardTable::Row& row : table.rows) {
+      values += row.fields[c].empty() ? 0 : 1;
+      goals += StatedGoal(table.header[c], row.fields[c]).has_value() ? 1 : 0;
+    }
+    if (goals > 0 && goals == values) {
+      return c;
+    }
+  }
+  return std::nullopt;
+}
+
 // The columns of a long table that go by their names.
 LongColumns NamedLongColumns(const LeaderboardTable& table) {
   LongColumns columns;
   columns.metric = NamedColumn(table, kMetricNames);
-  columns.repeat = NamedColumn(table, "|repeat|seed|run|trial|epoch|repetition|");
+  for (size_t c = 0; c < table.header.size() && !columns.repeat.has_value(); ++c) {
+    columns.repeat = HasRepeats(table, c) ? std::optional(c) : std::nullopt;
+  }
+  columns.goal = GoalColumn(table);
   columns.standard_error = NamedColumn(table, "|stderr|standard error|std err|se|std error|");
   columns.examples = NamedColumn(table, "|examples|n|samples|n samples|num samples|");
   return columns;
@@ -314,6 +331,48 @@ absl::StatusOr<std::optional<LongColumns>> FindTasksInRows(const LeaderboardTabl
 
 }  // namespace
 
+void RemarkOnFractions(const std::vector<Cell*>& cells, std::vector<std::string>& remarks) {
+  size_t numbers = 0;
+  size_t small = 0;
+  double least = 0;
+  double most = 0;
+  for (const Cell* cell : cells) {
+    if (cell->kind == CellKind::kNumber) {
+      ++numbers;
+      small += cell->value() > 0 && cell->value() <= 1 ? 1 : 0;
+      least = std::min(least, cell->value());
+      most = std::max(most, cell->value());
+    }
+  }
+  if (small > 0 && least >= 0 && most > 10 && most <= 100) {
+    remarks.push_back(absl::StrCat(small, " of ", numbers,
+                                   " numbers are at most 1: read in the unit of the others, which "
+                                   "are percent, a guess"));
+  }
+}
+
+bool HasRepeats(const LeaderboardTable& table, size_t column) {
+  if (!NamesRepeat(table.header[column])) {
+    return false;
+  }
+  std::set<std::string> values;
+  std::set<std::string> words;  // of the values, without their digits
+  size_t rows = 0;
+  bool have_digits = true;
+  for (const LeaderboardTable::Row& row : table.rows) {
+    std::string word = row.fields[column];
+    if (ParseCell(word).kind != CellKind::kGap) {
+      ++rows;
+      values.insert(word);
+      const size_t size = word.size();
+      std::erase_if(word, [](unsigned char c) { return absl::ascii_isdigit(c); });
+      have_digits = have_digits && word.size() < size;
+      words.insert(std::move(word));
+    }
+  }
+  return words.size() <= 1 || (have_digits && values.size() == rows);
+}
+
 void ReadColumns(LeaderboardTable& table) {
   table.columns.clear();
   std::vector<absl::string_view> fields(table.rows.size());
@@ -324,50 +383,6 @@ void ReadColumns(LeaderboardTable& table) {
     table.columns.push_back(ReadCells(fields, table.separator));
   }
 }
-
-std::string PlainName(absl::string_view name) {
-  std::string plain = absl::AsciiStrToLower(absl::StrReplaceAll(
-      name, {{"_", " "}, {"↑", ""}, {"↓", ""}, {"⬆️", ""}, {"⬇️", ""}}));
-  return std::string(absl::StripAsciiWhitespace(plain));
-}
-
-bool NamesAggregate(absl::string_view name) {
-  const std::string plain = PlainName(name);
-  return HasWord(
-             "|average|avg|avg.|mean|overall|total|score|macro avg|average score|overall score|"
-             "global average|mean rank|mean score|mean win rate|win rate|borda|rank (borda)|"
-             "average rank|macro average|micro average|",
-             plain) ||
-         absl::StartsWith(plain, "mean (") || absl::StartsWith(plain, "average (") ||
-         absl::StartsWith(plain, "mean win rate");
-}
-
-std::string TagName(absl::string_view column) {
-  std::string name;
-  for (const char c : PlainName(column)) {
-    const bool is_safe = absl::ascii_isalnum(c) || absl::StrContains("._+-@=", c);
-    if (is_safe && (absl::ascii_isalnum(c) || !name.empty())) {
-      name += c;
-    } else if (!name.empty() && name.back() != '-') {
-      name += '-';
-    }
-  }
-  while (!name.empty() && name.back() == '-') {
-    name.pop_back();
-  }
-  return name.empty() ? "column" : name.substr(0, 100);
-}
-
-bool NamesTag(absl::string_view name) {
-  const std::string plain = PlainName(name);
-  return HasWord(kTagNames, plain) || NamesSetting(name) || absl::StartsWith(plain, "#param") ||
-         absl::StartsWith(plain, "# param") || absl::StartsWith(plain, "rank ") ||
-         absl::StartsWith(plain, "rank(") || absl::StartsWith(plain, "n ") ||
-         absl::StartsWith(plain, "num ") || absl::EndsWith(plain, " date") ||
-         absl::EndsWith(plain, " url");
-}
-
-bool NamesSetting(absl::string_view name) { return HasWord(kSettingNames, PlainName(name)); }
 
 NamedGoal GoalInName(absl::string_view name) {
   NamedGoal named;
@@ -439,7 +454,11 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
         column.why = "a column that is called a mean or an overall score";
         continue;
       }
-      if (NamesTag(header) || (is_either && !CanBeScores(cells))) {
+      if (IsUncertainty(table, c)) {
+        column.why = "a guess: an uncertainty by its name; --keep makes it a benchmark";
+        continue;
+      }
+      if (is_either ? !CanBeScores(cells) : NamesTag(header)) {
         column.why = "a guess by its name; --keep makes it a benchmark";
         continue;
       }
@@ -521,8 +540,11 @@ std::optional<LongColumns> FindLongColumns(const LeaderboardTable& table,
     return columns;
   }
   for (size_t c = 0; c < table.header.size(); ++c) {
+    const bool is_property = NamesTag(table.header[c]) || IsUncertainty(table, c);
     if (c != *model && c != *task && columns.repeat != c && columns.standard_error != c &&
-        columns.examples != c && !NamesTag(table.header[c]) && table.columns[c].numbers > 0 &&
+        columns.examples != c && columns.goal != c &&
+        (!is_property || Has(options.keep, table.header[c])) &&
+        !Has(options.leave_out, table.header[c]) && table.columns[c].numbers > 0 &&
         table.columns[c].words == 0) {
       columns.scores.push_back(c);
     }
@@ -552,11 +574,12 @@ absl::StatusOr<std::optional<LongColumns>> TurnTasksInRows(LeaderboardTable& tab
   LeaderboardTable turned;
   turned.separator = table.separator;
   std::vector<size_t> about;  // the task
+  const std::optional<size_t> goal = GoalColumn(table);
   std::vector<size_t> models;
   for (size_t c = 0; c < table.header.size(); ++c) {
-    const bool is_model = c != columns->task && IsNumeric(table.columns[c]) &&
+    const bool is_model = c != columns->task && c != goal && IsNumeric(table.columns[c]) &&
                           columns->metric != c && !NamesTag(table.header[c]) &&
-                          PlainName(table.header[c]) != "version" &&
+                          !IsUncertainty(table, c) && PlainName(table.header[c]) != "version" &&
                           !Has(options.leave_out, table.header[c]) &&
                           (!NamesAggregate(table.header[c]) || Has(options.keep, table.header[c]));
     (is_model ? models : about).push_back(c);
@@ -595,6 +618,7 @@ absl::StatusOr<std::optional<LongColumns>> TurnTasksInRows(LeaderboardTable& tab
   table = std::move(turned);
   LongColumns turned_columns;
   turned_columns.metric = NamedColumn(table, kMetricNames);
+  turned_columns.goal = GoalColumn(table);
   turned_columns.task = static_cast<size_t>(
       std::find(table.header.begin(), table.header.end(), task) - table.header.begin());
   turned_columns.model = width - 2;

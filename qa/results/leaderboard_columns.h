@@ -32,6 +32,14 @@ struct LeaderboardTable {
 };
 void ReadColumns(LeaderboardTable& table);
 
+// Appends a remark when numbers within 0 to 100, some above 10, stand beside some of at most 1,
+// which may be fractions of what the others are percent of.
+void RemarkOnFractions(const std::vector<Cell*>& cells, std::vector<std::string>& remarks);
+
+// True if a column is called a repetition's, and its values differ but in their digits, or none
+// comes twice: "run" with "cot" and "direct" is a setting.
+bool HasRepeats(const LeaderboardTable& table, size_t column);
+
 enum class ColumnKind {
   kModel,
   kScore,
@@ -71,7 +79,8 @@ struct LongColumns {
   std::optional<size_t> repeat;
   std::optional<size_t> standard_error;
   std::optional<size_t> examples;
-  std::string why;  // the rows were taken for tasks
+  std::optional<size_t> goal;  // states it of each row
+  std::string why;             // the rows were taken for tasks
 };
 std::optional<LongColumns> FindLongColumns(const LeaderboardTable& table,
                                            const ReadOptions& options);
@@ -92,17 +101,6 @@ struct NamedGoal {
   std::string why;
 };
 NamedGoal GoalInName(absl::string_view name);
-
-// A column's name as its kind is recognised by: small letters, without blanks around, "_" and
-// arrows.
-std::string PlainName(absl::string_view name);
-// True if a column of that name is a mean or rank over others.
-bool NamesAggregate(absl::string_view name);
-// True if a column of that name is about the model, or about how it was evaluated, respectively.
-bool NamesTag(absl::string_view name);
-bool NamesSetting(absl::string_view name);
-// A tag's name from a column's: letters, digits and "._+-@=".
-std::string TagName(absl::string_view column);
 
 }  // namespace concur::imports
 

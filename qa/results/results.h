@@ -67,7 +67,7 @@ struct Skipped {
 
 // A column of a table, and the part that it has in the import.
 struct ColumnNote {
-  std::string kind;  // "model", "benchmark", "score", "setting", "tag", "mean" or "left out"
+  std::string kind;  // "model", "benchmark", "score", "setting", "goal", "repeat", "tag", …
   std::string name;
   int64_t count = 0;  // number of values
   std::string why;    // it is of that kind; what was assumed

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spellings of leaderboards: rows of one model, settings, uncertainties, counts, goals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/metric_meaning.h"
+#include "qa/results/column_names.h"
+#include "qa/results/imported.h"
+#include "qa/results/results.h"
+#include "tests/qa/results/import_fixture.h"
+#include "tests/testing/shared_data.h"
+
+namespace concur::imports {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class SpellingsTest : public ImportFixture {
+ protected:
+  ImportedResults Read(absl::string_view text) {
+    auto results = ImportAs("leaderboard", {Write("board.csv", text)});
+    EXPECT_TRUE(results.ok()) << results.status() << "\n" << text;
+    return results.ok() ? *std::move(results) : ImportedResults();
+  }
+  std::vector<std::string> Models(absl::string_view text) { return Names(Read(text).models); }
+  std::vector<std::string> Tasks(absl::string_view text) { return Names(Read(text).tasks); }
+  // "KIND: WHY" of the last note on a column.
+  static std::string NoteOf(const ImportedResults& results, absl::string_view column) {
+    std::string note;
+    for (const ColumnNote& of : results.columns) {
+      note = of.name == column ? absl::StrCat(of.kind, ": ", of.why) : note;
+    }
+    return note;
+  }
+};
+
+TEST_F(SpellingsTest, EqualRowsCountUnlessTheyAreCertainToBeCopies) {
+  // 57.5 instead of 55: the second 50 was dropped as a copy.
+  for (const char* text : {"model,task,score\na,T,50\na,T,50\na,T,65\nb,T,50\n",
+                           "Model,T\na,50\na,50\na,65\nb,50\n"}) {
+    const ImportedResults results = Read(text);
+    EXPECT_EQ(results.seeds, 3U) << text;
+    EXPECT_EQ(Score(results, "a", "T", 1), 50) << text;
+    EXPECT_THAT(NoteOf(results, "several scores"),
+                HasSubstr("a guess: repetitions, as no column tells them apart; \"a\" on \"T\""));
+  }
+  for (const char* text :
+       {"model,task,seed,score\na,T,1,50\na,T,1,50\na,T,2,65\n",
+        "Model,Seed,T\na,1,50\na,1,50\na,2,65\n", "model,task,score\na,T,50\na,T,50\nb,T,1\n",
+        "Model,T\na,50\na,50\nb,1\n"}) {
+    EXPECT_EQ(SkippedOf(Read(text), "a row that came before, field by field"), 1) << text;
+  }
+}
+
+TEST_F(SpellingsTest, EqualRowsOfAStoredTableCount) {
+  CONCUR_SHARED_DATA_OR_SKIP(path, "../cases/statistics/import-drops-equal-runs/long.csv");
+  const auto results = ImportAs("leaderboard", {path});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "m1", "T", 1), 50);
+  EXPECT_EQ(Score(*results, "m1", "T", 2), 65);
+}
+
+TEST_F(SpellingsTest, EveryColumnThatDiffersTellsRowsOfAModelApart) {
+  // Llama of 7, 13 and 70 billion parameters was one model of 48.33 ± 10.41.
+  EXPECT_THAT(Models("Model,Params,A\nL,7,40\nL,13,45\nL,70,60\nQ,7,50\n"),
+              ElementsAre("L (Params 7)", "L (Params 13)", "L (Params 70)", "Q"));
+  EXPECT_THAT(Models("Model,Prompt,Shots,A\nm,cot,0,40\nm,cot,5,45\nm,direct,0,30\nm,direct,5,35\n"
+                     "n,cot,0,41\n"),
+              ElementsAre("m (cot, Shots 0)", "m (cot, Shots 5)", "m (direct, Shots 0)",
+                          "m (direct, Shots 5)", "n"));
+  const ImportedResults seeds =
+      Read("Model,Setting,A\nm,cot,40\nm,cot,42\nm,direct,20\nn,cot,41\n");
+  EXPECT_THAT(Names(seeds.models), ElementsAre("m (cot)", "m (direct)", "n"));
+  EXPECT_EQ(seeds.seeds, 2U);
+  EXPECT_THAT(NoteOf(seeds, "several scores"), HasSubstr("line 2 and"));
+  const ImportedResults numbered = Read("Model,Seed,A\nm,1,40\nm,2,42\nn,1,41\n");
+  EXPECT_EQ(numbered.seeds, 2U);
+  EXPECT_EQ(NoteOf(numbered, "several scores"), "");
+  const std::string january = Write("v/1.csv", "Model,A\nm,60\n");
+  const auto boards = ImportAs("leaderboard", {january, Write("v/2.csv", "Model,A\nm,40\n")});
+  ASSERT_TRUE(boards.ok()) << boards.status();
+  EXPECT_THAT(NoteOf(*boards, "several scores"), HasSubstr("v/2.csv: line 2"));
+}
+
+TEST_F(SpellingsTest, AnyColumnByWhichRowsOfLongTablesDifferIsASetting) {
+  // The column was left out, as one that "tells no runs apart", and the rows were averaged.
+  for (const char* column :
+       {"threshold,0.5,0.9", "repetition_penalty,1.0,1.2", "release,1.0,1.1", "max_new_tokens,1,2",
+        "prompt_id,1,2", "template index,A,B", "context_tokens,4,8", "min_p,0,1", "author,Meta,HF",
+        "error_type,verb,noun", "epoch,1,2", "run,zero-shot,cot", "date,May,June", "params,7,13",
+        "time_limit,10s,60s", "n,10,1000", "num_samples,1,100"}) {
+    const std::vector<std::string> parts = absl::StrSplit(column, ',');
+    std::string text = absl::StrCat("model,task,", parts[0], ",score\n");
+    for (const char* model : {"a", "b"}) {
+      absl::StrAppend(&text, model, ",T,", parts[1], ",40\n", model, ",T,", parts[2], ",60\n");
+    }
+    const ImportedResults results = Read(text);
+    EXPECT_EQ(results.seeds, 1U) << text;
+    EXPECT_THAT(results.cells, SizeIs(4)) << text;
+    EXPECT_THAT(NoteOf(results, parts[0]), HasSubstr("setting: ")) << text;
+  }
+  const ImportedResults measured =
+      Read("model,task,cost,f1,score\na,T,1.5,.31,40\na,T,1.7,.32,60\nb,T,2.9,.33,50\n");
+  EXPECT_EQ(measured.seeds, 2U);
+  EXPECT_THAT(NoteOf(measured, "cost"), HasSubstr("rows of one model and task differ in it"));
+  EXPECT_THAT(NoteOf(measured, "f1"), HasSubstr("a guess: a measure by its values"));
+  EXPECT_EQ(NoteOf(Read("model,task,seed,score\na,T,1,4\na,T,2,5\n"), "seed"), "repeat: ");
+}
+
+TEST_F(SpellingsTest, ColumnsOfDataMakeBenchmarks) {
+  // "a (dataset xsum)" and "a (dataset cnn)" were models.
+  for (const char* column : {"dataset", "subject", "config", "category", "test set", "scenario",
+                             "benchmark", "subset_name"}) {
+    const ImportedResults results =
+        Read(absl::StrCat("model,task,", column, ",score\na,T,x,40\na,T,y,60\nb,T,x,50\n"));
+    EXPECT_THAT(Names(results.models), ElementsAre("a", "b")) << column;
+    EXPECT_THAT(results.tasks, SizeIs(2)) << column;
+  }
+  EXPECT_THAT(Tasks("model,task,category,score\na,T,open,40\nb,T,closed,60\n"), ElementsAre("T"))
+      << "a category of models";
+  EXPECT_THAT(Tasks("model,task,n-shot,score\na,T,0,40\nb,T,5,60\n"),
+              ElementsAre("T (0-shot)", "T (5-shot)"));
+}
+
+TEST_F(SpellingsTest, CountsErrorsAndTimesAreNotTheFirstMetric) {
+  // Tasks were compared by "count": 100 and 100.
+  for (const char* text :
+       {"model,task,count,f1\na,T,100,.6\na,U,100,.5\nb,T,100,.3\nb,U,100,.4\n",
+        "model,task,metric,value\na,T,count,100\na,T,f1,.6\nb,T,count,120\nb,T,f1,.3\n",
+        "model,task,metric,value\na,T,f1_stderr,.01\na,T,f1,.6\nb,T,f1_stderr,.02\nb,T,f1,.3\n",
+        "model,task,latency_s,f1\na,T,9,.6\na,U,9,.5\nb,T,8,.3\nb,U,8,.4\n"}) {
+    const ImportedResults results = Read(text);
+    EXPECT_EQ(results.tasks[0].metric, "f1") << text;
+    EXPECT_EQ(Score(results, "a", "T"), .6) << text;
+  }
+  EXPECT_THAT(NoteOf(Read("model,task,metric,value\na,T,count,1\nb,T,count,2\n"), "T"),
+              HasSubstr("a guess: compared by \"count\""));
+}
+
+TEST_F(SpellingsTest, UncertaintiesAreNeitherBenchmarksNorModels) {
+  const ImportedResults results = Read(
+      "model,A,A_stderr,B,B std,C,C (std),±,95% CI,D,D upper,E (± std)\n"
+      "a,1,.1,2,.2,3,.3,.4,.5,6,7,6 ± .1\n");
+  EXPECT_THAT(Names(results.tasks), ElementsAre("A", "B", "C", "D", "E (± std)"));
+  EXPECT_EQ(NoteOf(results, "B std"),
+            "tag: a guess: an uncertainty by its name; --keep makes it a benchmark");
+  EXPECT_THAT(Models("Task,alpha,alpha_stderr\nx,20,1\ny,30,1\n"), ElementsAre("alpha"));
+  for (const char* name : {"CLUSTERING", "acc", "STS-B", "MRPC (F1)", "se", "std"}) {
+    EXPECT_EQ(NamesUncertainty(name), std::string(name) == "se" || std::string(name) == "std")
+        << name;
+  }
+}
+
+TEST_F(SpellingsTest, NamesMadeOfPropertyWordsAreNoBenchmarks) {
+  for (const char* name : {"Params (M)",
+                           "Model Size (B)",
+                           "Size (GB)",
+                           "Released",
+                           "Layers",
+                           "#Params",
+                           "Param count",
+                           "Training tokens (T)",
+                           "wins",
+                           "losses",
+                           "count",
+                           "samples",
+                           "support",
+                           "#examples",
+                           "total questions",
+                           "Position",
+                           "Pos.",
+                           "No.",
+                           "Place",
+                           "Cost ($)",
+                           "Time (s)",
+                           "Inference time (ms)",
+                           "Memory (GB)",
+                           "FLOPs",
+                           "Price per 1M tokens",
+                           "ms/token",
+                           "GPU hours"}) {
+    EXPECT_TRUE(NamesTag(name)) << name;
+    EXPECT_FALSE(NamesAggregate(name)) << name;
+  }
+  for (const char* name : {"Sum", "Avg. acc", "Mean accuracy", "AVG (2)", "Total score", "Ave.",
+                           "Overall Acc", "macro_avg", "All", "AvgScore"}) {
+    EXPECT_TRUE(NamesAggregate(name)) << name;
+  }
+  for (const char* name :
+       {"Clevr-Count", "Object Counting", "MMLU (5-shot)", "Mean IoU", "mean reciprocal rank",
+        "HFV2_MATH_Lvl_5", "reasoning_average", "NaturalQuestions", "Elo", "Date Understanding",
+        "Latency (ms)", "correct (%)", "Temporal Sequences"}) {
+    EXPECT_FALSE(NamesTag(name) || NamesAggregate(name)) << name;
+  }
+  const ImportedResults turned =
+      Read("Benchmark,gpt-4,llama-3-8b\nmmlu,20,60\n# Params (B),1000,8\nAverage,20,60\n");
+  EXPECT_THAT(Names(turned.tasks), ElementsAre("mmlu"));
+  EXPECT_THAT(NoteOf(turned, "# Params (B)"), HasSubstr("left out: a row that is a property"));
+}
+
+TEST_F(SpellingsTest, RowsOfMeansAreNoModelsOrTasks) {
+  const ImportedResults wide = Read("Model,A\na,40\nb,50\nAverage,45\n");
+  EXPECT_THAT(Names(wide.models), ElementsAre("a", "b"));
+  EXPECT_EQ(SkippedOf(wide, "a row that is called a mean or an overall score"), 1);
+  EXPECT_THAT(Tasks("model,task,score\na,x,40\na,All,50\nb,x,50\nb,macro_avg,50\n"),
+              ElementsAre("x"));
+}
+
+TEST_F(SpellingsTest, AColumnThatStatesTheGoalIsObeyed) {
+  // Perplexity and speed were maximized though a column said "lower is better".
+  for (const char* text :
+       {"benchmark,direction,gpt-4,llama-3-8b\nwiki,lower is better,1,2\nqa,higher is better,3,4\n",
+        "model,task,score,lower_is_better\na,wiki,1,true\na,qa,2,false\nb,wiki,3,true\n",
+        "model,task,,score\na,wiki,↓,1\na,qa,↑,2\nb,wiki,↓,3\n",
+        "model,task,score,greater_is_better\na,wiki,1,0\na,qa,2,1\nb,wiki,3,0\n"}) {
+    const ImportedResults results = Read(text);
+    ASSERT_THAT(Names(results.tasks), ElementsAre("wiki", "qa")) << text;
+    EXPECT_EQ(results.tasks[0].meaning.goal, Goal::kMinimize) << text;
+    EXPECT_EQ(results.tasks[1].meaning.goal, Goal::kMaximize) << text;
+  }
+  EXPECT_EQ(StatedGoal("difficulty", "low"), std::nullopt);
+  EXPECT_EQ(StatedGoal("min_p", "1"), std::nullopt);
+}
+
+TEST_F(SpellingsTest, CountsPowersAndFractionsAreReadAndSaid) {
+  const ImportedResults results = Read(
+      "Model,A,B,C,D,E\na,12/20,12 (60%),10^3,0.85,inf\nb,15/20,18 (45%),20,90,1\n"
+      "c,18/30,9 (75%),5,80,2\n");
+  EXPECT_EQ(Score(results, "c", "A"), .6);
+  EXPECT_THAT(NoteOf(results, "A"), HasSubstr("a guess: \"12/20\" is 0.6"));
+  EXPECT_EQ(Score(results, "b", "B"), 45);
+  EXPECT_EQ(Score(results, "a", "C"), 1000);
+  EXPECT_THAT(NoteOf(results, "D"), HasSubstr("1 of 3 numbers are at most 1"));
+  EXPECT_EQ(SkippedOf(results, "no score: not a finite number, as inf"), 1);
+  const ImportedResults pairs = Read("Model,A,B\na,94.2/92.3,1\nb,90/88,2\n");
+  EXPECT_EQ(Score(pairs, "b", "A"), 89);
+  EXPECT_THAT(NoteOf(pairs, "A"), HasSubstr("2 pairs are read as their means"));
+  EXPECT_THAT(NoteOf(Read("Model;X;Acc\na;1.234;2,5\nb;987;1,5\n"), "X"),
+              HasSubstr("a guess: \"1.234\" is 1.234"));
+}
+
+}  // namespace
+}  // namespace concur::imports
