@@ -80,6 +80,13 @@ Digest DigestOfIds(const std::vector<qa::ExampleScore>& examples) {
   return hash.Finish();
 }
 
+// "accuracy" asks for "choice/accuracy", where a task has one such metric.
+auto EndsWithPart(const std::string& wanted) {
+  return [end = absl::StrCat("/", wanted)](const std::string& name) {
+    return absl::EndsWith(name, end);
+  };
+}
+
 }  // namespace
 
 Assembly::Assembly(const ImportRequest& request)
@@ -221,12 +228,21 @@ absl::Status Assembly::ChooseMetrics() {
       all_names.insert(metric.name);
     }
   }
+  for (const std::string& wanted : request_.metrics) {
+    if (std::any_of(all_names.begin(), all_names.end(), EndsWithPart(wanted))) {
+      all_names.insert(wanted);
+    }
+  }
   CONCUR_RETURN_IF_ERROR(CheckAskedFor("--metric", "metric", request_.metrics, all_names));
   for (const auto& [task, of_task] : names) {
     std::string& chosen = task_metrics_[task].name;
     for (const std::string& wanted : request_.metrics) {
-      if (chosen.empty() && names[task].count(wanted) > 0) {
+      if (chosen.empty() && of_task.count(wanted) > 0) {
         chosen = wanted;
+      }
+      if (chosen.empty() &&
+          std::count_if(of_task.begin(), of_task.end(), EndsWithPart(wanted)) == 1) {
+        chosen = *std::find_if(of_task.begin(), of_task.end(), EndsWithPart(wanted));
       }
     }
     if (chosen.empty()) {

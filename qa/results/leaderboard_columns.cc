@@ -335,16 +335,25 @@ void RemarkOnFractions(const std::vector<Cell*>& cells, std::vector<std::string>
   size_t numbers = 0;
   size_t small = 0;
   double least = 0;
+  double largest_small = 0;
+  double next = 101;  // the least number above 1
   double most = 0;
   for (const Cell* cell : cells) {
     if (cell->kind == CellKind::kNumber) {
+      const double value = cell->value();
       ++numbers;
-      small += cell->value() > 0 && cell->value() <= 1 ? 1 : 0;
-      least = std::min(least, cell->value());
-      most = std::max(most, cell->value());
+      if (value > 0 && value <= 1) {
+        ++small;
+        largest_small = std::max(largest_small, value);
+      } else if (value > 1) {
+        next = std::min(next, value);
+      }
+      least = std::min(least, value);
+      most = std::max(most, value);
     }
   }
-  if (small > 0 && least >= 0 && most > 10 && most <= 100) {
+  // Low percents, such as .8 beside 2 and 5, have others near them.
+  if (small > 0 && least >= 0 && next >= 10 * largest_small && most > 10 && most <= 100) {
     remarks.push_back(absl::StrCat(small, " of ", numbers,
                                    " numbers are at most 1: read in the unit of the others, which "
                                    "are percent, a guess"));

@@ -51,6 +51,17 @@ class InspectTest : public ImportFixture {
   }
 };
 
+TEST_F(InspectTest, AMetricMayBeAskedForWithoutItsOnlyScorer) {
+  ZipBuilder zip;
+  zip.Add("header.json", kHeader);
+  request_.metrics = {"accuracy"};
+  ASSERT_OK_AND_ASSIGN(const ImportedResults results, ImportZip(zip));
+  EXPECT_EQ(results.runs[0].run.metrics[0].name, "choice/accuracy");
+  request_.metrics = {"curacy"};
+  EXPECT_THAT(ImportZip(zip), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("no score has the metric \"curacy\"")));
+}
+
 TEST_F(InspectTest, AnEvalFileIsReadFromItsHeaderAndSummaries) {
   ZipBuilder zip;
   zip.Add("_journal/start.json", "{}")

@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class SpellingsTest : public ImportFixture {
@@ -242,6 +243,8 @@ TEST_F(SpellingsTest, CountsPowersAndFractionsAreReadAndSaid) {
   EXPECT_EQ(Score(results, "a", "C"), 1000);
   EXPECT_THAT(NoteOf(results, "D"), HasSubstr("1 of 3 numbers are at most 1"));
   EXPECT_EQ(SkippedOf(results, "no score: not a finite number, as inf"), 1);
+  const ImportedResults low = Read("Model,A,B\na,0.8,1\nb,2,2\nc,30,3\n");
+  EXPECT_THAT(NoteOf(low, "A"), Not(HasSubstr("at most 1"))) << "percents that lie near each other";
   const ImportedResults pairs = Read("Model,A,B\na,94.2/92.3,1\nb,90/88,2\n");
   EXPECT_EQ(Score(pairs, "b", "A"), 89);
   EXPECT_THAT(NoteOf(pairs, "A"), HasSubstr("2 pairs are read as their means"));
