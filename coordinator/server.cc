@@ -99,7 +99,7 @@ absl::Status CheckListen(const ServerOptions& options) {
 
 // The pod's limit of memory is the one number of which the kernel's bound and these are.
 struct MemoryShares {
-  int64_t buffers = 0;  // of gRPC
+  int64_t buffers = 0;  // gRPC's
   int64_t jobs = 0;     // an eighth is left for the rest
 };
 

@@ -39,7 +39,7 @@ struct SweepRow {
   // A retry of the whole sweep that is under way.
   struct Retry {
     uint64_t next = 0;          // the first job to come: (its stage << 32) + its index
-    bool was_canceled = false;  // of the jobs to come, those that have not ended are canceled
+    bool was_canceled = false;  // jobs to come that have not ended are canceled
 
     friend bool operator==(const Retry&, const Retry&) = default;
   };

@@ -32,7 +32,7 @@ using simdjson::dom::object;
 // So many rows at most make a passage, which is held in memory.
 constexpr size_t kRowsMax = 10'000;
 
-// How to get a form of Hugging Face's rows that is read.
+// The way to a form of Hugging Face's rows that is read.
 constexpr absl::string_view kForms =
     " are not read; write a row a line, as Dataset.to_json does, or {\"data\": [rows]}";
 

@@ -349,7 +349,7 @@ class Gate::Loop {
       return false;
     }
     connection.to_wire.erase(0, static_cast<size_t>(sent));
-    *moved |= sent > 0;  // what gRPC has written meanwhile raises no event of its own
+    *moved |= sent > 0;  // bytes that gRPC wrote meanwhile raise no event of their own
     return true;
   }
 

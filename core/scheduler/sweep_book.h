@@ -104,7 +104,7 @@ class SweepBook {
   JobPlaces& places_;
   uint64_t next_number_ = 1;
   Sweeps sweeps_;
-  int64_t jobs_ = 0;                                                            // of all sweeps
+  int64_t jobs_ = 0;                                                            // all sweeps'
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
   OwnerLedger owners_;
   LabelSets label_sets_;

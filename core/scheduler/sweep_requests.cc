@@ -23,8 +23,8 @@ bool EndedWithoutSuccess(JobState state) {
   return state == JobState::kFailed || state == JobState::kCanceled || state == JobState::kSkipped;
 }
 
-// How many jobs a retry of the whole sweep returns to the queue. One whose train job was stopped by
-// early_stop ends as that did.
+// Number of jobs that a retry of the whole sweep returns to the queue. One whose train job was
+// stopped by early_stop ends as that did.
 uint32_t CountRetried(const SweepRecord& sweep) {
   uint32_t count = sweep.jobs.count(JobState::kFailed) + sweep.jobs.count(JobState::kCanceled) +
                    sweep.jobs.count(JobState::kSkipped);

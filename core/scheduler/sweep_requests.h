@@ -114,7 +114,7 @@ class SweepRequests {
   EarlyStopGroups& groups_;
   JobLifecycle& jobs_;
   absl::btree_set<SweepId> open_;      // sweeps of which a cancel or retry is under way
-  int64_t left_ = policy_.slice_jobs;  // of SchedulerPolicy::slice_jobs in this turn
+  int64_t left_ = policy_.slice_jobs;  // rest of SchedulerPolicy::slice_jobs in this turn
 };
 
 }  // namespace concur

@@ -210,7 +210,7 @@ absl::Status Assembly::ChooseSplitsAndRevisions() {
 
 absl::Status Assembly::ChooseMetrics() {
   std::map<std::string, std::map<std::string, int64_t>> firsts;    // by task and metric
-  std::map<std::string, std::map<std::string, int64_t>> measures;  // of runs without a score
+  std::map<std::string, std::map<std::string, int64_t>> measures;  // those of runs without a score
   std::map<std::string, std::set<std::string>> names;
   std::set<std::string> all_names;
   for (const StoredRun& stored : runs_) {
@@ -373,7 +373,7 @@ absl::Status Assembly::NumberCells() {
   struct Repetitions {
     const StoredRun* first = nullptr;
     uint32_t count = 0;
-    std::string place;  // of the first
+    std::string place;  // the first one's
   };
   int64_t unnumbered = 0;  // cells with repetitions that nothing numbers
   std::string first_unnumbered;

@@ -365,7 +365,7 @@ bool HasRepeats(const LeaderboardTable& table, size_t column) {
     return false;
   }
   std::set<std::string> values;
-  std::set<std::string> words;  // of the values, without their digits
+  std::set<std::string> words;  // in the values, without their digits
   size_t rows = 0;
   bool have_digits = true;
   for (const LeaderboardTable::Row& row : table.rows) {

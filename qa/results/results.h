@@ -52,7 +52,7 @@ struct Run {
   Settings data_settings;
   Settings model_settings;
   Settings task_settings;
-  Settings not_compared;  // of those three, after MoveNotCompared
+  Settings not_compared;  // settings of those three, after MoveNotCompared
   // Scores of the parts of which the main metric is the mean; none where it stands for itself.
   std::map<std::string, double> subsets;
   std::vector<Metric> metrics;             // at least one; the main one first

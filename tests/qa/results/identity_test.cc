@@ -475,7 +475,7 @@ TEST_F(IdentityTest, RunsThatDifferInAnyRecordedFieldAreNeverAveragedInSilence) 
         EXPECT_EQ(results->seeds, 3);
         continue;
       }
-      int alike = 0;  // of the two equal runs
+      int alike = 0;  // the two equal runs'
       for (const ImportedCell& cell : results->cells) {
         const imports::Run& run = results->runs[cell.run].run;
         const bool counts = run.metrics[0].name == results->tasks[cell.task].metric;
