@@ -36,7 +36,8 @@ absl::StatusOr<std::vector<ScoreCell>> GivenCells(const ScoreTable& table,
   }
   const std::vector<std::string> tags = TagsOf(table.approaches());
   if (std::find(tags.begin(), tags.end(), given) == tags.end()) {
-    return FindEntry(table.benchmarks(), given, "given: no benchmark or tag", "benchmarks")
+    return FindEntry(table.benchmarks(), given, "given: no benchmark or tag of numbers",
+                     "benchmarks")
         .status();
   }
   std::vector<ScoreCell> cells;
