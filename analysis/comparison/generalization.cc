@@ -128,7 +128,7 @@ ScoreTable Multiplied(const ScoreTable& table, const std::map<size_t, double>& f
     optimism = optimism ? std::optional(*optimism * factor) : std::nullopt;
   }
   absl::StatusOr<ScoreTable> made = ScoreTable::Create(table.approaches(), std::move(benchmarks));
-  CONCUR_CHECK_OK(made.status());
+  CONCUR_CHECK(made.ok());
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
     const auto found = factors.find(b);
     const double factor = found == factors.end() ? 1 : found->second;
