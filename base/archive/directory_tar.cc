@@ -316,10 +316,21 @@ absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarW
 }
 
 std::string FindLinkOut(const std::string& directory) {
+  // Whoever writes there may make it as deep, or as large, as they like.
+  constexpr int kDepthMax = 50;
+  constexpr int kEntriesMax = 100'000;
   std::error_code error;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(directory, error))) {
+    return "";
+  }
   const std::filesystem::path root = std::filesystem::canonical(directory, error);
   std::filesystem::recursive_directory_iterator it(root, error);
-  for (; !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+  for (int entries = 0;
+       !error && entries < kEntriesMax && it != std::filesystem::recursive_directory_iterator();
+       it.increment(error), ++entries) {
+    if (it.depth() >= kDepthMax) {
+      it.disable_recursion_pending();
+    }
     const std::string name = it->path().lexically_relative(root).string();
     if (it->is_symlink(error) && TargetInside(it->path(), root, name).empty()) {
       return Described(it->path().string(), name, S_IFLNK);

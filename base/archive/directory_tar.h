@@ -59,8 +59,9 @@ class DirectoryTarWriter {
 absl::Status WriteDirectoryTar(const std::string& directory, const DirectoryTarWriter::Sink& sink,
                                std::vector<std::string>* left_out = nullptr);
 
-// A link below `directory` that leads out of it, as WriteDirectoryTar describes it; "" while there
-// is none, or no such directory. Others may write there meanwhile.
+// A link below `directory` that leads out of it, as WriteDirectoryTar describes it; "" while none
+// is found in its first 100,000 entries and 50 levels, or it is no directory, such as a link to
+// one. Others may write there meanwhile.
 std::string FindLinkOut(const std::string& directory);
 
 // True if the file at `path` is a tar that WriteDirectoryTar made.

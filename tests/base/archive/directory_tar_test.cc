@@ -162,6 +162,21 @@ TEST(DirectoryTarTest, ALinkThatLeadsOutIsFoundWithoutATar) {
   EXPECT_EQ(FindLinkOut(temp.File("none")), "");
   std::filesystem::create_symlink("/scratch/w9", temp.File("d/sub/w"));
   EXPECT_EQ(FindLinkOut(temp.File("d")), "sub/w, a symbolic link to /scratch/w9");
+  std::filesystem::create_directory_symlink(temp.File("d"), temp.File("elsewhere"));
+  EXPECT_EQ(FindLinkOut(temp.File("elsewhere")), "") << "it may lead to all of a file system";
+}
+
+TEST(DirectoryTarTest, AFolderTooDeepIsNotFollowedToItsEnd) {
+  testing::TempDir temp;
+  std::string path = temp.File("d");
+  for (int i = 0; i < 60; ++i) {
+    path += "/d";
+  }
+  std::filesystem::create_directories(path);
+  std::filesystem::create_symlink("/", path + "/deep");
+  EXPECT_EQ(FindLinkOut(temp.File("d")), "");
+  std::filesystem::create_symlink("/", temp.File("d/d/d/out"));
+  EXPECT_EQ(FindLinkOut(temp.File("d")), "d/d/out, a symbolic link to /");
 }
 
 TEST(DirectoryTarTest, ATwiceNamedFileIsRefused) {
