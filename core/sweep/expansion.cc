@@ -332,6 +332,25 @@ absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
   return absl::OkStatus();
 }
 
+// Bytes of an approach's longest setting, about as a sweep keeps each that its search chooses.
+uint64_t LongestSettingBytes(const Hyperparameters& hyperparameters) {
+  constexpr size_t kFieldBytes = 16;
+  uint64_t bytes = 0;
+  for (const auto& [name, value] : hyperparameters.defaults) {
+    size_t longest = ParamText(value).size();
+    const auto drawn = hyperparameters.space.find(name);
+    if (drawn != hyperparameters.space.end()) {
+      if (const auto* choice = std::get_if<Choice>(&drawn->second)) {
+        for (const ParamValue& other : choice->values) {
+          longest = std::max(longest, ParamText(other).size());
+        }
+      }
+    }
+    bytes += name.size() + longest + kFieldBytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<uint32_t> Block::KindOfTest(uint32_t benchmark) const {
@@ -526,10 +545,14 @@ absl::Status Expansion::CheckSearched(const Block& block) const {
 
 absl::Status Expansion::CheckSearches() const {
   uint64_t proposals = 0;
+  uint64_t bytes = 0;
   for (uint32_t index = 0; index < blocks_.size(); ++index) {
     if (IsSearched(index)) {
-      CONCUR_RETURN_IF_ERROR(CheckSearched(blocks_[index]));
-      proposals += blocks_[index].settings - 1;
+      const Block& block = blocks_[index];
+      CONCUR_RETURN_IF_ERROR(CheckSearched(block));
+      proposals += block.settings - 1;
+      bytes += (block.settings - 1) *
+               LongestSettingBytes(spec_.approaches[block.approach].hyperparameters);
     }
   }
   if (proposals == 0) {
@@ -537,12 +560,18 @@ absl::Status Expansion::CheckSearches() const {
         "settings.search: expected an approach with a space to search, got none; give one "
         "hyperparameters.space");
   }
-  return proposals <= kProposalsMax
+  if (proposals > kProposalsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings.trials: expected at most ", kProposalsMax,
+                     " settings to choose (approaches × train sets × trials), got ", proposals,
+                     "; write fewer trials, or split the sweep"));
+  }
+  return bytes <= kProposalBytesMax
              ? absl::OkStatus()
-             : absl::InvalidArgumentError(
-                   absl::StrCat("settings.trials: expected at most ", kProposalsMax,
-                                " settings to choose (approaches × train sets × trials), got ",
-                                proposals, "; write fewer trials, or split the sweep"));
+             : absl::InvalidArgumentError(absl::StrCat(
+                   "settings.trials: expected settings to choose of at most ",
+                   kProposalBytesMax >> 20, " MiB together, got about ", bytes >> 20,
+                   " MiB; write fewer trials, or shorter values, such as names of files"));
 }
 
 absl::Status Expansion::PutProposals() {

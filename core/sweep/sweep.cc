@@ -396,42 +396,6 @@ absl::Status CheckEarlyStop(const FieldPath& path, const SweepSpec& spec) {
                     : FieldError(path, "expected an approach that trains, got none");
 }
 
-// Bytes of an approach's longest setting, about as a sweep keeps it.
-int64_t LongestSettingBytes(const Hyperparameters& hyperparameters) {
-  constexpr size_t kFieldBytes = 16;
-  size_t bytes = 0;
-  for (const auto& [name, value] : hyperparameters.defaults) {
-    size_t longest = ParamText(value).size();
-    const auto drawn = hyperparameters.space.find(name);
-    if (drawn != hyperparameters.space.end()) {
-      if (const auto* choice = std::get_if<Choice>(&drawn->second)) {
-        for (const ParamValue& other : choice->values) {
-          longest = std::max(longest, ParamText(other).size());
-        }
-      }
-    }
-    bytes += name.size() + longest + kFieldBytes;
-  }
-  return static_cast<int64_t>(bytes);
-}
-
-// A search adds each setting that it chooses to the sweep, which is stored and sent as one.
-absl::Status CheckSearchBytes(const FieldPath& path, const SweepSpec& spec) {
-  int64_t bytes = 0;
-  for (const ApproachSpec& approach : spec.approaches) {
-    bytes += int64_t{spec.random_settings} * LongestSettingBytes(approach.hyperparameters);
-  }
-  bytes *= static_cast<int64_t>(std::max<size_t>(
-      1, spec.train_sets.empty() ? spec.benchmarks.size() : spec.train_sets.size()));
-  return bytes <= kSearchBytesMax
-             ? absl::OkStatus()
-             : FieldError(path,
-                          absl::StrCat("expected settings of at most ", kSearchBytesMax >> 20,
-                                       " MiB together, got about ", bytes >> 20,
-                                       " MiB of trials; give fewer trials, or hyperparameters "
-                                       "with shorter values, such as names of files"));
-}
-
 absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
   if (!spec.search) {
     return absl::OkStatus();
@@ -441,7 +405,6 @@ absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
   CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("parallel"), spec.search->parallel, 1, kTrialsMax));
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("proposals"), spec.search->proposals.size(), kProposalsMax));
-  CONCUR_RETURN_IF_ERROR(CheckSearchBytes(path.Field("trials"), spec));
   if (spec.early_stop) {
     return FieldError(path.Field("search"),
                       "expected no early_stop beside it: a trial that stops early has no score; "

@@ -217,7 +217,7 @@ TEST(ExpansionTest, ASearchThatCannotBeMeantIsRefusedByField) {
          s.random_settings = kTrialsMax - 1;
          s.approaches[0].hyperparameters.defaults["prompt"] = std::string(40'000, 'x');
        },
-       "settings.trials: expected settings of at most 32 MiB together, got about "},
+       "settings.trials: expected settings to choose of at most 32 MiB together, got about 76 MiB"},
       {"none at a time", [](SweepSpec& s) { s.search->parallel = 0; },
        "settings.parallel: expected 1 to"},
       {"no space", [](SweepSpec& s) { s.approaches[0].hyperparameters.space.clear(); },
