@@ -69,16 +69,6 @@ absl::StatusOr<std::vector<double>> BudgetsOf(const PlanReplayFlags& flags) {
   return budgets;
 }
 
-absl::StatusOr<analysis::CellCosts> LoadCosts(const PlanReplayFlags& flags,
-                                              const analysis::ScoreTable& table,
-                                              CommandContext& context) {
-  if (flags.costs.empty()) {
-    return analysis::EqualCosts(table);
-  }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable costs, ReadScores(flags.costs, {}, context));
-  return analysis::MatchCosts(table, costs);
-}
-
 // The table to replay: a bundle, a leaderboard between tabs as `concur bundle convert` reads
 // it, or a CSV.
 absl::StatusOr<analysis::ScoreTable> ReplayedTable(const PlanReplayFlags& flags,
@@ -134,7 +124,7 @@ absl::Status RunPlanReplay(PlanReplayFlags flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::UntilRule> rule, ReadCoefficient(flags));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ReplayedTable(flags, context));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, LoadCosts(flags, table, context));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, ReadCosts(flags.costs, table, context));
   analysis::ReplayOptions& options = flags.options;
   if (!flags.budgets.empty()) {
     CONCUR_ASSIGN_OR_RETURN(options.budgets, BudgetsOf(flags));

@@ -182,6 +182,16 @@ void AddColumnsOption(Command* command, std::vector<std::string>& columns) {
       ->OneValueEach();
 }
 
+absl::StatusOr<analysis::CellCosts> ReadCosts(const std::string& file,
+                                              const analysis::ScoreTable& table,
+                                              CommandContext& context) {
+  if (file.empty()) {
+    return analysis::EqualCosts(table);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable costs, ReadScores(file, {}, context));
+  return analysis::MatchCosts(table, costs);
+}
+
 absl::StatusOr<analysis::ScoreTable> SelectColumns(analysis::ScoreTable table,
                                                    const std::vector<std::string>& columns) {
   if (columns.empty()) {

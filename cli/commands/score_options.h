@@ -18,6 +18,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/comparison/selection.h"
 #include "analysis/example_runs.h"
+#include "analysis/plan/plan.h"
 #include "analysis/score_table.h"
 #include "base/command/command.h"
 #include "cli/app/context.h"
@@ -91,6 +92,11 @@ void AddColumnsOption(Command* command, std::vector<std::string>& columns);
 // The benchmarks that --columns names, in its order; all when it was not given.
 absl::StatusOr<analysis::ScoreTable> SelectColumns(analysis::ScoreTable table,
                                                    const std::vector<std::string>& columns);
+
+// --costs: the costs of a table's cells in the CSV `file`; all alike without one.
+absl::StatusOr<analysis::CellCosts> ReadCosts(const std::string& file,
+                                              const analysis::ScoreTable& table,
+                                              CommandContext& context);
 
 // --where: tags for analysis::ScoreTable::Where; `where` must outlive the command.
 void AddWhereOption(Command* command, std::vector<std::string>& where);

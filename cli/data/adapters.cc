@@ -221,8 +221,15 @@ bool IsAnswer(const PlainJson& json) {
   return json.is_object() && json.contains("prediction_text");
 }
 
-// Answers one a line; nothing when the first line is none.
-absl::StatusOr<std::optional<AnswersById>> AnswersOfLines(const AdapterInput& input) {
+// True if the first line that is not empty is an answer.
+bool BeginsWithAnswer(absl::string_view text) {
+  const absl::string_view rest = absl::StripLeadingAsciiWhitespace(text);
+  const absl::StatusOr<PlainJson> first = Parse("", rest.substr(0, rest.find('\n')));
+  return first.ok() && IsAnswer(*first);
+}
+
+// Answers one a line.
+absl::StatusOr<AnswersById> AnswersOfLines(const AdapterInput& input) {
   AnswersById answers;
   size_t number = 0;
   for (const absl::string_view line : absl::StrSplit(input.text, '\n')) {
@@ -230,12 +237,8 @@ absl::StatusOr<std::optional<AnswersById>> AnswersOfLines(const AdapterInput& in
     if (absl::StripAsciiWhitespace(line).empty()) {
       continue;
     }
-    const absl::StatusOr<PlainJson> json = Parse(place, line);
-    if (answers.empty() && !(json.ok() && IsAnswer(*json))) {
-      return std::nullopt;
-    }
-    CONCUR_RETURN_IF_ERROR(json.status());
-    CONCUR_RETURN_IF_ERROR(AddAnswer({&*json, place}, answers));
+    CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, line));
+    CONCUR_RETURN_IF_ERROR(AddAnswer({&json, place}, answers));
   }
   return answers;
 }
@@ -261,11 +264,12 @@ absl::Status AddMetric(const Node& node, absl::string_view name, MetricsByName* 
 
 absl::StatusOr<AnswersById> AdaptPredictions(const AdapterInput& input) {
   const std::string place = input.path;
-  CONCUR_ASSIGN_OR_RETURN(std::optional<AnswersById> of_lines, AnswersOfLines(input));
-  if (of_lines.has_value() && !of_lines->empty()) {
-    return *std::move(of_lines);
+  const absl::StatusOr<PlainJson> parsed = Parse(place, input.text);
+  if (parsed.ok() ? IsAnswer(*parsed) : BeginsWithAnswer(input.text)) {
+    return AnswersOfLines(input);
   }
-  CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
+  CONCUR_RETURN_IF_ERROR(parsed.status());
+  const PlainJson& json = *parsed;
   const Node root{&json, place};
   if (json.is_array() && !json.empty()) {
     return AnswersOfList(root);

@@ -188,8 +188,8 @@ absl::StatusOr<v1::Sweep> RunReleased(Run& run, const std::vector<bool>& release
   batch.spec.description = description;
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep submitted,
                           SubmitBatch(run.context, run.client, batch, "concurrence"));
-  if (submitted.state() ==
-      v1::Sweep::STATE_CANCELED) {  // when the hours of an earlier run were over
+  // An earlier run canceled it when its hours were over.
+  if (submitted.state() == v1::Sweep::STATE_CANCELED) {
     v1::RetryJobsRequest retry;
     retry.set_sweep(submitted.id());
     CONCUR_RETURN_IF_ERROR(run.client.RetryJobs(retry).status());

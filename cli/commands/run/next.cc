@@ -55,16 +55,6 @@ absl::StatusOr<analysis::ScoreTable> ChosenTable(const PlanFlags& flags,
   return flags.complete ? table.CompleteCases() : table;
 }
 
-absl::StatusOr<analysis::CellCosts> LoadCosts(const PlanFlags& flags,
-                                              const analysis::ScoreTable& table,
-                                              CommandContext& context) {
-  if (flags.costs.empty()) {
-    return analysis::EqualCosts(table);
-  }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable costs, ReadScores(flags.costs, {}, context));
-  return analysis::MatchCosts(table, costs);
-}
-
 // The seconds that the succeeded jobs of each cell of `table` took: training on a benchmark and
 // evaluation on it.
 analysis::ScoreTable SecondsOfJobs(const Study& study, const analysis::ScoreTable& table) {
@@ -109,7 +99,7 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
     study = std::move(opened.study);
   }
   CONCUR_ASSIGN_OR_RETURN(table, ChosenTable(flags, std::move(table)));
-  CONCUR_ASSIGN_OR_RETURN(analysis::CellCosts costs, LoadCosts(flags, table, context));
+  CONCUR_ASSIGN_OR_RETURN(analysis::CellCosts costs, ReadCosts(flags.costs, table, context));
   if (study.has_value() && flags.costs.empty()) {
     // Before every benchmark has a finished job, all cells count alike.
     absl::StatusOr<analysis::CellCosts> measured =
