@@ -47,7 +47,7 @@ struct BootstrapOptions {
 };
 
 // `method`, but percentiles for shares of the top, whose BCa intervals held the truth in 86 to 96 %
-// of simulations, and percentiles in 98 to 100 (docs/coverage.md).
+// of simulations, and percentiles in 93 to 100 (docs/coverage.md).
 BootstrapMethod MethodOf(Coefficient coefficient, BootstrapMethod method);
 // E.g. "BCa bootstrap over approaches, 10000 replicates, seed 1".
 std::string BootstrapText(const BootstrapOptions& options, const Families& families);

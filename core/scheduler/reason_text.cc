@@ -441,8 +441,7 @@ std::string ReasonText(const PoolReason& reason) {
 std::string ReasonText(const PlannedJob& job) {
   if (job.awaits_setting) {
     return "its search chooses the setting from the scores of those before; runs unless an equal "
-           "job "
-           "has finished";
+           "job has finished";
   }
   const std::string equal = job.equal ? job.equal->ToString() : "";
   if (!job.equal) {

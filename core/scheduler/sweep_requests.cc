@@ -255,7 +255,7 @@ void SweepRequests::Continue(SweepRecord& sweep) {
   book_.UpdateEnd(sweep);
 }
 
-// Does `work` for a job, unless the turn has done enough. Whether it did.
+// Does `work` for a job; false, with nothing done, when the turn has done enough.
 template <typename Work>
 bool SweepRequests::DoInSlice(const SweepRecord& sweep, Work work) {
   if (left_ <= 0 && !sweep.early_stop) {
@@ -303,7 +303,7 @@ void SweepRequests::ContinueRetry(SweepRecord& sweep) {
 void SweepRequests::CheckInvariants() const {
   for (const auto& [id, sweep] : book_.all()) {
     const bool is_open = sweep->row.retry || (sweep->row.canceled && sweep->jobs.unfinished() > 0);
-    CONCUR_CHECK(is_open ? open_.contains(id) : true);
+    CONCUR_CHECK(!is_open || open_.contains(id));
     CONCUR_CHECK(!open_.contains(id) || sweep->row.retry || sweep->row.canceled);
     for (uint32_t job = 0; sweep->row.canceled && job < sweep->next_canceled; ++job) {
       CONCUR_CHECK(IsTerminal(sweep->jobs[job].state()));

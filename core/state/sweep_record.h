@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // State of one sweep in the scheduler: its row, its jobs, and what is derived from its expansion.
-// Whatever a job's state puts into other structures (queues, leases, indices) is the scheduler's.
+// The scheduler keeps what follows from a job's state elsewhere: queues, leases, indices.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_STATE_SWEEP_RECORD_H_

@@ -115,8 +115,8 @@ class Expansion {
   const std::vector<uint32_t>& ValidationSetsOf(uint32_t train_set) const {
     return validation_sets_[train_set];
   }
-  // Those of them that the train command of the block's approach reads as {validation}: none when
-  // it does not.
+  // The part of them that the train command of the block's approach reads as {validation}: none
+  // when it does not.
   absl::Span<const uint32_t> ValidationInputsOf(const Block& block) const;
 
   // All settings of an approach, sampled once; of a search the default alone.

@@ -370,7 +370,7 @@ TEST_F(IdlerTest, AGiantMessageIsRefusedBeforeItIsRead) {
   const grpc::Status giant = client->CreateSweep(&context, request, &created);
   EXPECT_EQ(giant.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << giant.error_message();
   EXPECT_THAT(giant.error_message(), HasSubstr("Received message larger than max"));
-  // Who has no token may not even send what others may.
+  // A client without a token may send less than others.
   const auto nobody = v1::Coordinator::NewStub(grpc::CreateCustomChannel(
       cluster_.server(), grpc::InsecureChannelCredentials(), grpc::ChannelArguments()));
   grpc::ClientContext without_token;
