@@ -191,6 +191,7 @@ void TakeHeader(TableText& table) {
   std::vector<CsvRecord> records = std::move(table.records);
   table.records.clear();
   std::vector<size_t> widths;
+  widths.reserve(records.size());
   for (const CsvRecord& record : records) {
     widths.push_back(record.fields.size());
   }

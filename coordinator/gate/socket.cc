@@ -11,7 +11,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -69,7 +69,8 @@ absl::StatusOr<Listeners> ListenOnPath(const std::string& address) {
   if (!fd.valid() ||
       bind(fd.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) != 0 ||  // NOLINT
       listen(fd.get(), kUnixBacklog) != 0) {
-    return absl::UnavailableError(absl::StrCat(address, ": ", std::strerror(errno)));
+    return absl::UnavailableError(
+        absl::StrCat(address, ": ", std::generic_category().message(errno)));
   }
   Listeners listeners;
   listeners.sockets.push_back(std::move(fd));
