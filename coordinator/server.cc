@@ -36,6 +36,7 @@
 #include "coordinator/access/audit_log.h"
 #include "coordinator/access/page_access.h"
 #include "coordinator/access/pilot_tls.h"
+#include "coordinator/access/secrets.h"
 #include "coordinator/access/tokens.h"
 #include "coordinator/data_place.h"
 #include "coordinator/engine/collector.h"
@@ -85,10 +86,13 @@ absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOpt
   return std::make_unique<Access>(clock, options.data_directory);
 }
 
-// InvalidArgument when calls would cross the network in clear text.
+// False when calls cross the network in clear text.
+bool IsPrivate(const ServerOptions& options) {
+  return rpc::IsLocalAddress(options.listen) || !options.tls.certificate.empty();
+}
+
 absl::Status CheckListen(const ServerOptions& options) {
-  if (rpc::IsLocalAddress(options.listen) || !options.tls.certificate.empty() ||
-      options.without_authentication) {
+  if (IsPrivate(options) || options.without_authentication) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -293,6 +297,7 @@ struct Server::Parts {
   std::unique_ptr<ThreadPool> answers;
   std::unique_ptr<Access> access;
   std::unique_ptr<AuditLog> audit;
+  std::unique_ptr<Secrets> secrets;
   gate::Peers peers;
   std::unique_ptr<StreamWatch> streams;
   std::unique_ptr<CoordinatorService> coordinator_service;
@@ -503,6 +508,7 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
       CollectorOptions{parts.options.gc_interval, parts.options.gc_grace, data + kCollectLock});
   CONCUR_ASSIGN_OR_RETURN(parts.access, MakeAccess(clock, parts.options));
   CONCUR_ASSIGN_OR_RETURN(parts.audit, AuditLog::Open(clock, data + "/audit"));
+  CONCUR_ASSIGN_OR_RETURN(parts.secrets, Secrets::Open(clock, data, IsPrivate(parts.options)));
   parts.options.limits.data_directory = data;
   parts.options.limits.uploads_kept = parts.options.gc_grace;
   parts.options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
@@ -510,11 +516,11 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   parts.pilot_tls = PilotTls::Load(parts.options.tls, parts.options.pilots);
   parts.options.limits.check_pool = PoolCheck(parts.options, parts.pilot_tls);
   parts.coordinator_service = std::make_unique<CoordinatorService>(
-      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.audit, *parts.fleet,
-      *parts.pool, transfers, *parts.answers, parts.options.limits);
-  parts.worker_service =
-      std::make_unique<WorkerService>(*parts.engine, *parts.artifacts, *parts.partial_uploads,
-                                      transfers, parts.options.limits.artifact_bytes_max);
+      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.audit, *parts.secrets,
+      *parts.fleet, *parts.pool, transfers, *parts.answers, parts.options.limits);
+  parts.worker_service = std::make_unique<WorkerService>(
+      *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.secrets, transfers,
+      parts.options.limits.artifact_bytes_max);
   parts.streams =
       std::make_unique<StreamWatch>(clock, parts.options.connections.streams,
                                     [access = parts.access.get()](const Digest& sender) {

@@ -3,7 +3,8 @@
 //
 // DATA/concur.db and its companions hold the state, DATA/artifacts the artifacts, DATA/tokens.json
 // the hashes of tokens, DATA/token the token of the user who runs it, DATA/audit the audit log, and
-// DATA/address the address that the server listens on while it runs.
+// DATA/secrets.json users' secrets, DATA/address the address that the server listens on while it
+// runs.
 //
 // Thread-compatible.
 #ifndef CONCUR_COORDINATOR_SERVER_H_

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "yaml/approach_yaml.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -224,15 +227,41 @@ void ReadHyperparameters(const Value& value, ParsedApproach* approach) {
   fields.Finish();
 }
 
-void ReadEnvironment(const Value& value, ApproachSpec* spec) {
-  const std::optional<std::vector<Value::Entry>> entries =
-      value.Entries("a mapping of names to text");
+void ReadVariables(const Value& value, absl::string_view expected,
+                   std::map<std::string, std::string>* variables) {
+  const std::optional<std::vector<Value::Entry>> entries = value.Entries(expected);
   if (!entries) {
     return;
   }
   for (const Value::Entry& entry : *entries) {
     if (std::optional<std::string> text = entry.value.Text()) {
-      spec->env[entry.key] = *std::move(text);
+      (*variables)[entry.key] = *std::move(text);
+    }
+  }
+}
+
+bool LooksSecret(const std::string& name, absl::string_view value) {
+  constexpr size_t kBytesMin = 16;
+  constexpr absl::string_view kPrefixes[] = {"sk-",  "hf_",    "ghp_", "gho_", "github_pat_",
+                                             "AKIA", "glpat-", "xoxb", "AIza"};
+  constexpr absl::string_view kEnds[] = {"KEY", "TOKEN", "SECRET", "PASSWORD"};
+  if (value.size() < kBytesMin || value.find_first_of(" /") != value.npos) {
+    return false;
+  }
+  const std::string upper = absl::AsciiStrToUpper(name);
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](absl::string_view prefix) { return absl::StartsWith(value, prefix); }) ||
+         std::any_of(std::begin(kEnds), std::end(kEnds),
+                     [&](absl::string_view end) { return absl::EndsWith(upper, end); });
+}
+
+void WarnOfSecrets(const Value& value, const std::map<std::string, std::string>& env,
+                   std::vector<std::string>* warnings) {
+  for (const auto& [name, text] : env) {
+    if (LooksSecret(name, text)) {
+      warnings->push_back(absl::StrCat(
+          value.Place(), "the value of ", name, " looks like a secret, and is stored with the ",
+          "sweep: \"concur secret set NAME\", then secrets: {", name, ": NAME}"));
     }
   }
 }
@@ -351,8 +380,13 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   }
   approach->timeouts.FillFrom(timeouts);
   if (const auto env = fields.Get("env")) {
-    ReadEnvironment(*env, &spec);
+    ReadVariables(*env, "a mapping of names to text", &spec.env);
     NotePlace(".env", *env, &approach->places);
+    WarnOfSecrets(*env, spec.env, &approach->warnings);
+  }
+  if (const auto secrets = fields.Get("secrets")) {
+    ReadVariables(*secrets, "a mapping of variables to names of secrets", &spec.secrets);
+    NotePlace(".secrets", *secrets, &approach->places);
   }
   fields.Finish();
   spec.train_command = train.arguments;

@@ -8,15 +8,20 @@
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace concur::process {
 
-LogFile::LogFile(std::string path, int64_t bytes_max)
+LogFile::LogFile(std::string path, int64_t bytes_max, std::vector<std::string> secrets)
     : path_(std::move(path)),
       head_bytes_max_(std::max<int64_t>(1, bytes_max / 2)),
-      tail_bytes_max_(std::max<int64_t>(1, bytes_max - bytes_max / 2)) {}
+      tail_bytes_max_(std::max<int64_t>(1, bytes_max - bytes_max / 2)) {
+  if (!secrets.empty()) {
+    redactor_.emplace(std::move(secrets));
+  }
+}
 
 void LogFile::WriteHead(absl::string_view data) {
   if (!status_.ok() || data.empty()) {
@@ -33,6 +38,20 @@ void LogFile::WriteHead(absl::string_view data) {
 }
 
 void LogFile::Append(absl::string_view data) {
+  if (redactor_) {
+    Add(redactor_->Add(data));
+  } else {
+    Add(data);
+  }
+}
+
+void LogFile::EndOutput() {
+  if (redactor_) {
+    Add(redactor_->Finish());
+  }
+}
+
+void LogFile::Add(absl::string_view data) {
   bytes_seen_ += static_cast<int64_t>(data.size());
   const size_t room = std::min(static_cast<size_t>(head_bytes_max_ - head_bytes_), data.size());
   WriteHead(data.substr(0, room));

@@ -7,11 +7,14 @@
 #define CONCUR_BASE_PROCESS_LOG_FILE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
+#include "base/process/redactor.h"
 
 namespace concur::process {
 
@@ -19,11 +22,13 @@ namespace concur::process {
 // never written to has no file.
 class LogFile {
  public:
-  // Keeps at most `bytes_max` bytes: half for the head, half for the tail.
-  LogFile(std::string path, int64_t bytes_max);
+  // Keeps at most `bytes_max` bytes: half for the head, half for the tail. `secrets` are masked.
+  LogFile(std::string path, int64_t bytes_max, std::vector<std::string> secrets = {});
 
   // Trouble with the disk is kept for Finish: a job is not stopped for its log.
   void Append(absl::string_view data);
+  // Nothing more comes: appends what may have been the beginning of a secret.
+  void EndOutput();
   // Writes the tail. The first error of the disk, if there was one.
   absl::Status Finish();
 
@@ -34,11 +39,13 @@ class LogFile {
   std::string Last(size_t bytes_max) const;
 
  private:
+  void Add(absl::string_view data);
   void WriteHead(absl::string_view data);
 
   const std::string path_;
   const int64_t head_bytes_max_;
   const int64_t tail_bytes_max_;
+  std::optional<Redactor> redactor_;  // unset without secrets
   FileDescriptor fd_;
   absl::Status status_;
   int64_t bytes_seen_ = 0;

@@ -68,7 +68,7 @@ struct ProcessWatcher::Watched {
       : process(std::move(started)),
         options(std::move(limits)),
         on_end(std::move(callback)),
-        log(options.log_path, options.log_bytes_max) {}
+        log(options.log_path, options.log_bytes_max, options.secrets) {}
 
   // True when the kernel counts and limits its memory.
   bool HasMemoryGroup() const { return process.group != nullptr && process.group->has_memory(); }
@@ -343,6 +343,7 @@ void ProcessWatcher::End(uint64_t number) {
     end.memory_bytes_peak = std::max(end.memory_bytes_peak, peak);
   }
   end.disk_bytes_peak = watched->disk_bytes_peak;
+  watched->log.EndOutput();
   end.log_bytes = watched->log.bytes_seen();
   end.log_last = absl::StrReplaceAll(watched->log.Last(kLastBytes), {{watched->note, ""}});
   end.log_status = watched->log.Finish();

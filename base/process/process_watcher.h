@@ -59,6 +59,7 @@ struct WatchOptions {
   int directory = -1;  // stays open until the end
   std::string log_path;
   int64_t log_bytes_max = 0;
+  std::vector<std::string> secrets;  // that the log masks; none is empty
   std::function<void(absl::string_view)>
       on_output;          // each piece, by the watcher's thread; may be null
   std::string tail_path;  // a file that the process appends to; need not exist

@@ -246,6 +246,29 @@ class GrpcClient : public Client {
     }));
   }
 
+  absl::StatusOr<v1::Secret> SetSecret(const std::string& name, const std::string& value) override {
+    v1::SetSecretRequest request;
+    request.set_name(name);
+    request.set_value(value);
+    return Repeat<v1::Secret>(request, &v1::Coordinator::Stub::SetSecret);
+  }
+
+  absl::StatusOr<std::vector<v1::Secret>> ListSecrets() override {
+    CONCUR_ASSIGN_OR_RETURN(v1::ListSecretsResponse response,
+                            Repeat<v1::ListSecretsResponse>(v1::ListSecretsRequest(),
+                                                            &v1::Coordinator::Stub::ListSecrets));
+    return std::vector<v1::Secret>(response.secrets().begin(), response.secrets().end());
+  }
+
+  absl::Status DeleteSecret(const std::string& name) override {
+    v1::DeleteSecretRequest request;
+    request.set_name(name);
+    v1::DeleteSecretResponse response;
+    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return stub_->DeleteSecret(&context, request, &response);
+    }));
+  }
+
   absl::Status ListScores(const std::string& sweep, const std::string& metric,
                           const std::function<void(JobScore)>& each) override {
     v1::ListScoresRequest request;

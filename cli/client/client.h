@@ -71,6 +71,11 @@ class Client {
   virtual absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) = 0;
   // Not repeated: a second one may not find the pool.
   virtual absl::Status DeletePool(const std::string& pool, bool at_once) = 0;
+  virtual absl::StatusOr<v1::Secret> SetSecret(const std::string& name,
+                                               const std::string& value) = 0;
+  virtual absl::StatusOr<std::vector<v1::Secret>> ListSecrets() = 0;
+  // Not repeated: a second one would not find the secret.
+  virtual absl::Status DeleteSecret(const std::string& name) = 0;
   // Entries of the audit log, newest first, up to `count_max` of them (0: all).
   virtual absl::StatusOr<std::vector<v1::AuditEntry>> ListAuditEntries(
       v1::ListAuditEntriesRequest request, size_t count_max) = 0;

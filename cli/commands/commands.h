@@ -40,6 +40,8 @@ void AddJobListCommand(Command& job, CommandContext& context);
 void AddWorkerCommands(Command& app, CommandContext& context);
 // `pool` with list, get, explain, add, pause, resume, remove.
 void AddPoolCommands(Command& app, CommandContext& context);
+// `secret` with set, list, delete.
+void AddSecretCommands(Command& app, CommandContext& context);
 void AddAuditCommand(Command& app, CommandContext& context);
 void AddPageCommand(Command& app, CommandContext& context);
 void AddTopCommand(Command& app, CommandContext& context);

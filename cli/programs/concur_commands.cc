@@ -90,6 +90,7 @@ void AddAllCommands(Command& app, CommandContext& context) {
   AddPageCommand(app, context);
   AddWorkerCommands(app, context);
   AddPoolCommands(app, context);
+  AddSecretCommands(app, context);
   AddAuditCommand(app, context);
 }
 

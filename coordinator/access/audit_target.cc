@@ -42,6 +42,9 @@ AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request) {
   return {absl::StrCat(request.pool(), request.at_once() ? ", at once" : "")};
 }
 
+AuditTarget AuditTargetOf(const v1::SetSecretRequest& request) { return {request.name()}; }
+AuditTarget AuditTargetOf(const v1::DeleteSecretRequest& request) { return {request.name()}; }
+
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request) {
   return {absl::BytesToHexString(absl::string_view(request.digest()).substr(0, 32))};
 }

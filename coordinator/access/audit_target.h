@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sweep, job, worker or pool that a request concerns, for the audit log.
+// The sweep, job, worker, pool or secret that a request concerns, for the audit log.
 //
 // Stateless.
 #ifndef CONCUR_COORDINATOR_ACCESS_AUDIT_TARGET_H_
@@ -37,6 +37,8 @@ AuditTarget AuditTargetOf(const v1::CreatePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::PausePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request);
+AuditTarget AuditTargetOf(const v1::SetSecretRequest& request);
+AuditTarget AuditTargetOf(const v1::DeleteSecretRequest& request);
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request);
 // All but a worker's first and last call are routine.
 AuditTarget AuditTargetOf(const v1::SyncRequest& request);

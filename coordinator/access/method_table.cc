@@ -48,6 +48,9 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter},
     {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
     {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
+    {"/concur.v1.Coordinator/SetSecret", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/ListSecrets", Role::kSubmitter},
+    {"/concur.v1.Coordinator/DeleteSecret", Role::kSubmitter, kAudited},
     // Audits only the first and the last call of each worker: coordinator/access/audit_target.h.
     {"/concur.v1.WorkerGateway/Sync", Role::kWorker, kAudited},
     {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker},

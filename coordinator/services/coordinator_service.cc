@@ -124,7 +124,7 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
 }  // namespace
 
 CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                                       PartialUploads& partial, AuditLog& audit,
+                                       PartialUploads& partial, AuditLog& audit, Secrets& secrets,
                                        const FleetHistory& fleet, ThreadPool& pool,
                                        ThreadPool& transfers, ThreadPool& answers,
                                        ServiceLimits limits)
@@ -132,6 +132,7 @@ CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactSto
       artifacts_(artifacts),
       partial_(partial),
       audit_(audit),
+      secrets_(secrets),
       fleet_(fleet),
       pool_(pool),
       transfers_(transfers),
@@ -155,6 +156,15 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
     return AnswerNow(call, expanded.status());
   }
   const std::shared_ptr<const Expansion> expansion = *std::move(expanded);
+  std::vector<std::string> secrets;
+  for (const ApproachSpec& approach : expansion->spec().approaches) {
+    for (const auto& [variable, name] : approach.secrets) {
+      secrets.push_back(name);
+    }
+  }
+  if (absl::Status status = secrets_.CheckHas(call->caller().user, secrets); !status.ok()) {
+    return AnswerNow(call, status);
+  }
   const bool validate_only = request->validate_only();
   if (!validate_only) {
     if (absl::Status status = CheckRoomOnDisk(limits_, artifacts_, partial_); !status.ok()) {

@@ -16,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
 #include "coordinator/access/audit_log.h"
+#include "coordinator/access/secrets.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/fleet_history.h"
 #include "coordinator/engine/partial_uploads.h"
@@ -31,9 +32,9 @@ class CoordinatorService {
   // All but the limits outlive the service. Artifacts are transferred on the threads of
   // `transfers`, other long work runs on `pool`, and `answers` builds the answers to reads.
   CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                     PartialUploads& partial, AuditLog& audit, const FleetHistory& fleet,
-                     ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers,
-                     ServiceLimits limits);
+                     PartialUploads& partial, AuditLog& audit, Secrets& secrets,
+                     const FleetHistory& fleet, ThreadPool& pool, ThreadPool& transfers,
+                     ThreadPool& answers, ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
                                         v1::CreateSweepResponse* response);
@@ -103,12 +104,19 @@ class CoordinatorService {
       CallContext* call, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
       CallContext* call, const v1::DownloadArtifactRequest* request);
+  grpc::ServerUnaryReactor* SetSecret(CallContext* call, const v1::SetSecretRequest* request,
+                                      v1::Secret* response);
+  grpc::ServerUnaryReactor* ListSecrets(CallContext* call, const v1::ListSecretsRequest* request,
+                                        v1::ListSecretsResponse* response);
+  grpc::ServerUnaryReactor* DeleteSecret(CallContext* call, const v1::DeleteSecretRequest* request,
+                                         v1::DeleteSecretResponse* response);
 
  private:
   Engine& engine_;
   ArtifactStore& artifacts_;
   PartialUploads& partial_;
   AuditLog& audit_;
+  Secrets& secrets_;
   const FleetHistory& fleet_;
   ThreadPool& pool_;
   ThreadPool& transfers_;

@@ -414,6 +414,9 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("GetUploadOffset", coordinator, &C::GetUploadOffset);
   users.Add("UploadArtifact", coordinator, &C::UploadArtifact);
   users.Add("DownloadArtifact", coordinator, &C::DownloadArtifact);
+  users.Add("SetSecret", coordinator, &C::SetSecret);
+  users.Add("ListSecrets", coordinator, &C::ListSecrets);
+  users.Add("DeleteSecret", coordinator, &C::DeleteSecret);
 
   using W = WorkerService;
   Service& gateway =

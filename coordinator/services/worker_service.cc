@@ -19,8 +19,10 @@ namespace {
 // A parked Sync. When the worker disconnects, the engine must not give it work.
 class SyncReactor final : public grpc::ServerUnaryReactor {
  public:
-  SyncReactor(Engine& engine, CallRecord& record, const v1::SyncRequest& request)
+  SyncReactor(Engine& engine, const Secrets& secrets, CallRecord& record,
+              const v1::SyncRequest& request)
       : engine_(engine),
+        secrets_(secrets),
         record_(record),
         worker_(request.worker()),
         incarnation_(request.incarnation()),
@@ -41,6 +43,7 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
     }
     engine_.Sync(std::move(request), [this, response](absl::StatusOr<SyncResponse> answer) {
       if (answer.ok()) {
+        AddSecrets(*answer);
         *response = rpc::ToProto(*answer);
       }
       End(answer.status());
@@ -52,7 +55,16 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
   }
 
  private:
+  void AddSecrets(SyncResponse& answer) const {
+    for (JobOrder& order : answer.start) {
+      for (auto& [variable, secret] : order.secrets) {
+        secret.value = secrets_.Find(order.owner, secret.name);
+      }
+    }
+  }
+
   Engine& engine_;
+  const Secrets& secrets_;
   CallRecord& record_;
   std::atomic<bool> canceled_ = false;
   const std::string worker_;
@@ -64,7 +76,7 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
 
 grpc::ServerUnaryReactor* WorkerService::Sync(CallContext* call, const v1::SyncRequest* request,
                                               v1::SyncResponse* response) {
-  auto* reactor = new SyncReactor(engine_, *call->record, *request);
+  auto* reactor = new SyncReactor(engine_, secrets_, *call->record, *request);
   absl::StatusOr<SyncRequest> converted = rpc::FromProto(*request);
   if (!converted.ok()) {
     reactor->End(converted.status());

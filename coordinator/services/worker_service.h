@@ -12,6 +12,7 @@
 
 #include "base/thread_pool.h"
 #include "concur/v1/worker.pb.h"
+#include "coordinator/access/secrets.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/partial_uploads.h"
 #include "coordinator/services/call_context.h"
@@ -22,11 +23,12 @@ namespace concur {
 class WorkerService {
  public:
   // All outlive the service. No artifact may have more than `artifact_bytes_max` bytes.
-  WorkerService(Engine& engine, ArtifactStore& artifacts, PartialUploads& partial, ThreadPool& pool,
-                int64_t artifact_bytes_max)
+  WorkerService(Engine& engine, ArtifactStore& artifacts, PartialUploads& partial,
+                const Secrets& secrets, ThreadPool& pool, int64_t artifact_bytes_max)
       : engine_(engine),
         artifacts_(artifacts),
         partial_(partial),
+        secrets_(secrets),
         pool_(pool),
         artifact_bytes_max_(artifact_bytes_max) {}
 
@@ -44,6 +46,7 @@ class WorkerService {
   Engine& engine_;
   ArtifactStore& artifacts_;
   PartialUploads& partial_;
+  const Secrets& secrets_;
   ThreadPool& pool_;
   const int64_t artifact_bytes_max_;
 };

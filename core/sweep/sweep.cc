@@ -121,6 +121,7 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   CONCUR_RETURN_IF_ERROR(CheckTemplate(path, "predict.command", approach.predict_command,
                                        CommandKind::kPredict, approach));
   CONCUR_RETURN_IF_ERROR(CheckEnvironment(path.Field("env"), approach.env));
+  CONCUR_RETURN_IF_ERROR(CheckSecrets(path.Field("secrets"), approach.secrets, approach.env));
   CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("train.resources"), approach.train_resources));
   CONCUR_RETURN_IF_ERROR(
       CheckResources(path.Field("predict.resources"), approach.predict_resources));
@@ -420,7 +421,7 @@ absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& ap
                     approach.code.has_value() || approach.predict_code.has_value() ||
                     approach.train_program || approach.predict_program ||
                     approach.environment.has_value() || !approach.env.empty() ||
-                    !approach.hyperparameters.defaults.empty() ||
+                    !approach.secrets.empty() || !approach.hyperparameters.defaults.empty() ||
                     !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
                     !approach.predict_labels.empty() || !approach.version.empty();
   return runs || approach.name.empty()
@@ -587,6 +588,18 @@ absl::Status CheckEnvironment(const FieldPath& path,
                              "with CONCUR_, got ", Quoted(name)));
     }
     CONCUR_RETURN_IF_ERROR(CheckText(path.Field(name), value, kTextBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSecrets(const FieldPath& path, const std::map<std::string, std::string>& secrets,
+                          const std::map<std::string, std::string>& env) {
+  CONCUR_RETURN_IF_ERROR(CheckEnvironment(path, secrets));
+  for (const auto& [variable, name] : secrets) {
+    CONCUR_RETURN_IF_ERROR(AtField(path.Field(variable), ValidateName(name)));
+    if (env.contains(variable)) {
+      return FieldError(path.Field(variable), "the variable is in env, too");
+    }
   }
   return absl::OkStatus();
 }

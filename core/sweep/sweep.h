@@ -94,6 +94,9 @@ struct ApproachSpec {
   absl::Duration train_timeout = absl::InfiniteDuration();
   absl::Duration predict_timeout = absl::InfiniteDuration();
   std::map<std::string, std::string> env;  // added to the job's environment; part of the key
+  // Further variables, each with the name of a secret of the sweep's owner, whose value the
+  // coordinator sends with the job. Not part of the key, names and values alike.
+  std::map<std::string, std::string> secrets;
   bool rerun = false;  // its jobs take no result that another job has; not part of the key
 
   // The code of its jobs of this kind.
@@ -308,6 +311,9 @@ absl::Status CheckCommand(const FieldPath& path, absl::string_view name,
                           const std::vector<std::string>& command);
 // Names are [A-Za-z_][A-Za-z0-9_]* and do not start with CONCUR_.
 absl::Status CheckEnvironment(const FieldPath& path, const std::map<std::string, std::string>& env);
+// The same of variables whose values are names of secrets; none is in `env`, too.
+absl::Status CheckSecrets(const FieldPath& path, const std::map<std::string, std::string>& secrets,
+                          const std::map<std::string, std::string>& env);
 // The place of each value is `path.field.NAME`.
 absl::Status CheckSetting(const FieldPath& path, absl::string_view field, const Setting& setting);
 // "", or "." and letters, digits, ".", "_", "-": safe as the end of a file name.

@@ -64,6 +64,13 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   }
   CONCUR_RETURN_IF_ERROR(CheckCommand(path, "command", order.command));
   CONCUR_RETURN_IF_ERROR(CheckEnvironment(path.Field("env"), order.env));
+  std::map<std::string, std::string> secrets;
+  for (const auto& [variable, secret] : order.secrets) {
+    secrets[variable] = secret.name;
+    CONCUR_RETURN_IF_ERROR(
+        CheckText(path.Field("secrets").Field(variable), secret.value, kTextBytesMax));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckSecrets(path.Field("secrets"), secrets, order.env));
   if (order.code) {
     CONCUR_RETURN_IF_ERROR(
         CheckRange(path.Field("code.size_bytes"), order.code->bytes, 0, kArtifactBytesMax));
@@ -127,6 +134,9 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.command = CommandOf(approach, spec, at);
   order.program = at.is_train ? approach.train_program : approach.predict_program;
   order.env = approach.env;
+  for (const auto& [variable, name] : approach.secrets) {
+    order.secrets[variable].name = name;
+  }
   if (const auto& code = approach.CodeOf(at.is_train)) {
     order.code = {code->digest, code->bytes, code->key};
   }

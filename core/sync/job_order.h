@@ -39,6 +39,13 @@ struct JobOrder {
     Digest key;  // KeyOfCode of its files
   };
 
+  // A secret of the owner, for one environment variable. `value` is set as the order is sent, and
+  // empty where the owner has no such secret.
+  struct Secret {
+    std::string name;
+    std::string value;
+  };
+
   AttemptId id;
   bool is_train = false;
   std::string owner;
@@ -50,6 +57,7 @@ struct JobOrder {
   // code. Another one there is an error: the result's key has this one.
   std::optional<Digest> program;
   std::map<std::string, std::string> env;
+  std::map<std::string, Secret> secrets;  // by variable; values are never logged or kept
   std::optional<CodeInput> code;
   std::optional<Environment> environment;
   Setting setting;

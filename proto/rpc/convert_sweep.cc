@@ -111,6 +111,8 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
   }
   CONCUR_ASSIGN_OR_RETURN(result.env,
                           rpc::FromProto(proto.env(), path.Field("env"), kArgumentsMax));
+  CONCUR_ASSIGN_OR_RETURN(result.secrets,
+                          rpc::FromProto(proto.secrets(), path.Field("secrets"), kArgumentsMax));
   if (proto.has_code()) {
     CONCUR_ASSIGN_OR_RETURN(result.code, FromProto(proto.code(), path.Field("code")));
   }

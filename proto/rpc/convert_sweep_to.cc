@@ -83,6 +83,7 @@ v1::Approach ToProto(const ApproachSpec& approach) {
     (*proto.mutable_space())[name] = ToProto(distribution);
   }
   proto.mutable_env()->insert(approach.env.begin(), approach.env.end());
+  proto.mutable_secrets()->insert(approach.secrets.begin(), approach.secrets.end());
   if (approach.code) {
     *proto.mutable_code() = ToProto(*approach.code);
   }

@@ -131,6 +131,11 @@ v1::JobOrder ToProto(const JobOrder& order) {
     proto.add_command(argument);
   }
   proto.mutable_env()->insert(order.env.begin(), order.env.end());
+  for (const auto& [variable, secret] : order.secrets) {
+    v1::JobOrder::Secret& sent = (*proto.mutable_secrets())[variable];
+    sent.set_name(secret.name);
+    sent.set_value(secret.value);
+  }
   *proto.mutable_setting() = ToProto(order.setting);
   proto.set_setting_index(order.setting_index);
   proto.set_seed(order.seed);
@@ -184,6 +189,10 @@ absl::StatusOr<JobOrder> FromProto(const v1::JobOrder& proto, const FieldPath& p
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("command"), proto.command_size(), kArgumentsMax));
   order.command.assign(proto.command().begin(), proto.command().end());
   CONCUR_ASSIGN_OR_RETURN(order.env, FromProto(proto.env(), path.Field("env"), kArgumentsMax));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("secrets"), proto.secrets().size(), kArgumentsMax));
+  for (const auto& [variable, secret] : proto.secrets()) {
+    order.secrets[variable] = {secret.name(), secret.value()};
+  }
   CONCUR_ASSIGN_OR_RETURN(order.setting, FromProto(proto.setting(), path, "setting"));
   order.setting_index = proto.setting_index();
   order.seed = proto.seed();

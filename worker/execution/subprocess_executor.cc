@@ -37,6 +37,18 @@ constexpr size_t kStrayTextMax = 500;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
+// InvalidArgument for a secret that the owner does not have.
+absl::Status CheckSecretsOf(const JobOrder& order) {
+  for (const auto& [variable, secret] : order.secrets) {
+    if (secret.value.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          order.owner, " has no secret \"", secret.name, "\", which is to be ", variable,
+          ": set it with \"concur secret set ", secret.name, "\", then retry"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct SubprocessExecutor::Entry {
@@ -296,6 +308,7 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
 }
 
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
+  CONCUR_RETURN_IF_ERROR(CheckSecretsOf(entry.order));
   CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
   const auto is_canceled = [&entry] { return entry.canceled.load(); };
@@ -430,6 +443,9 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.directory = entry->directory.get();
   watch.log_path = entry->paths.log;
   watch.log_bytes_max = options_.log_bytes_max;
+  for (const auto& [variable, secret] : entry->order.secrets) {
+    watch.secrets.push_back(secret.value);
+  }
   entry->on_step = [this, id = entry->order.id](const ReportedStep& s) { ReportStep({id, s}); };
   watch.on_output = [entry](absl::string_view data) { entry->steps.Add(data, entry->on_step); };
   watch.tail_path = entry->paths.reports;

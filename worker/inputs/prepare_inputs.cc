@@ -152,6 +152,9 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
   for (const auto& [name, value] : order.env) {
     all[name] = value;
   }
+  for (const auto& [name, secret] : order.secrets) {
+    all[name] = secret.value;
+  }
   all["TMPDIR"] = paths.temporary;
   all["CONCUR_SWEEP"] = order.id.job.sweep.ToString();
   all["CONCUR_SWEEP_NAME"] = order.sweep_name;

@@ -290,6 +290,9 @@ absl::Status Local::Start() {
     if (!flags_.slurm.empty()) {
       worker.argv.insert(worker.argv.end(), {"--ca", credentials().ca});
     }
+    for (const std::string& pattern : flags_.env_pass) {
+      worker.argv.insert(worker.argv.end(), {"--env-pass", pattern});
+    }
     CONCUR_RETURN_IF_ERROR(MakeDirectories(worker.argv[6], 0700));
     workers_.push_back(std::move(worker));
     CONCUR_RETURN_IF_ERROR(Launch(&workers_.back()));
@@ -698,6 +701,12 @@ void AddUpCommand(Command& app, CommandContext& context) {
                   "Where to serve the page for browsers of this machine; none: nowhere (default: "
                   "127.0.0.1:7449, or any port when --listen is given)")
       ->TypeName("HOST:PORT");
+  command
+      ->AddOption("--env-pass", flags->env_pass,
+                  "A variable of this environment that jobs of this machine's workers see as well, "
+                  "e.g. PYTHONPATH or CUDA_*")
+      ->TypeName("NAME")
+      ->OneValueEach();
   command->AddOption("--options", flags->options, "Options of the coordinator (a YAML file)")
       ->TypeName("FILE");
   command

@@ -25,7 +25,8 @@ struct UpFlags {
   std::string
       page;  // HOST:PORT of the page; "none"; "": 127.0.0.1:7449, or any port beside `listen`
   std::string options;
-  std::string run;  // a sweep file
+  std::vector<std::string> env_pass;  // as WorkerOptions::env_pass
+  std::string run;                    // a sweep file
   std::vector<std::string> variables;
   bool no_check = false;  // leave the data sets of `run` unread
   // Called on a thread of its own when that sweep has ended, before the programs are stopped.

@@ -2,6 +2,7 @@
 #include "base/process/log_file.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/status_matchers.h"
@@ -60,6 +61,40 @@ TEST(LogFileTest, ADiskErrorIsKeptForTheEnd) {
   log.Append("abc");
   log.Append("def");
   EXPECT_TRUE(absl::IsNotFound(log.Finish()));
+}
+
+// Whatever the pieces, the log has the text with every secret masked, also where secrets overlap,
+// follow each other, contain each other, or begin and do not end.
+TEST(LogFileTest, SecretsAreMaskedForAnyPieces) {
+  const std::vector<std::string> secrets = {"abcab", "bcabc", "xx", "xxyxx-1"};
+  const std::string text = "abcabcabc abcax xxyxxyxx-1 xxyxx-abcabxxx bcabab abca";
+  std::string masked = text;
+  for (const std::string& secret : secrets) {
+    for (size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 1)) {
+      masked.replace(at, secret.size(), secret.size(), '*');
+    }
+  }
+  for (size_t piece = 1; piece <= text.size(); ++piece) {
+    for (const int64_t limit : {1000, 30}) {
+      testing::TempDir temp;
+      LogFile log(temp.File("log"), limit, secrets);
+      for (size_t i = 0; i < text.size(); i += piece) {
+        log.Append(absl::string_view(text).substr(i, piece));
+        const std::string so_far = ReadLogFile(temp.File("log"), 0, 1 << 20);
+        ASSERT_EQ(so_far.find("abcab"), std::string::npos) << so_far;
+      }
+      log.EndOutput();
+      EXPECT_EQ(log.Last(10), masked.substr(masked.size() - 10));
+      EXPECT_EQ(log.bytes_seen(), static_cast<int64_t>(text.size()));
+      EXPECT_OK(log.Finish());
+      const std::string kept = ReadLogFile(temp.File("log"), 0, 1 << 20);
+      if (limit > 30) {
+        ASSERT_EQ(kept, masked) << "piece " << piece;
+      } else {
+        ASSERT_EQ(kept.substr(0, 15), masked.substr(0, 15)) << "piece " << piece;
+      }
+    }
+  }
 }
 
 }  // namespace

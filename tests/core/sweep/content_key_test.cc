@@ -418,6 +418,13 @@ TEST(ContentKeyTest, HowCodeWasPackedChangesNoKey) {
   EXPECT_EQ(KeysOf(spec), KeysOf(other));
 }
 
+TEST(ContentKeyTest, SecretsChangeNoKey) {
+  SweepSpec spec = SmallSweep();
+  SweepSpec other = spec;
+  other.approaches[0].secrets["KEY"] = "openai";
+  EXPECT_EQ(KeysOf(spec), KeysOf(other));
+}
+
 TEST(ContentKeyTest, WhereAnEnvironmentsFileLayChangesNoKey) {
   SweepSpec spec = SmallSweep();
   EnvironmentOf(spec).digest = Sha256Of("a");

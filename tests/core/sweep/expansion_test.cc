@@ -69,6 +69,16 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
        "approaches[0].hyperparameters: space.x"},
       {"environment", [](SweepSpec& s) { s.approaches[0].env["CONCUR_JOB"] = "1"; },
        "approaches[0].env: expected the name"},
+      {"secret", [](SweepSpec& s) { s.approaches[0].secrets["KEY"] = "a b"; },
+       "approaches[0].secrets.KEY: expected letters"},
+      {"secret's variable", [](SweepSpec& s) { s.approaches[0].secrets["1"] = "a"; },
+       "approaches[0].secrets: expected the name of an environment variable"},
+      {"secret and variable",
+       [](SweepSpec& s) {
+         s.approaches[0].env["KEY"] = "1";
+         s.approaches[0].secrets["KEY"] = "a";
+       },
+       "approaches[0].secrets.KEY: the variable is in env, too"},
       {"gpus", [](SweepSpec& s) { s.approaches[0].train_resources.gpus = 65; },
        "approaches[0].train.resources.gpus: expected 0 to 64, got 65"},
       {"label",

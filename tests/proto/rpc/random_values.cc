@@ -187,6 +187,9 @@ ApproachSpec RandomApproach(Random& random) {
     approach.predict_timeout = kTimeoutMin + RandomSpan(random);
   }
   approach.env = RandomEnv(random);
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    approach.secrets[absl::StrCat("_S", i)] = RandomName(random);
+  }
   if (random.Chance(0.5)) {
     approach.code = RandomCode(random);
   }
@@ -412,6 +415,9 @@ JobOrder RandomOrder(Random& random) {
   order.benchmark = RandomName(random);
   order.command = RandomCommand(random);
   order.env = RandomEnv(random);
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    order.secrets[absl::StrCat("_S", i)] = {RandomName(random), RandomText(random, 6)};
+  }
   if (random.Chance(0.3)) {
     order.program = RandomDigest(random);
   }
