@@ -16,7 +16,7 @@ namespace concur {
 namespace {
 
 constexpr std::array<absl::string_view, kArtifactKinds> kArtifactKindNames = {
-    "system", "predictions", "examples", "log", "metrics"};
+    "system", "predictions", "examples", "log", "metrics", "outputs"};
 
 constexpr std::array<absl::string_view, kFailureClasses> kFailureClassNames = {
     "none",  "failed",         "oom",    "timeout",   "lost",   "preempted",

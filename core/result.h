@@ -24,9 +24,10 @@ enum class ArtifactKind : uint8_t {
   kExamples = 2,     // per-example scores, JSON lines {"id", "exact_match", "f1"}
   kLog = 3,          // standard output and error, interleaved, bounded
   kMetrics = 4,      // {metrics}, JSON
+  kOutputs = 5,      // {output}, a tar of the directory
 };
-inline constexpr int kArtifactKinds = 5;
-// "system", "predictions", "examples", "log", "metrics".
+inline constexpr int kArtifactKinds = 6;
+// "system", "predictions", "examples", "log", "metrics", "outputs".
 absl::string_view ArtifactKindName(ArtifactKind kind);
 
 struct ArtifactRef {

@@ -20,6 +20,10 @@
 namespace concur {
 namespace {
 
+// Artifacts of this kind and later ones have columns behind those of all other fields.
+constexpr int kFirstLateKind = static_cast<int>(ArtifactKind::kOutputs);
+static_assert(kFirstLateKind == kArtifactKinds - 1);
+
 // Words of text enter the checksum as they lie in memory; databases do not travel between machines
 // of different byte orders.
 static_assert(std::endian::native == std::endian::little);
@@ -281,14 +285,18 @@ void RowWriter::Column(const std::vector<ArtifactRef>& artifacts) {
   for (const ArtifactRef& artifact : artifacts) {
     by_kind[static_cast<size_t>(artifact.kind)] = &artifact;
   }
-  for (const ArtifactRef* artifact : by_kind) {
-    if (artifact == nullptr) {
-      Null();
-      Null();
-    } else {
-      Blob(BytesOf(artifact->digest));
-      Int(artifact->bytes);
-    }
+  for (int kind = 0; kind < kFirstLateKind; ++kind) {
+    Artifact(by_kind[static_cast<size_t>(kind)]);
+  }
+}
+
+void RowWriter::Artifact(const ArtifactRef* artifact) {
+  if (artifact == nullptr) {
+    Null();
+    Null();
+  } else {
+    Blob(BytesOf(artifact->digest));
+    Int(artifact->bytes);
   }
 }
 
@@ -314,6 +322,7 @@ void RowWriter::OptionalCheckpoint(const std::optional<Checkpoint>& checkpoint) 
 
 void RowWriter::Result(const JobResult& result) {
   VisitFields(result, [this](absl::string_view, const auto& field) { Column(field); });
+  Artifact(FindArtifact(result, ArtifactKind::kOutputs));
 }
 
 absl::Status RowWriter::Run() {
@@ -418,20 +427,24 @@ void RowReader::Column(std::vector<Metric>& metrics) {
 }
 
 void RowReader::Column(std::vector<ArtifactRef>& artifacts) {
-  for (int kind = 0; kind < kArtifactKinds; ++kind) {
-    const absl::string_view bytes = OptionalBlob();
-    const std::optional<int64_t> size = OptionalInt();
-    if (bytes.empty() && !size) {
-      continue;
-    }
-    ArtifactRef artifact{static_cast<ArtifactKind>(kind), Digest(), size.value_or(0)};
-    if (bytes.size() != artifact.digest.bytes.size() || !size) {
-      Fail("is not the size of an artifact with a digest of 32 bytes");
-      continue;
-    }
-    std::memcpy(artifact.digest.bytes.data(), bytes.data(), bytes.size());
-    artifacts.push_back(artifact);
+  for (int kind = 0; kind < kFirstLateKind; ++kind) {
+    Artifact(static_cast<ArtifactKind>(kind), artifacts);
   }
+}
+
+void RowReader::Artifact(ArtifactKind kind, std::vector<ArtifactRef>& artifacts) {
+  const absl::string_view bytes = OptionalBlob();
+  const std::optional<int64_t> size = OptionalInt();
+  if (bytes.empty() && !size) {
+    return;
+  }
+  ArtifactRef artifact{kind, Digest(), size.value_or(0)};
+  if (bytes.size() != artifact.digest.bytes.size() || !size) {
+    Fail("is not the size of an artifact with a digest of 32 bytes");
+    return;
+  }
+  std::memcpy(artifact.digest.bytes.data(), bytes.data(), bytes.size());
+  artifacts.push_back(artifact);
 }
 
 std::optional<Checkpoint> RowReader::OptionalCheckpoint() {
@@ -452,6 +465,7 @@ std::optional<Checkpoint> RowReader::OptionalCheckpoint() {
 
 void RowReader::Result(JobResult& result) {
   VisitFields(result, [this](absl::string_view, auto& field) { Column(field); });
+  Artifact(ArtifactKind::kOutputs, result.artifacts);
 }
 
 bool RowReader::Finish() {

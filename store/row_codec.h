@@ -32,10 +32,11 @@ constexpr JobId JobOfKey(int64_t key) {
 }
 
 // The columns of a result, in the order of VisitFields; those of artifacts in the order of kinds.
+// Outputs came later and stand last, since checksums cover the columns' numbers.
 #define CONCUR_RESULT_COLUMNS                                                                  \
   "succeeded, failure, exit_code, message, start_time, run_time, memory_bytes_peak, metrics, " \
   "system, system_bytes, predictions, predictions_bytes, examples, examples_bytes, log, "      \
-  "log_bytes, raw_metrics, raw_metrics_bytes, resumed_from"
+  "log_bytes, raw_metrics, raw_metrics_bytes, resumed_from, outputs, outputs_bytes"
 
 // Nanoseconds since 1970. The infinities have numbers of their own; other times outside the years
 // 1678 to 2262 become the nearest one inside.
@@ -107,6 +108,7 @@ class RowWriter {
   void Column(absl::Duration value) { Int(DurationToInt(value)); }
   void Column(const std::vector<Metric>& metrics);
   void Column(const std::vector<ArtifactRef>& artifacts);
+  void Artifact(const ArtifactRef* artifact);
 
   SqliteStatement& statement_;
   RowChecksum& checksum_;
@@ -157,6 +159,7 @@ class RowReader {
   void Column(absl::Duration& value) { value = DurationOfInt(Int()); }
   void Column(std::vector<Metric>& metrics);
   void Column(std::vector<ArtifactRef>& artifacts);
+  void Artifact(ArtifactKind kind, std::vector<ArtifactRef>& artifacts);
 
   void Fail(absl::string_view problem);
 

@@ -238,9 +238,17 @@ constexpr char kSchema10[] = R"sql(
 ALTER TABLE sweep ADD COLUMN retry INTEGER;
 )sql";
 
+// Files that a job left in {output}; NULL: none are kept.
+constexpr char kSchema11[] = R"sql(
+ALTER TABLE result ADD COLUMN outputs BLOB;
+ALTER TABLE result ADD COLUMN outputs_bytes INTEGER;
+ALTER TABLE attempt ADD COLUMN outputs BLOB;
+ALTER TABLE attempt ADD COLUMN outputs_bytes INTEGER;
+)sql";
+
 // The first step leads from an empty file to the baseline, each later one to the next schema.
-constexpr const char* kMigrations[] = {kBaseline, kSchema5, kSchema6, kSchema7,
-                                       kSchema8,  kSchema9, kSchema10};
+constexpr const char* kMigrations[] = {kBaseline, kSchema5, kSchema6,  kSchema7,
+                                       kSchema8,  kSchema9, kSchema10, kSchema11};
 static_assert(std::size(kMigrations) == kSchemaVersion - kSchemaBaseline + 1);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -298,7 +306,8 @@ FROM (SELECT key, 'system' AS kind, system AS digest, system_bytes AS bytes FROM
       UNION ALL SELECT key, 'predictions', predictions, predictions_bytes FROM result
       UNION ALL SELECT key, 'examples', examples, examples_bytes FROM result
       UNION ALL SELECT key, 'log', log, log_bytes FROM result
-      UNION ALL SELECT key, 'metrics', raw_metrics, raw_metrics_bytes FROM result)
+      UNION ALL SELECT key, 'metrics', raw_metrics, raw_metrics_bytes FROM result
+      UNION ALL SELECT key, 'outputs', outputs, outputs_bytes FROM result)
 WHERE digest IS NOT NULL;
 
 CREATE VIEW attempts AS

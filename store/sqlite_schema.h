@@ -17,7 +17,7 @@
 
 namespace concur {
 
-inline constexpr int64_t kSchemaVersion = 10;
+inline constexpr int64_t kSchemaVersion = 11;
 inline constexpr int64_t kSchemaBaseline = 4;          // the oldest that is migrated
 inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
 

@@ -36,12 +36,13 @@ constexpr char kPutJob[] =
 constexpr char kPutResult[] =
     "INSERT OR REPLACE INTO result (key, " CONCUR_RESULT_COLUMNS
     ", checksum) "
-    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)";
+    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,"
+    "?23)";
 constexpr char kPutAttempt[] =
     "INSERT INTO attempt (key, attempt, worker, end_time, " CONCUR_RESULT_COLUMNS
     ", checksum) "
     "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,"
-    "?24)";
+    "?24,?25,?26)";
 
 // In the order of SweepRows::Count.
 constexpr std::array<std::string (*)(SweepId), 4> kSweepCounters = {JobsCounter, ResultsCounter,

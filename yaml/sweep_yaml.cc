@@ -21,10 +21,10 @@ namespace concur::spec {
 namespace {
 
 void ReadKeep(const Value& value, SweepSpec& spec) {
-  KeepPolicy keep{false, false, false};
-  const auto items = value.List("a list of systems, predictions and logs");
+  KeepPolicy keep{false, false, false, false};
+  const auto items = value.List("a list of systems, predictions, logs and outputs");
   for (const Value& item : items.value_or(std::vector<Value>())) {
-    const std::optional<std::string> text = item.Text("systems, predictions or logs");
+    const std::optional<std::string> text = item.Text("systems, predictions, logs or outputs");
     if (!text) {
       continue;
     }
@@ -34,8 +34,10 @@ void ReadKeep(const Value& value, SweepSpec& spec) {
       keep.predictions = true;
     } else if (*text == "logs") {
       keep.logs = true;
+    } else if (*text == "outputs") {
+      keep.outputs = true;
     } else {
-      item.Expected("systems, predictions or logs");
+      item.Expected("systems, predictions, logs or outputs");
     }
   }
   spec.keep = keep;

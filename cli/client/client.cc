@@ -381,38 +381,37 @@ class GrpcClient : public Client {
     }));
   }
 
-  absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) override {
+  absl::Status StreamArtifact(const Digest& digest,
+                              const std::function<absl::Status(absl::string_view)>& sink) override {
     v1::DownloadArtifactRequest request;
     request.set_digest(digest.ToBytes());
-    std::string data;
-    bool too_large = false;
+    int64_t offset = 0;
+    Sha256 hasher;
+    absl::Status taken;
     CONCUR_RETURN_IF_ERROR(Resume(
         absl::Minutes(1),
         [&](grpc::ClientContext& context, const std::function<void()>& heard) {
-          request.set_offset(static_cast<int64_t>(data.size()));
+          request.set_offset(offset);
           const auto reader = stub_->DownloadArtifact(&context, request);
           v1::DownloadArtifactResponse response;
-          while (!too_large && reader->Read(&response)) {
+          while (taken.ok() && reader->Read(&response)) {
             heard();
-            data += response.data();
-            too_large = static_cast<int64_t>(data.size()) > bytes_max;
+            offset += static_cast<int64_t>(response.data().size());
+            hasher.Update(response.data());
+            taken = sink(response.data());
           }
-          if (too_large) {
+          if (!taken.ok()) {
             context.TryCancel();
           }
           const grpc::Status status = reader->Finish();
-          return too_large ? grpc::Status::OK : status;
+          return taken.ok() ? status : grpc::Status::OK;
         },
         [](const absl::Status&) {}));
-    if (too_large) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "artifact ", digest.ToHex(), ": expected at most ", bytes_max, " bytes, got more"));
-    }
-    if (Sha256Of(data) != digest) {
-      return absl::DataLossError(
-          absl::StrCat("artifact ", digest.ToHex(), ": the bytes received have another digest"));
-    }
-    return data;
+    CONCUR_RETURN_IF_ERROR(taken);
+    return hasher.Finish() == digest
+               ? absl::OkStatus()
+               : absl::DataLossError(absl::StrCat("artifact ", digest.ToHex(),
+                                                  ": the bytes received have another digest"));
   }
 
  private:
@@ -595,6 +594,19 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectWithNotes(const std::string& addr
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> Client::DownloadArtifact(const Digest& digest, int64_t bytes_max) {
+  std::string data;
+  CONCUR_RETURN_IF_ERROR(StreamArtifact(digest, [&](absl::string_view piece) {
+    data.append(piece.data(), piece.size());
+    return static_cast<int64_t>(data.size()) > bytes_max
+               ? absl::ResourceExhaustedError(absl::StrCat("artifact ", digest.ToHex(),
+                                                           ": expected at most ", bytes_max,
+                                                           " bytes, got more"))
+               : absl::OkStatus();
+  }));
+  return data;
+}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const rpc::CredentialFiles& files) {

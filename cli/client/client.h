@@ -105,9 +105,13 @@ class Client {
   // digest was taken.
   virtual absl::Status UploadFile(const std::string& path, const Digest& digest,
                                   const std::function<void(int64_t)>& on_progress) = 0;
+  // Gives the bytes of an artifact to `sink` piece by piece, up to the sink's first error. NotFound
+  // when it is not kept (any more); DataLoss, at the end, when they do not match the digest.
+  virtual absl::Status StreamArtifact(
+      const Digest& digest, const std::function<absl::Status(absl::string_view)>& sink) = 0;
   // All bytes of an artifact, checked against the digest. NotFound when it is not kept (any more);
   // ResourceExhausted beyond `bytes_max`; DataLoss when they do not match the digest.
-  virtual absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) = 0;
+  absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max);
 
  protected:
   explicit Client(std::string address) : address_(std::move(address)) {}

@@ -16,6 +16,8 @@ bool PolicyKeeps(const KeepPolicy& keep, ArtifactKind kind, bool succeeded) {
       return keep.predictions;
     case ArtifactKind::kLog:
       return keep.logs || !succeeded;
+    case ArtifactKind::kOutputs:
+      return keep.outputs;
     case ArtifactKind::kSystem:
     case ArtifactKind::kMetrics:
       return true;  // scores are always kept

@@ -2,10 +2,10 @@
 // Which artifacts are still needed, and by what rule.
 //
 // Live are: the data files of a sweep that has not ended; of every counted result the metrics file,
-// and the system, the predictions with their per-example scores, and the log as the sweep's
-// KeepPolicy says. Beyond the policy, a system lives until nothing needs it any more: until every
-// job that reads it has succeeded, or has ended in a sweep that has ended. The logs of what did not
-// succeed live as long as their sweep does: they tell why.
+// and the system, the predictions with their per-example scores, the log and the outputs as the
+// sweep's KeepPolicy says. Beyond the policy, a system lives until nothing needs it any more: until
+// every job that reads it has succeeded, or has ended in a sweep that has ended. The logs of what
+// did not succeed live as long as their sweep does: they tell why.
 //
 // An artifact that two results share lives if either needs it.
 //

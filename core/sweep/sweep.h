@@ -199,6 +199,7 @@ struct KeepPolicy {
   bool systems = true;
   bool predictions = true;  // with the per-example scores
   bool logs = true;
+  bool outputs = false;  // {output} of jobs that succeeded
 };
 
 struct RetryPolicy {

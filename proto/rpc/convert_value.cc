@@ -171,6 +171,7 @@ v1::KeepPolicy ToProto(const KeepPolicy& keep) {
   proto.set_systems(keep.systems);
   proto.set_predictions(keep.predictions);
   proto.set_logs(keep.logs);
+  proto.set_outputs(keep.outputs);
   return proto;
 }
 
@@ -179,6 +180,7 @@ KeepPolicy FromProto(const v1::KeepPolicy& keep) {
   result.systems = keep.systems();
   result.predictions = keep.predictions();
   result.logs = keep.logs();
+  result.outputs = keep.outputs();
   return result;
 }
 
@@ -238,14 +240,14 @@ absl::StatusOr<FailureClass> FromProto(v1::FailureClass failure, const FieldPath
 }
 
 static_assert(v1::Artifact::KIND_SYSTEM == static_cast<int>(ArtifactKind::kSystem) + 1);
-static_assert(v1::Artifact::KIND_METRICS == static_cast<int>(ArtifactKind::kMetrics) + 1);
+static_assert(v1::Artifact::KIND_OUTPUTS == static_cast<int>(ArtifactKind::kOutputs) + 1);
 
 v1::Artifact::Kind ToProto(ArtifactKind kind) {
   return static_cast<v1::Artifact::Kind>(static_cast<int>(kind) + 1);
 }
 
 absl::StatusOr<ArtifactKind> FromProto(v1::Artifact::Kind kind, const FieldPath& path) {
-  if (kind < v1::Artifact::KIND_SYSTEM || kind > v1::Artifact::KIND_METRICS) {
+  if (kind < v1::Artifact::KIND_SYSTEM || kind > v1::Artifact::KIND_OUTPUTS) {
     return UnknownEnum(path, kind);
   }
   return static_cast<ArtifactKind>(static_cast<int>(kind) - 1);

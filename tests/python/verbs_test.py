@@ -14,6 +14,7 @@ from coordinator import BIN, study
 BY_RUN = """
  bundle.convert bundle.load bundle.verify sweep.submit-predictions sweep.steps next concurrence init
  up demo top page audit usage
+secret.set secret.list secret.delete job.outputs
 worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
 strata diff data.score data.build data.fetch data.import data.list data.majority data.mixture
 data.downsample data.split data.stats data.validate data.export adapt.predictions adapt.nbest

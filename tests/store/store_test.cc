@@ -406,12 +406,12 @@ TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   bad[3].put_results = {FullResultRow(MakeJobId(1, 0))};
   bad[3].put_results[0].result.failure = static_cast<FailureClass>(12);
   bad[4].put_attempts = {FullAttempt(MakeJobId(1, 0), 1)};
-  bad[4].put_attempts[0].result.artifacts[0].kind = static_cast<ArtifactKind>(5);
+  bad[4].put_attempts[0].result.artifacts[0].kind = static_cast<ArtifactKind>(6);
   bad[5].next_sweep_number = uint64_t{1} << 40;
   const std::vector<std::string> problems = {
       "job s1/100000000: expected",        "job s1/0: no state has the number 9",
       "sweep s2147483647: expected",       "result of job s1/0: no failure class has the number 12",
-      "no artifact kind has the number 5", "next sweep number 1099511627776: expected at most"};
+      "no artifact kind has the number 6", "next sweep number 1099511627776: expected at most"};
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_THAT(this->subject_.store().Commit(bad[i]),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(problems[i])));

@@ -22,7 +22,8 @@ inline std::vector<JobResult> FullResults() {
   result.metrics = {{"exact_match", 100.0 / 3, 3}, {"f1", 1e-300, 0}};
   result.metrics[0].interval = {0.8403759, 90.57};
   result.artifacts = {{ArtifactKind::kPredictions, Sha256Of("a"), 1},
-                      {ArtifactKind::kLog, Sha256Of("b"), 1 << 20}};
+                      {ArtifactKind::kLog, Sha256Of("b"), 1 << 20},
+                      {ArtifactKind::kOutputs, Sha256Of("c"), 0}};
   result.resumed_from = 2;
   JobResult failed = result;
   failed.succeeded = false;

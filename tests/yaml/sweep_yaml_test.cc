@@ -378,7 +378,7 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   select: each
   metric: f1
   priority: -5
-  keep: [logs]
+  keep: [logs, outputs]
   retry: {failures_max: 1, lost_max: 0, backoff_min: 2s, backoff_max: 1m}
   failures_max_per_block: 3
   early_stop: {method: median, metric: loss, minimize: true, min: 2, max: 40, eta: 4}
@@ -393,6 +393,7 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   EXPECT_FALSE(spec.keep.systems);
   EXPECT_FALSE(spec.keep.predictions);
   EXPECT_TRUE(spec.keep.logs);
+  EXPECT_TRUE(spec.keep.outputs);
   EXPECT_EQ(spec.retry.failures_max, 1u);
   EXPECT_EQ(spec.retry.lost_max, 0u);
   EXPECT_EQ(spec.retry.backoff_max, absl::Minutes(1));
@@ -535,13 +536,17 @@ TEST_F(SweepYamlTest, WhatIsAllowedButProbablyNotMeantIsAWarning) {
         version: 1
         train: {command: [t]}
         predict: {command: [p, "{predictions}"]}
+        env: {OPENAI_API_KEY: 0123456789abcdef, HOME_KEY: /etc/0123456789abcdef, KEY: short}
+        secrets: {JUDGE_KEY: judge}
   benchmarks: ["../benchmarks/*.yaml"]
   mixtures: [{name: unused, of: [{benchmark: a}]}]
   train_on: [a]
   settings: {random: 3}
   seeds: [1, 2]
 )"));
-  const std::vector<std::string> expected = {"does not use {train}",
+  EXPECT_EQ(sweep.spec.approaches[0].secrets.at("JUDGE_KEY"), "judge");
+  const std::vector<std::string> expected = {"the value of OPENAI_API_KEY looks like a secret",
+                                             "does not use {train}",
                                              "does not use {model}: it leaves no system",
                                              "does not use {model}: it never sees",
                                              "the mixture \"unused\" is not in train_on",

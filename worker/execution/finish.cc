@@ -569,6 +569,41 @@ JobResult WithChangedInput(const ChangedInput& changed, JobResult result) {
   return failed;
 }
 
+void AddLoss(absl::string_view what, const absl::Status& status, JobResult& result) {
+  result.message = CleanText(absl::StrCat(result.message, result.message.empty() ? "" : "; ", what,
+                                          " not kept: ", status.message()),
+                             kMessageBytesMax);
+}
+
+namespace {
+
+// A result is worth more than its outputs: one that loses some says so.
+void CollectOutputFolder(const RunPaths& paths, int64_t bytes_max, Artifacts& artifacts,
+                         JobResult& result) {
+  if (TypeOf(paths.output) != FileType::kDirectory) {
+    AddLoss("{output} was",
+            absl::InvalidArgumentError("it is a link or a file; expected the directory"), result);
+    return;
+  }
+  std::vector<std::string> left_out;
+  const absl::StatusOr<FileDigest> put =
+      PutDirectory(paths.output, "{output}", bytes_max, "output_bytes_max", artifacts, &left_out);
+  if (!put.ok()) {
+    AddLoss("{output} was", put.status(), result);
+    return;
+  }
+  AddArtifact(ArtifactKind::kOutputs, *put, result);
+  if (!left_out.empty()) {
+    AddLoss("of {output},",
+            absl::InvalidArgumentError(absl::StrCat(
+                left_out[0],
+                left_out.size() > 1 ? absl::StrCat(" and ", left_out.size() - 1, " more") : "")),
+            result);
+  }
+}
+
+}  // namespace
+
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
                          const process::ProcessEnd& end, int64_t bytes_max, JobResult result,
                          const Scorer::Gold& gold, Artifacts& artifacts) {
@@ -579,6 +614,9 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Out
     if (!status.ok()) {
       TurnIntoFailure(status, result);
     }
+  }
+  if (outputs.has_output && result.succeeded) {
+    CollectOutputFolder(paths, bytes_max, artifacts, result);
   }
   if (end.log_bytes > 0) {
     const absl::StatusOr<FileDigest> log = KeepLog(paths, end, artifacts);
@@ -595,18 +633,12 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Out
   return result;
 }
 
-void AddCheckpointLoss(const absl::Status& status, JobResult& result) {
-  result.message = CleanText(absl::StrCat(result.message, result.message.empty() ? "" : "; ",
-                                          "its checkpoint was not kept: ", status.message()),
-                             kMessageBytesMax);
-}
-
 std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPaths& paths,
                                             int64_t bytes_max, Artifacts& artifacts,
                                             JobResult& result) {
   const absl::StatusOr<FileDigest> put = PutCheckpoint(paths.checkpoint, bytes_max, artifacts);
   if (!put.ok()) {
-    AddCheckpointLoss(put.status(), result);
+    AddLoss("its checkpoint was", put.status(), result);
     return std::nullopt;
   }
   return Checkpoint{put->digest, put->bytes, order.id.attempt.number};
@@ -615,6 +647,7 @@ std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPath
 Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths) {
   Outputs outputs;
   outputs.has_checkpoint = !HasNothing(paths.checkpoint);
+  outputs.has_output = order.keep.outputs && !HasNothing(paths.output);
   if (order.is_train) {
     outputs.model = TypeOf(paths.model, outputs.file_bytes);
   } else {
@@ -629,7 +662,7 @@ bool Outputs::AreSmall(const process::ProcessEnd& end, int64_t bytes_max) const 
   const bool is_directory = model == Type::kDirectory || predictions == Type::kDirectory ||
                             metrics == Type::kDirectory || examples == Type::kDirectory;
   const bool may_be_large = is_directory || model == Type::kOther;  // a link to either
-  return !may_be_large && !has_checkpoint && end.log_bytes + file_bytes <= bytes_max;
+  return !may_be_large && !has_checkpoint && !has_output && end.log_bytes + file_bytes <= bytes_max;
 }
 
 }  // namespace concur::worker

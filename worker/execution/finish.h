@@ -70,6 +70,7 @@ struct Outputs {
   Type predictions = Type::kMissing;
   Type metrics = Type::kMissing;
   Type examples = Type::kMissing;
+  bool has_output = false;      // there is something in {output}, and it is to be kept
   int64_t file_bytes = 0;       // sum over all of them but directories
   bool has_checkpoint = false;  // a train job's: there is something but an empty directory
 
@@ -80,10 +81,10 @@ struct Outputs {
 Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
 
 // Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
-// predictions and metrics, as `outputs` tells. What is missing or malformed turns success into
-// failure, and so does a system that is a directory of more than `bytes_max` (0: no limit).
-// Artifacts are durable as Artifacts::PutStart says. `gold` is null unless the job is scored by the
-// worker.
+// predictions and metrics, and what lies in {output}, as `outputs` tells. What is missing or
+// malformed turns success into failure, and so does a system that is a directory of more than
+// `bytes_max` (0: no limit). Artifacts are durable as Artifacts::PutStart says. `gold` is null
+// unless the job is scored by the worker.
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
                          const process::ProcessEnd& end, int64_t bytes_max, JobResult result,
                          const Scorer::Gold& gold, Artifacts& artifacts);
@@ -95,8 +96,8 @@ std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPath
                                             int64_t bytes_max, Artifacts& artifacts,
                                             JobResult& result);
 
-// Adds to the result's message that its checkpoint was dropped.
-void AddCheckpointLoss(const absl::Status& status, JobResult& result);
+// Adds to the result's message that `what` ("its checkpoint") was not kept.
+void AddLoss(absl::string_view what, const absl::Status& status, JobResult& result);
 
 }  // namespace concur::worker
 

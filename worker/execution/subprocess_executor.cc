@@ -643,7 +643,7 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
       published.checkpoint.reset();
       status = absl::OkStatus();
     } else if (!status.ok() && !MayWorkLater(status)) {
-      AddCheckpointLoss(std::exchange(status, absl::OkStatus()), published.result);
+      AddLoss("its checkpoint was", std::exchange(status, absl::OkStatus()), published.result);
       published.checkpoint.reset();
     }
   }

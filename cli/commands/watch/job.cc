@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,8 +18,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "base/archive/directory_tar.h"
 #include "base/clock.h"
 #include "base/command/command.h"
+#include "base/digest.h"
+#include "base/file.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "cli/app/interrupt.h"
@@ -33,6 +42,7 @@ struct JobFlags {
   std::string job;
   bool follow = false;
   int64_t offset = 0;
+  std::string out;
 };
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
@@ -192,6 +202,47 @@ absl::Status Logs(CommandContext& context, const JobFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status Outputs(CommandContext& context, const JobFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job, /*include_steps=*/false));
+  const auto& artifacts = job.result().artifacts();
+  const auto found = std::find_if(artifacts.begin(), artifacts.end(), [](const auto& artifact) {
+    return artifact.kind() == v1::Artifact::KIND_OUTPUTS;
+  });
+  if (found == artifacts.end()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        job.id(), " has no outputs",
+        job.reused_from().empty() ? "" : " in the result it took from ", job.reused_from(),
+        ": expected a job that succeeded, wrote to {output}, and ran in a sweep ",
+        "with keep: [outputs]"));
+  }
+  if (std::filesystem::exists(flags.out)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("--out: ", flags.out, " exists; expected the name of a new directory"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Digest digest, Digest::FromBytes(found->digest()));
+  const std::string tar = absl::StrCat(flags.out, ".tar.part");
+  absl::Status status;
+  {
+    FileDescriptor fd(open(tar.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!fd.valid()) {
+      return ErrnoStatus(errno, tar, "create");
+    }
+    status = client->StreamArtifact(
+        digest, [&](absl::string_view piece) { return WriteAll(fd.get(), piece, tar); });
+  }
+  if (status.ok()) {
+    status = ExtractDirectoryTar(tar, flags.out);
+  }
+  unlink(tar.c_str());
+  CONCUR_RETURN_IF_ERROR(status);
+  Json record = Json::object();
+  record["job"] = job.id();
+  record["directory"] = flags.out;
+  PrintDetails(context, {{"written", flags.out}}, record);
+  return absl::OkStatus();
+}
+
 Command* AddJob(Command* group, CommandContext& context, const std::string& name,
                 const std::string& about, const std::shared_ptr<JobFlags>& flags,
                 absl::Status (*work)(CommandContext&, const JobFlags&)) {
@@ -221,6 +272,13 @@ void AddJobCommands(Command& app, CommandContext& context) {
       ->Footer(
           "With a train job, the eval jobs that wait for it end, too. To run it after all: concur "
           "sweep retry.\nExamples:\n  concur job cancel s12/345\n  concur job cancel study/7");
+  const auto output_flags = std::make_shared<JobFlags>();
+  Command* outputs =
+      AddJob(group, context, "outputs", "Files that a job left in {output}", output_flags, Outputs);
+  outputs->AddOption("--out", output_flags->out, "A new directory to write them to")
+      ->TypeName("DIR")
+      ->Required();
+  outputs->Footer("Examples:\n  concur job outputs s12/345 --out answers");
   const auto log_flags = std::make_shared<JobFlags>();
   Command* logs =
       AddJob(group, context, "logs", "What a job's latest attempt wrote", log_flags, Logs);

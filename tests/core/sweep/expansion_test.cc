@@ -70,7 +70,7 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
       {"environment", [](SweepSpec& s) { s.approaches[0].env["CONCUR_JOB"] = "1"; },
        "approaches[0].env: expected the name"},
       {"secret", [](SweepSpec& s) { s.approaches[0].secrets["KEY"] = "a b"; },
-       "approaches[0].secrets.KEY: expected letters"},
+       "approaches[0].secrets.KEY: expected a name of letters"},
       {"secret's variable", [](SweepSpec& s) { s.approaches[0].secrets["1"] = "a"; },
        "approaches[0].secrets: expected the name of an environment variable"},
       {"secret and variable",

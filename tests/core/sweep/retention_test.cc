@@ -75,6 +75,14 @@ TEST(RetentionTest, EachPartOfThePolicyKeepsItsOwnKinds) {
   sweep.keep.logs = true;
   planner.AddJob(sweep, Job(1, JobState::kSucceeded), EvalResult("a"));
   EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("log a"), D("metrics a")));
+  sweep.keep = kKeepNothing;
+  sweep.keep.outputs = true;
+  const JobResult result = ResultWith({ArtifactKind::kMetrics, ArtifactKind::kOutputs}, "a");
+  planner.AddJob(sweep, Job(1, JobState::kSucceeded), result);
+  EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("metrics a"), D("outputs a")));
+  sweep.keep = {};
+  planner.AddJob(sweep, Job(1, JobState::kSucceeded), result);
+  EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("metrics a")));
 }
 
 TEST(RetentionTest, ASystemLivesAsLongAsAnEvalJobOfItsCellMayNeedIt) {

@@ -80,7 +80,9 @@ std::string Dump(const std::optional<DataFile>& file) {
                              file->suffix)
               : "absent";
 }
-std::string Dump(const KeepPolicy& k) { return absl::StrCat(k.systems, k.predictions, k.logs); }
+std::string Dump(const KeepPolicy& k) {
+  return absl::StrCat(k.systems, k.predictions, k.logs, k.outputs);
+}
 std::string Dump(const AttemptId& id) {
   return absl::StrCat(id.job.sweep.number, "/", id.job.index, "/", id.attempt.number);
 }

@@ -118,7 +118,7 @@ DataFile RandomFile(Random& random) {
           random.Chance(0.3) ? "" : ".jsonl.gz"};
 }
 KeepPolicy RandomKeep(Random& random) {
-  return {random.Chance(0.5), random.Chance(0.5), random.Chance(0.5)};
+  return {random.Chance(0.5), random.Chance(0.5), random.Chance(0.5), random.Chance(0.5)};
 }
 AttemptId RandomAttempt(Random& random) {
   return {

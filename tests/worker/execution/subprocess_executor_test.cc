@@ -22,6 +22,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/archive/directory_tar.h"
 #include "base/file.h"
 #include "base/process/process_tree.h"
 #include "base/process/waker.h"
@@ -100,6 +101,59 @@ TEST_F(SubprocessExecutorTest, AFailureStartsWithTheEndOfTheJobsOwnOutput) {
 TEST_F(SubprocessExecutorTest, AFailedAttemptKeepsItsLog) {
   const JobResult result = Run(Train("printf 'a\\377\\000b\\n'; exit 1"));
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kLog), std::string("a\377\0b\n", 5));
+}
+
+TEST_F(SubprocessExecutorTest, OutputsAreKeptWholeWhereTheSweepKeepsThem) {
+  const std::string script = "echo model > $2; mkdir $3/a; printf 12 > $3/a/b; printf 3 > $3/c";
+  EXPECT_EQ(FindArtifact(Run(Train(script)), ArtifactKind::kOutputs), nullptr);
+  JobOrder order = Train(script);
+  order.keep.outputs = true;
+  const JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  ASSERT_OK(WriteFileAtomically(temp_.File("tar"), ReadArtifact(result, ArtifactKind::kOutputs)));
+  ASSERT_OK(ExtractDirectoryTar(temp_.File("tar"), temp_.File("there")));
+  EXPECT_EQ(*ReadFile(temp_.File("there/a/b")), "12");
+  EXPECT_EQ(*ReadFile(temp_.File("there/c")), "3");
+  order = Train(script);
+  order.keep.outputs = true;
+  EXPECT_EQ(FindArtifact(Run(order), ArtifactKind::kOutputs)->digest,
+            FindArtifact(result, ArtifactKind::kOutputs)->digest)
+      << "equal files are one artifact";
+
+  order = Train("echo model > $2");
+  order.keep.outputs = true;
+  EXPECT_EQ(FindArtifact(Run(order), ArtifactKind::kOutputs), nullptr) << "it wrote none";
+  order = Train("echo model > $2; printf 1 > $3/a; ln -s /etc/passwd $3/out");
+  order.keep.outputs = true;
+  const JobResult with_link = Run(order);
+  EXPECT_TRUE(with_link.succeeded);
+  EXPECT_NE(FindArtifact(with_link, ArtifactKind::kOutputs), nullptr);
+  EXPECT_THAT(with_link.message, HasSubstr("not kept: out, a symbolic link to /etc/passwd"));
+  order = Train("echo model > $2; rm -r $3; ln -s /etc $3");
+  order.keep.outputs = true;
+  const JobResult replaced = Run(order);
+  EXPECT_TRUE(replaced.succeeded);
+  EXPECT_EQ(FindArtifact(replaced, ArtifactKind::kOutputs), nullptr);
+  EXPECT_THAT(replaced.message, HasSubstr("{output} was not kept"));
+}
+
+TEST_F(SubprocessExecutorTest, ASecretIsInTheEnvironmentAndMaskedInLogAndMessage) {
+  JobOrder order =
+      Train("echo \"<$KEY>\"; printf %s \"$KEY\" | wc -c; echo \"bad $KEY\" >&2; exit 1");
+  order.secrets["KEY"] = {"openai", "sk-0123456789"};
+  const JobResult result = Run(order);
+  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kLog),
+              AllOf(HasSubstr("<*************>"), HasSubstr("13")));
+  EXPECT_EQ(result.message, "bad ************* (exit code 1)");
+}
+
+TEST_F(SubprocessExecutorTest, AJobWithoutItsSecretDoesNotRun) {
+  JobOrder order = Train("echo model > $2");
+  order.owner = "ada";
+  order.secrets["KEY"] = {"openai", ""};
+  const JobResult result = Run(order);
+  EXPECT_EQ(result.failure, FailureClass::kConfig);
+  EXPECT_THAT(result.message, HasSubstr("ada has no secret \"openai\""));
 }
 
 TEST_F(SubprocessExecutorTest, AMissingProgramIsASpawnFailureThatNamesIt) {
