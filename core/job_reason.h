@@ -76,6 +76,7 @@ struct JobReason {
     kSweepRetried,        // and not all of its jobs are back in the queue
     kRunningJobsMax,      // limit of the owner's quota: `owner`, `owner_use`
     kStoredBytesMax,      // the same
+    kNoUnits,             // of a named resource: `use`
     kMustRunAlone,        // after `deaths`; `request`
     kNoWorker,            // none takes jobs; this and below: `request`, `fleet`
     kLabelsOnNoneAtOnce,  // each of the labels is on some worker
@@ -112,6 +113,16 @@ struct JobReason {
     int64_t eta = 0;
     bool has_brackets = false;
   };
+  // The named resource that it waits for.
+  struct Use {
+    std::string name;
+    int64_t units = 0;              // that it uses
+    std::optional<int64_t> amount;  // that there are; nullopt: it is not set
+    int64_t in_use = 0;
+    // With enough units: the worker that may hold some, as it has not called since a restart; "":
+    // an attempt of which nobody knows what it uses.
+    std::string silent;
+  };
   struct Unanswered {
     double questions = 0;
     int64_t of = 0;
@@ -127,6 +138,7 @@ struct JobReason {
   uint32_t trials = 0;
   std::string owner;
   OwnerUse owner_use;
+  std::optional<Use> use;
   Resources resources;  // the request
   Labels labels;        // the request's
   FleetCounts fleet;

@@ -4,6 +4,7 @@
 #define CONCUR_CORE_RESOURCES_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -37,6 +38,12 @@ struct Resources {
 inline constexpr int64_t kCpuMillisMax = 1'000'000'000;       // a million CPUs
 inline constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;  // a pebibyte
 inline constexpr int32_t kGpusMax = 64;  // GPUs of one worker; sets of them are 64-bit masks
+
+// Units that a job uses of named resources of the cluster (core/state/named_resources.h), by name.
+using Uses = std::map<std::string, int64_t>;
+inline constexpr size_t kUsesMax = 16;               // names of one job
+inline constexpr int64_t kUnitsMax = 1'000'000;      // of one resource
+inline constexpr size_t kNamedResourcesMax = 1'000;  // that are set
 
 // InvalidArgument when a part is negative or beyond its limit; `path` as in core/fields.h. Of a
 // job, and of a worker, which has no share of a GPU.

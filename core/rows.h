@@ -142,6 +142,14 @@ struct BlameRow {
   friend bool operator==(const BlameRow&, const BlameRow&) = default;
 };
 
+// A named resource that somebody has set.
+struct ResourceRow {
+  std::string name;
+  int64_t amount = 0;
+
+  friend bool operator==(const ResourceRow&, const ResourceRow&) = default;
+};
+
 // A pool that somebody added, or what must be remembered about one of the options.
 struct PoolRow {
   std::string name;
@@ -190,10 +198,11 @@ struct Snapshot {
   // Reports that the jobs of sweeps with early_stop made of its metric, and perhaps more, by id and
   // then as they arrived. Store::Load, which does not know the specs, leaves it empty.
   std::vector<StepRow> reports;
-  std::vector<WorkerRow> workers;  // ordered by name
-  std::vector<BlameRow> blames;    // ordered by Key()
-  std::vector<PoolRow> pools;      // ordered by name
-  std::vector<PilotRow> pilots;    // ordered by name
+  std::vector<WorkerRow> workers;      // ordered by name
+  std::vector<BlameRow> blames;        // ordered by Key()
+  std::vector<ResourceRow> resources;  // ordered by name
+  std::vector<PoolRow> pools;          // ordered by name
+  std::vector<PilotRow> pilots;        // ordered by name
 };
 
 // One engine turn's changes. Applied in the order of the fields: deletes last.
@@ -209,7 +218,9 @@ struct Batch {
   std::vector<std::pair<JobId, uint64_t>> delete_steps;
   std::vector<WorkerRow> put_workers;
   std::vector<std::string> delete_workers;
-  std::vector<BlameRow> put_blames;  // insert or replace; an empty row deletes
+  std::vector<BlameRow> put_blames;        // insert or replace; an empty row deletes
+  std::vector<ResourceRow> put_resources;  // insert or replace
+  std::vector<std::string> delete_resources;
   std::optional<uint64_t> next_pilot_number;
   std::vector<PoolRow> put_pools;
   std::vector<std::string> delete_pools;
@@ -221,8 +232,9 @@ struct Batch {
     return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
            delete_results.empty() && put_attempts.empty() && put_steps.empty() &&
            delete_steps.empty() && put_workers.empty() && delete_workers.empty() &&
-           put_blames.empty() && !next_pilot_number && put_pools.empty() && delete_pools.empty() &&
-           put_pilots.empty() && delete_pilots.empty() && delete_sweeps.empty();
+           put_blames.empty() && put_resources.empty() && delete_resources.empty() &&
+           !next_pilot_number && put_pools.empty() && delete_pools.empty() && put_pilots.empty() &&
+           delete_pilots.empty() && delete_sweeps.empty();
   }
 };
 

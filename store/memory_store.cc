@@ -33,6 +33,9 @@ absl::StatusOr<Snapshot> MemoryStore::Load() {
   for (const auto& [key, row] : blames_) {
     snapshot.blames.push_back(row);
   }
+  for (const auto& [name, row] : resources_) {
+    snapshot.resources.push_back(row);
+  }
   snapshot.next_pilot_number = next_pilot_number_;
   for (const auto& [name, row] : pools_) {
     snapshot.pools.push_back(row);
@@ -83,6 +86,12 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
     } else {
       blames_.insert_or_assign(row.Key(), Canonical(row));
     }
+  }
+  for (const ResourceRow& row : batch.put_resources) {
+    resources_.insert_or_assign(row.name, row);
+  }
+  for (const std::string& name : batch.delete_resources) {
+    resources_.erase(name);
   }
   next_pilot_number_ = batch.next_pilot_number.value_or(next_pilot_number_);
   for (const PoolRow& row : batch.put_pools) {

@@ -39,6 +39,7 @@ class MemoryStore : public Store {
   absl::btree_map<std::pair<JobId, uint64_t>, StepRow> steps_;  // by job and arrival
   absl::btree_map<std::string, WorkerRow> workers_;
   absl::btree_map<std::tuple<std::string, Digest>, BlameRow> blames_;  // as BlameRow::Key
+  absl::btree_map<std::string, ResourceRow> resources_;
   absl::btree_map<std::string, PoolRow> pools_;
   absl::btree_map<std::string, PilotRow> pilots_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQLite store's rows of pools and pilots.
+// The SQLite store's rows of named resources, pools and pilots.
 #include <string>
 
 #include "base/status_macros.h"
@@ -19,6 +19,27 @@ absl::Status Delete(SqliteDatabase& database, absl::string_view sql,
 }
 
 }  // namespace
+
+absl::Status SqliteStore::ChangeResources(const Batch& batch) {
+  CONCUR_ASSIGN_OR_RETURN(
+      SqliteStatement * put,
+      database_->Prepare(
+          "INSERT OR REPLACE INTO resource (name, amount, checksum) VALUES (?1,?2,?3)"));
+  for (const ResourceRow& row : batch.put_resources) {
+    RowWriter writer(*put, checksum_);
+    writer.Text(row.name);
+    writer.Int(row.amount);
+    CONCUR_RETURN_IF_ERROR(writer.Run());
+  }
+  CONCUR_RETURN_IF_ERROR(
+      Delete(*database_, "DELETE FROM resource WHERE name = ?1", batch.delete_resources));
+  if (batch.put_resources.empty() && batch.delete_resources.empty()) {
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const int64_t count,
+                          database_->QueryInt("SELECT count(*) FROM resource"));
+  return PutCounter(*database_, kResourcesCounter, count);
+}
 
 absl::Status SqliteStore::ChangePools(const Batch& batch) {
   CONCUR_ASSIGN_OR_RETURN(

@@ -241,6 +241,18 @@ absl::Status ReadBlames(SqliteDatabase& database, Snapshot& snapshot) {
       });
 }
 
+absl::Status ReadResources(SqliteDatabase& database, Snapshot& snapshot) {
+  return ReadRows(database, "SELECT name, amount, checksum FROM resource ORDER BY name",
+                  [&](RowReader& reader) {
+                    ResourceRow& row = snapshot.resources.emplace_back();
+                    row.name = std::string(reader.Text());
+                    row.amount = reader.Int(0, kUnitsMax);
+                    return reader.Finish() ? absl::OkStatus()
+                                           : Damaged(database, absl::StrCat("resource ", row.name),
+                                                     reader.problem());
+                  });
+}
+
 absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
       database,
@@ -316,6 +328,7 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   found[kSweepsCounter] = static_cast<int64_t>(state.snapshot.sweeps.size());
   found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
   found[kBlamesCounter] = static_cast<int64_t>(state.snapshot.blames.size());
+  found[kResourcesCounter] = static_cast<int64_t>(state.snapshot.resources.size());
   found[kPoolsCounter] = static_cast<int64_t>(state.snapshot.pools.size());
   found[kPilotsCounter] = static_cast<int64_t>(state.snapshot.pilots.size());
   absl::btree_map<std::string, int64_t> expected = state.counters;
@@ -409,6 +422,7 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
   }));
   CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadBlames(database, state.snapshot));
+  CONCUR_RETURN_IF_ERROR(ReadResources(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadPools(database, state.snapshot));
   if (const auto it = state.counters.find(kNextPilotCounter); it != state.counters.end()) {
     state.snapshot.next_pilot_number = static_cast<uint64_t>(it->second);

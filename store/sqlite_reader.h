@@ -50,6 +50,7 @@ inline constexpr char kWorkersCounter[] = "workers";
 // These four may be absent: then they are 0, and the next pilot's number 1.
 inline constexpr char kBlamesCounter[] = "blames";
 inline constexpr char kNextPilotCounter[] = "next_pilot";
+inline constexpr char kResourcesCounter[] = "resources";
 inline constexpr char kPoolsCounter[] = "pools";
 inline constexpr char kPilotsCounter[] = "pilots";
 // Those of sweeps may be absent, too: then they are 0.

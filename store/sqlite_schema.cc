@@ -238,12 +238,19 @@ constexpr char kSchema10[] = R"sql(
 ALTER TABLE sweep ADD COLUMN retry INTEGER;
 )sql";
 
-// Files that a job left in {output}; NULL: none are kept.
+// Files that a job left in {output}; NULL: none are kept. And named resources that somebody has
+// set.
 constexpr char kSchema11[] = R"sql(
 ALTER TABLE result ADD COLUMN outputs BLOB;
 ALTER TABLE result ADD COLUMN outputs_bytes INTEGER;
 ALTER TABLE attempt ADD COLUMN outputs BLOB;
 ALTER TABLE attempt ADD COLUMN outputs_bytes INTEGER;
+
+CREATE TABLE resource (
+  name     TEXT PRIMARY KEY,
+  amount   INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+) WITHOUT ROWID;
 )sql";
 
 // The first step leads from an empty file to the baseline, each later one to the next schema.

@@ -318,6 +318,7 @@ absl::Status SqliteStore::Apply(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(ChangeSteps(batch));
   CONCUR_RETURN_IF_ERROR(ChangeWorkers(batch));
   CONCUR_RETURN_IF_ERROR(PutBlames(batch.put_blames));
+  CONCUR_RETURN_IF_ERROR(ChangeResources(batch));
   CONCUR_RETURN_IF_ERROR(ChangePools(batch));
   CONCUR_RETURN_IF_ERROR(DeleteSweeps(batch.delete_sweeps));
   CONCUR_RETURN_IF_ERROR(PutCounters(batch));

@@ -109,6 +109,7 @@ class SqliteStore : public Store {
   absl::Status ChangeWorkers(const Batch& batch);
   absl::Status PutBlames(const std::vector<BlameRow>& rows);
   absl::Status PutWorkerCounters(const Batch& batch);
+  absl::Status ChangeResources(const Batch& batch);
   absl::Status ChangePools(const Batch& batch);
   absl::Status PutPoolCounters(const Batch& batch);
   absl::Status DeleteSweeps(const std::vector<SweepId>& ids);

@@ -287,6 +287,7 @@ WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity
       options.memory_bytes > 0 ? options.memory_bytes : machine.memory_bytes;
   info.capacity.gpus = gpus;
   info.queue_max = kQueueMax;
+  info.slots = static_cast<uint32_t>(options.slots);
   info.labels = options.labels;
   std::erase_if(info.labels, [](const auto& label) {  // it finds out itself
     return absl::StartsWith(label.first, kEnvironmentLabelPrefix);

@@ -406,6 +406,8 @@ void ParsedApproach::Resolve() {
   spec.predict_resources = predict_resources.Resolve();
   spec.train_labels = train_resources.labels;
   spec.predict_labels = predict_resources.labels;
+  spec.train_uses = train_resources.uses;
+  spec.predict_uses = predict_resources.uses;
   spec.train_timeout = timeouts.train.value_or(absl::InfiniteDuration());
   spec.predict_timeout = timeouts.predict.value_or(absl::InfiniteDuration());
 }
@@ -415,8 +417,12 @@ void NoteRequest(const std::string& path, const Value& request, Places* places) 
   if (!request.IsMap()) {
     return;
   }
-  if (const auto labels = Fields(request).Get("labels")) {
+  Fields fields(request);
+  if (const auto labels = fields.Get("labels")) {
     NotePlace(path + ".labels", *labels, places);
+  }
+  if (const auto uses = fields.Get("uses")) {
+    NotePlace(path + ".uses", *uses, places);
   }
 }
 

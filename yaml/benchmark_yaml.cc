@@ -161,7 +161,7 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
         "file, got none");
   }
   if (const auto resources = fields.Get("resources")) {
-    spec.labels = ReadBenchmarkLabels(*resources, &benchmark->places);
+    ReadBenchmarkResources(*resources, benchmark);
   }
   fields.Finish();
 }
@@ -226,15 +226,21 @@ void ReadBenchmarkMetric(const Value& value, ParsedBenchmark* benchmark) {
   fields.Finish();
 }
 
-Labels ReadBenchmarkLabels(const Value& resources, Places* places) {
-  Labels labels;
+void ReadBenchmarkResources(const Value& resources, ParsedBenchmark* benchmark) {
+  BenchmarkSpec& spec = benchmark->spec;
   Fields fields(resources);
-  if (const auto value = fields.Require("labels", "of the workers that may read its data")) {
-    labels = ReadTags(*value);
+  if (const auto value = fields.Get("labels")) {
+    Labels labels = ReadTags(*value);
+    labels.merge(spec.labels);
+    spec.labels = std::move(labels);
+  }
+  if (const auto value = fields.Get("uses")) {
+    Uses uses = ReadUses(*value);
+    uses.merge(spec.uses);
+    spec.uses = std::move(uses);
   }
   fields.Finish();
-  NoteRequest(".resources", resources, places);
-  return labels;
+  NoteRequest(".resources", resources, &benchmark->places);
 }
 
 std::string SuffixOf(absl::string_view path) {

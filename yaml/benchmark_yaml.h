@@ -67,8 +67,9 @@ void ReadBenchmarkParameters(const Value& value, ParsedBenchmark* benchmark);
 // The field `validation`.
 void ReadBenchmarkValidation(const Value& value, ParsedBenchmark* benchmark);
 
-// The labels of {labels: {…}}, a benchmark's only requirement on workers.
-Labels ReadBenchmarkLabels(const Value& resources, Places* places);
+// {labels: {…}, uses: {…}}: labels of the workers that may read its data, and named resources that
+// jobs evaluated on it use. Replaces those of the same names.
+void ReadBenchmarkResources(const Value& resources, ParsedBenchmark* benchmark);
 
 // ".jsonl.gz" of "a/train-v1.1.jsonl.gz"; "" when the name has no short suffix.
 std::string SuffixOf(absl::string_view path);

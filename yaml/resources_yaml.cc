@@ -4,8 +4,11 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/sweep/sweep.h"
 #include "yaml/tags_yaml.h"
 
 namespace concur::spec {
@@ -15,6 +18,7 @@ void ResourceRequest::FillFrom(const ResourceRequest& general) {
   memory_bytes = memory_bytes ? memory_bytes : general.memory_bytes;
   gpu_shares = gpu_shares ? gpu_shares : general.gpu_shares;
   labels.insert(general.labels.begin(), general.labels.end());
+  uses.insert(general.uses.begin(), general.uses.end());
 }
 
 Resources ResourceRequest::Resolve() const {
@@ -65,6 +69,23 @@ ResourceRequest ReadAmounts(Fields& fields, bool is_worker) {
 
 }  // namespace
 
+Uses ReadUses(const Value& value) {
+  Uses uses;
+  const auto entries = value.Entries("named resources such as {openai: 1}");
+  for (const Value::Entry& entry : entries.value_or(std::vector<Value::Entry>())) {
+    const std::optional<int64_t> units = entry.value.Integer(1, kUnitsMax);
+    if (!units) {
+      continue;
+    }
+    if (const absl::Status valid = ValidateName(entry.key); !valid.ok()) {
+      entry.key_value.Error(valid.message());
+    } else {
+      uses[entry.key] = *units;
+    }
+  }
+  return uses;
+}
+
 ResourceRequest ReadWorkerResources(const Value& value) {
   Fields fields(value);
   ResourceRequest request = ReadAmounts(fields, /*is_worker=*/true);
@@ -77,6 +98,9 @@ ResourceRequest ReadJobResources(const Value& value) {
   ResourceRequest request = ReadAmounts(fields, /*is_worker=*/false);
   if (const auto labels = fields.Get("labels")) {
     request.labels = ReadTags(*labels);
+  }
+  if (const auto uses = fields.Get("uses")) {
+    request.uses = ReadUses(*uses);
   }
   fields.Finish();
   return request;

@@ -18,16 +18,18 @@ struct ResourceRequest {
   std::optional<int64_t> memory_bytes;
   std::optional<int32_t> gpu_shares;  // kGpuShares for each whole GPU
   Labels labels;
+  Uses uses;
 
-  // Fills absent parts and labels from `general`.
+  // Fills absent parts, labels and uses from `general`.
   void FillFrom(const ResourceRequest& general);
-  // Absent parts get core's defaults. Labels are not included.
+  // Absent parts get core's defaults. Labels and uses are not included.
   Resources Resolve() const;
   int32_t WholeGpus() const { return gpu_shares.value_or(0) / kGpuShares; }
 };
 
 ResourceRequest ReadWorkerResources(const Value& value);  // {cpus, memory, gpus}; GPUs in whole
-ResourceRequest ReadJobResources(const Value& value);     // {cpus, memory, gpus, labels}
+ResourceRequest ReadJobResources(const Value& value);     // {cpus, memory, gpus, labels, uses}
+Uses ReadUses(const Value& value);                        // {NAME: UNITS}
 
 }  // namespace concur::spec
 

@@ -373,9 +373,7 @@ void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* ben
     ReadBenchmarkValidation(*validation, benchmark);
   }
   if (const auto resources = fields.Get("resources")) {
-    Labels labels = ReadBenchmarkLabels(*resources, &benchmark->places);
-    labels.insert(benchmark->spec.labels.begin(), benchmark->spec.labels.end());
-    benchmark->spec.labels = std::move(labels);
+    ReadBenchmarkResources(*resources, benchmark);
   }
   fields.Finish();
 }

@@ -203,6 +203,32 @@ class GrpcClient : public Client {
     return Repeat<v1::Worker>(request, &v1::Coordinator::Stub::DrainWorker);
   }
 
+  absl::StatusOr<std::vector<v1::NamedResource>> ListResources() override {
+    const absl::StatusOr<v1::ListResourcesResponse> response = Repeat<v1::ListResourcesResponse>(
+        v1::ListResourcesRequest(), &v1::Coordinator::Stub::ListResources);
+    if (!response.ok() && !absl::IsUnimplemented(response.status())) {
+      return response.status();
+    }
+    const v1::ListResourcesResponse listed = response.value_or(v1::ListResourcesResponse());
+    return std::vector<v1::NamedResource>(listed.resources().begin(), listed.resources().end());
+  }
+
+  absl::StatusOr<v1::NamedResource> SetResource(const std::string& name, int64_t amount) override {
+    v1::SetResourceRequest request;
+    request.set_name(name);
+    request.set_amount(amount);
+    return Repeat<v1::NamedResource>(request, &v1::Coordinator::Stub::SetResource);
+  }
+
+  absl::Status DeleteResource(const std::string& name) override {
+    v1::DeleteResourceRequest request;
+    request.set_name(name);
+    v1::DeleteResourceResponse response;
+    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return stub_->DeleteResource(&context, request, &response);
+    }));
+  }
+
   absl::StatusOr<std::vector<v1::Pool>> ListPools() override {
     CONCUR_ASSIGN_OR_RETURN(
         v1::ListPoolsResponse response,

@@ -62,6 +62,12 @@ class Client {
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
   virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() = 0;
   virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
+  // Empty with a coordinator that knows none yet.
+  virtual absl::StatusOr<std::vector<v1::NamedResource>> ListResources() = 0;
+  virtual absl::StatusOr<v1::NamedResource> SetResource(const std::string& name,
+                                                        int64_t amount) = 0;
+  // Not repeated: a second one would not find the resource.
+  virtual absl::Status DeleteResource(const std::string& name) = 0;
   virtual absl::StatusOr<std::vector<v1::Pool>> ListPools() = 0;
   // With its explanation and its workers.
   virtual absl::StatusOr<v1::Pool> GetPool(const std::string& pool) = 0;

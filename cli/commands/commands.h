@@ -38,6 +38,8 @@ void AddJobCommands(Command& app, CommandContext& context);
 void AddJobListCommand(Command& job, CommandContext& context);
 // `worker` with list, get, drain.
 void AddWorkerCommands(Command& app, CommandContext& context);
+// `resource` with list, set, delete: the named resources of the cluster.
+void AddResourceCommands(Command& app, CommandContext& context);
 // `pool` with list, get, explain, add, pause, resume, remove.
 void AddPoolCommands(Command& app, CommandContext& context);
 // `secret` with set, list, delete.

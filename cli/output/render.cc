@@ -350,6 +350,20 @@ Json JobJson(const v1::Job& job) {
   return json;
 }
 
+Json NamedResourceJson(const v1::NamedResource& resource) {
+  Json json = Json::object();
+  json["name"] = resource.name();
+  json["amount"] = resource.has_amount() ? Json(resource.amount()) : Json(nullptr);
+  json["in_use"] = resource.in_use();
+  json["waiting"] = resource.waiting();
+  return json;
+}
+
+std::string RunningText(const v1::Worker& worker) {
+  return absl::StrCat(CountText(worker.running()),
+                      worker.slots() == 0 ? "" : absl::StrCat("/", worker.slots()));
+}
+
 Json WorkerJson(const v1::Worker& worker) {
   Json json = Json::object();
   json["name"] = worker.name();
@@ -361,6 +375,7 @@ Json WorkerJson(const v1::Worker& worker) {
   json["used"] = ResourcesJson(worker.used());
   json["labels"] = Sorted(worker.labels());
   json["running"] = worker.running();
+  json["slots"] = worker.slots() == 0 ? Json(nullptr) : Json(worker.slots());
   json["succeeded"] = worker.succeeded();
   json["failed"] = worker.failed();
   json["quarantine_reason"] = TextJson(worker.quarantine_reason());

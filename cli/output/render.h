@@ -61,6 +61,9 @@ SweepForecast ForecastOf(const v1::Sweep& sweep);
 Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);
+Json NamedResourceJson(const v1::NamedResource& resource);
+// "3", or "3/4" of a worker with slots.
+std::string RunningText(const v1::Worker& worker);
 Json PoolJson(const v1::Pool& pool);
 Json SettingJson(const Setting& setting);
 Json ScoreJson(const JobScore& score);

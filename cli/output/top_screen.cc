@@ -73,6 +73,18 @@ std::string EstimateText(const Estimate& estimate, absl::string_view gap) {
                       estimate.left ? absl::StrCat(gap, "ETA ", EtaText(estimate)) : "");
 }
 
+// "openai 16/16, 84 wait; licence 0/2".
+std::string NamedResourcesText(const TopLook& look) {
+  return absl::StrJoin(
+      look.resources, "; ", [](std::string* out, const v1::NamedResource& resource) {
+        absl::StrAppend(out, resource.name(), " ", resource.in_use(), "/",
+                        resource.has_amount() ? absl::StrCat(resource.amount()) : "not set");
+        if (resource.waiting() > 0) {
+          absl::StrAppend(out, ", ", CountText(resource.waiting()), " wait");
+        }
+      });
+}
+
 std::vector<std::string> Head(const TopLook& look, const TopTotals& totals,
                               const TopFrameOptions& options) {
   std::string resources = absl::StrCat(
@@ -88,11 +100,16 @@ std::vector<std::string> Head(const TopLook& look, const TopTotals& totals,
   // First: what a narrow terminal cuts off is the end.
   constexpr absl::string_view kGap = "   ";
   const std::string estimate = EstimateText(EstimateOf(look.sweeps), kGap);
-  return {absl::StrCat("concur   ", look.server, "   ",
-                       FormatIsoTime(absl::FromUnixSeconds(absl::ToUnixSeconds(look.time)))),
-          absl::StrCat("workers  ", WorkersText(totals)), std::move(resources),
-          absl::StrCat("queue    ", estimate.empty() ? "" : estimate.substr(kGap.size()),
-                       estimate.empty() ? "" : kGap, QueueText(totals.jobs))};
+  std::vector<std::string> head = {
+      absl::StrCat("concur   ", look.server, "   ",
+                   FormatIsoTime(absl::FromUnixSeconds(absl::ToUnixSeconds(look.time)))),
+      absl::StrCat("workers  ", WorkersText(totals)), std::move(resources),
+      absl::StrCat("queue    ", estimate.empty() ? "" : estimate.substr(kGap.size()),
+                   estimate.empty() ? "" : kGap, QueueText(totals.jobs))};
+  if (!look.resources.empty()) {
+    head.push_back(absl::StrCat("named    ", NamedResourcesText(look)));
+  }
+  return head;
 }
 
 // The table's lines, which fit the terminal; they are coloured unless they must be cut to fit.
@@ -164,7 +181,7 @@ std::vector<std::string> WorkerLines(const TopLook& look, const TopRates& rates,
         {worker.name(), "",
          absl::StrCat(TopCpus(used.cpu_millis()), "/", TopCpus(capacity.cpu_millis())),
          capacity.gpus() == 0 ? "" : absl::StrCat(GpusOf(used), "/", capacity.gpus()),
-         CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
+         RunningText(worker), CountText(worker.succeeded()), CountText(worker.failed()),
          RateText(rates.OfWorker(worker.name())),
          worker.has_last_seen_time()
              ? absl::StrCat(SpanText(std::max(absl::ZeroDuration(),
@@ -329,6 +346,10 @@ Json TopJson(const TopLook& look, const TopRates& rates) {
     if (!HasEnded(sweep.state())) {
       json["sweeps"].push_back(SweepJson(sweep));
     }
+  }
+  json["resources"] = Json::array();
+  for (const v1::NamedResource& resource : look.resources) {
+    json["resources"].push_back(NamedResourceJson(resource));
   }
   json["workers"] = Json::array();
   for (const v1::Worker& worker : look.workers) {

@@ -25,6 +25,7 @@ struct TopLook {
   std::vector<v1::Sweep> sweeps;  // newest first
   bool more_sweeps = false;       // there are older ones, which are not counted
   std::vector<v1::Worker> workers;
+  std::vector<v1::NamedResource> resources;
 };
 
 // Rates at which workers get work done, from look to look, over the last minute. Rates of sweeps

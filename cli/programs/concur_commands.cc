@@ -89,6 +89,7 @@ void AddAllCommands(Command& app, CommandContext& context) {
   app.Heading("Serve");
   AddPageCommand(app, context);
   AddWorkerCommands(app, context);
+  AddResourceCommands(app, context);
   AddPoolCommands(app, context);
   AddSecretCommands(app, context);
   AddAuditCommand(app, context);

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/command/command.h"
 #include "base/csv.h"
 #include "base/file.h"
@@ -152,11 +153,36 @@ absl::Status AddLiveWorkers(Client& client, ForecastOptions* options) {
     if (worker.state() == v1::Worker::STATE_LIVE) {
       options->workers.push_back(rpc::FromProto(worker.capacity()));
       options->labels.emplace_back(worker.labels().begin(), worker.labels().end());
+      options->slots.push_back(worker.slots());
     }
   }
   if (options->workers.empty()) {
     return absl::FailedPreconditionError(
         "no worker is live at the coordinator; say --workers N, and --slots or --cpus");
+  }
+  return absl::OkStatus();
+}
+
+// The coordinator's named resources, if there is one, and what --resource says.
+absl::Status AddResources(Client* client, const ForecastFlags& flags, ForecastOptions* options) {
+  if (client != nullptr) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::NamedResource> resources,
+                            client->ListResources());
+    for (const v1::NamedResource& resource : resources) {
+      if (resource.has_amount()) {
+        options->resources[resource.name()] = resource.amount();
+      }
+    }
+  }
+  for (const std::string& text : flags.resources) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    int64_t amount = 0;
+    if (!absl::SimpleAtoi(parts.second, &amount) ||
+        !CheckNamedResource(FieldPath(), parts.first, amount).ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--resource: expected NAME=N, as openai=16, got \"", text, "\""));
+    }
+    options->resources[parts.first] = amount;
   }
   return absl::OkStatus();
 }
@@ -181,6 +207,10 @@ void AddForecastOptions(Command* command, ForecastFlags& flags) {
   command->AddOption("--gpus", flags.gpus, "GPUs of each worker")
       ->InRange(int64_t{0}, int64_t{kGpusMax})
       ->Excludes(slots);
+  command
+      ->AddOption("--resource", flags.resources,
+                  "Units of a named resource (default: the coordinator's; others are not limited)")
+      ->TypeName("NAME=N");
   command
       ->AddOption("--durations", flags.durations,
                   "CSV: approach,benchmark,kind,seconds[,spread] (default: the coordinator's "
@@ -274,6 +304,7 @@ absl::StatusOr<Forecast> MakeForecast(CommandContext& context, const ForecastFla
     CONCUR_ASSIGN_OR_RETURN(const Resources worker, WorkerOf(flags));
     options.workers.assign(static_cast<size_t>(flags.workers), worker);
   }
+  CONCUR_RETURN_IF_ERROR(AddResources(client.get(), flags, &options));
   if (flags.workers > 0 && flags.slots > 0) {
     for (ApproachSpec& approach : spec.approaches) {
       approach.train_resources = Resources{.cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};

@@ -28,14 +28,16 @@ struct ForecastFlags {
   std::string cpus;     // resources of each worker
   std::string memory;
   int64_t gpus = 0;
-  std::string durations;  // a CSV file; "": the coordinator's history
-  double spread = 0;      // for durations, where the file has none
+  std::string durations;               // a CSV file; "": the coordinator's history
+  std::vector<std::string> resources;  // NAME=N, beside the coordinator's
+  double spread = 0;                   // for durations, where the file has none
   double turnaround_ms = 5;
   double price = 0;  // price of a worker for an hour
   uint64_t seed = 1;
 };
 
-// --workers, --slots, --cpus, --memory, --gpus, --durations, --spread, --turnaround, --price and
+// --workers, --slots, --cpus, --memory, --gpus, --resource, --durations, --spread, --turnaround,
+// --price and
 // --seed. `flags` outlives the parsing.
 void AddForecastOptions(Command* command, ForecastFlags& flags);
 

@@ -34,6 +34,11 @@ AuditTarget AuditTargetOf(const v1::DrainWorkerRequest& request) {
   return {absl::StrCat(request.worker(), request.undo() ? ", undo" : "")};
 }
 
+AuditTarget AuditTargetOf(const v1::SetResourceRequest& request) {
+  return {absl::StrCat(request.name(), ", ", request.amount())};
+}
+AuditTarget AuditTargetOf(const v1::DeleteResourceRequest& request) { return {request.name()}; }
+
 AuditTarget AuditTargetOf(const v1::CreatePoolRequest& request) { return {request.spec().name()}; }
 AuditTarget AuditTargetOf(const v1::PausePoolRequest& request) { return {request.pool()}; }
 AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request) { return {request.pool()}; }

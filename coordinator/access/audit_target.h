@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sweep, job, worker, pool or secret that a request concerns, for the audit log.
+// The sweep, job, worker, resource, pool or secret that a request concerns, for the audit log.
 //
 // Stateless.
 #ifndef CONCUR_COORDINATOR_ACCESS_AUDIT_TARGET_H_
@@ -33,6 +33,8 @@ AuditTarget AuditTargetOf(const v1::CancelJobRequest& request);
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::RetryJobsRequest& request);
 AuditTarget AuditTargetOf(const v1::DrainWorkerRequest& request);
+AuditTarget AuditTargetOf(const v1::SetResourceRequest& request);
+AuditTarget AuditTargetOf(const v1::DeleteResourceRequest& request);
 AuditTarget AuditTargetOf(const v1::CreatePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::PausePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request);

@@ -35,6 +35,12 @@ std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId
     if (!worker.lost && !worker.draining && worker.quarantine_reason.empty()) {
       basis.workers.push_back(worker.info.capacity);
       basis.labels.push_back(worker.info.labels);
+      basis.slots.push_back(worker.info.slots);
+    }
+  }
+  for (const ResourceView& resource : scheduler.views().ListResources()) {
+    if (resource.amount) {
+      basis.resources[resource.name] = *resource.amount;
     }
   }
   if (basis.workers.empty() ||
@@ -62,6 +68,8 @@ std::optional<absl::Duration> ForecastMakespan(const ForecastBasis& basis) {
   ForecastOptions options;
   options.workers = basis.workers;
   options.labels = basis.labels;
+  options.slots = basis.slots;
+  options.resources = basis.resources;
   const absl::StatusOr<Forecast> forecast = ForecastSweep(
       basis.expansion->spec(),
       [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {

@@ -7,6 +7,7 @@
 #ifndef CONCUR_COORDINATOR_ENGINE_SUBMISSION_FORECAST_H_
 #define CONCUR_COORDINATOR_ENGINE_SUBMISSION_FORECAST_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,7 +32,9 @@ struct ForecastBasis {
   SweepId sweep;
   std::shared_ptr<const Expansion> expansion;  // shared with the scheduler
   std::vector<Resources> workers;
-  std::vector<Labels> labels;  // [worker]
+  std::vector<Labels> labels;   // [worker]
+  std::vector<uint32_t> slots;  // [worker]
+  std::map<std::string, int64_t> resources;
   std::map<std::tuple<std::string, std::string, bool>, absl::Duration> means;
 };
 

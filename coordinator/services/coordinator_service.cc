@@ -189,6 +189,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
       answer.add_warnings(std::move(warning));
     }
     if (validate_only) {
+      CONCUR_RETURN_IF_ERROR(scheduler.views().CheckUses(*submission.expansion));
       CONCUR_RETURN_IF_ERROR(scheduler.views().CheckMemory(submission.expansion->job_count()));
       CONCUR_RETURN_IF_ERROR(scheduler.views().owners().CheckQuota(
           submission.owner, submission.expansion->spec(), submission.unclaimed_bytes));
@@ -516,6 +517,49 @@ grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(CallContext* call,
           }
         }
         return absl::InternalError("the worker is gone");
+      });
+}
+
+// --- named resources -----------------------------------------------------------------------------
+
+grpc::ServerUnaryReactor* CoordinatorService::ListResources(
+    CallContext* call, const v1::ListResourcesRequest* /*request*/,
+    v1::ListResourcesResponse* response) {
+  return AnswerRead<v1::ListResourcesResponse>(
+      engine_, answers_, call, response,
+      [](const Scheduler& scheduler) -> absl::StatusOr<v1::ListResourcesResponse> {
+        v1::ListResourcesResponse answer;
+        for (const ResourceView& resource : scheduler.views().ListResources()) {
+          *answer.add_resources() = ResourceProto(resource);
+        }
+        return answer;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::SetResource(CallContext* call,
+                                                          const v1::SetResourceRequest* request,
+                                                          v1::NamedResource* response) {
+  return Answer<v1::NamedResource>(
+      engine_, call, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::NamedResource> {
+        CONCUR_RETURN_IF_ERROR(scheduler.SetResource(request->name(), request->amount()));
+        for (const ResourceView& resource : scheduler.views().ListResources()) {
+          if (resource.name == request->name()) {
+            return ResourceProto(resource);
+          }
+        }
+        return absl::InternalError("the resource is gone");
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::DeleteResource(
+    CallContext* call, const v1::DeleteResourceRequest* request,
+    v1::DeleteResourceResponse* response) {
+  return Answer<v1::DeleteResourceResponse>(
+      engine_, call, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::DeleteResourceResponse> {
+        CONCUR_RETURN_IF_ERROR(scheduler.DeleteResource(request->name()));
+        return v1::DeleteResourceResponse();
       });
 }
 

@@ -73,6 +73,14 @@ class CoordinatorService {
   grpc::ServerUnaryReactor* GetFleetHistory(CallContext* call,
                                             const v1::GetFleetHistoryRequest* request,
                                             v1::FleetHistory* response);
+  grpc::ServerUnaryReactor* ListResources(CallContext* call,
+                                          const v1::ListResourcesRequest* request,
+                                          v1::ListResourcesResponse* response);
+  grpc::ServerUnaryReactor* SetResource(CallContext* call, const v1::SetResourceRequest* request,
+                                        v1::NamedResource* response);
+  grpc::ServerUnaryReactor* DeleteResource(CallContext* call,
+                                           const v1::DeleteResourceRequest* request,
+                                           v1::DeleteResourceResponse* response);
   grpc::ServerUnaryReactor* DrainWorker(CallContext* call, const v1::DrainWorkerRequest* request,
                                         v1::Worker* response);
   grpc::ServerUnaryReactor* ListPools(CallContext* call, const v1::ListPoolsRequest* request,

@@ -401,6 +401,9 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("ListDurations", coordinator, &C::ListDurations);
   users.Add("GetFleetHistory", coordinator, &C::GetFleetHistory);
   users.Add("DrainWorker", coordinator, &C::DrainWorker);
+  users.Add("ListResources", coordinator, &C::ListResources);
+  users.Add("SetResource", coordinator, &C::SetResource);
+  users.Add("DeleteResource", coordinator, &C::DeleteResource);
   users.Add("ListPools", coordinator, &C::ListPools);
   users.Add("GetPool", coordinator, &C::GetPool);
   users.Add("CreatePool", coordinator, &C::CreatePool);

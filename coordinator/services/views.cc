@@ -141,12 +141,24 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   }
   proto.mutable_containment()->Add(worker.info.containment.begin(), worker.info.containment.end());
   proto.set_running(worker.running);
+  proto.set_slots(worker.info.slots);
   proto.set_succeeded(worker.succeeded);
   proto.set_failed(worker.failed);
   *proto.mutable_last_seen_time() = ToProto(worker.last_seen);
   if (!worker.lost) {
     *proto.mutable_lease_expire_time() = ToProto(worker.lease_expire);
   }
+  return proto;
+}
+
+v1::NamedResource ResourceProto(const ResourceView& resource) {
+  v1::NamedResource proto;
+  proto.set_name(resource.name);
+  if (resource.amount) {
+    proto.set_amount(*resource.amount);
+  }
+  proto.set_in_use(resource.in_use);
+  proto.set_waiting(resource.waiting);
   return proto;
 }
 

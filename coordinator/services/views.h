@@ -20,6 +20,7 @@ v1::Sweep SweepProto(const SweepView& sweep);
 v1::Job JobProto(const Scheduler& scheduler, JobId id);
 v1::Job JobProto(const Expansion& expansion, const JobView& job);
 v1::Worker WorkerProto(const WorkerView& worker);
+v1::NamedResource ResourceProto(const ResourceView& resource);
 v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time);
 // Bytes of a v1::WatchSweepResponse.
 WatchEncoder MakeWatchEncoder();

@@ -14,6 +14,9 @@
 namespace concur {
 namespace {
 
+// Between owners who hold as much of a named resource, the share of the machines decides.
+constexpr int64_t kMachineShareMax = 100'000'000'000;
+
 constexpr int kLocalProbesMax = 8;  // probes of jobs whose systems a worker made, for one choice
 
 // In microseconds of one CPU.
@@ -34,6 +37,7 @@ void Dispatcher::Dispatch() {
 }
 
 void Dispatcher::GiveOut() {
+  gives_units_ = book_.resources().empty() || workers_.FindSilent() == nullptr;
   absl::flat_hash_set<const Worker*> taken;
   if (places_.suspects.size() > 0) {
     taken = DispatchSuspects();
@@ -88,7 +92,8 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
       break;
     }
     const SweepRecord& sweep = book_.SweepOf(id);
-    if (!places_.suspects.IsReady(id) || sweep.IsHeld() || !book_.owners().MayStart(sweep.owner)) {
+    if (!places_.suspects.IsReady(id) || sweep.IsHeld() || !book_.owners().MayStart(sweep.owner) ||
+        !HasUnits(sweep.LaneOf(id.index))) {
       continue;
     }
     Worker* worker = WorkerForSuspect(sweep, id.index, taken);
@@ -117,6 +122,12 @@ Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
     }
   }
   return best;
+}
+
+// After a restart nothing is given out of named resources until every worker that may hold some has
+// called, or its lease has ended.
+bool Dispatcher::HasUnits(const ReadyQueue::Lane& lane) const {
+  return lane.uses == 0 || (gives_units_ && book_.resources().HasUnits(lane.uses));
 }
 
 // Sooner or later, once it has room.
@@ -159,7 +170,7 @@ bool Dispatcher::DispatchOne(Worker& worker, Repeats repeats) {
              [&](const ReadyQueue::Lane& lane) {
                return lane.resources.FitsIn(free) && lane.resources.GpuCount() >= gpus_min &&
                       matches(lane.labels) && workers_.HasTimeFor(worker, lane.group) &&
-                      book_.owners().MayStart(lane.owner);
+                      HasUnits(lane) && book_.owners().MayStart(lane.owner);
              },
              repeats, /*ahead=*/false);
 }
@@ -174,16 +185,15 @@ bool Dispatcher::DispatchAhead(Worker& worker) {
       places_.ready.rank_min() > Durations::RankOf(policy_.ahead_job_max)) {
     return false;
   }
-  Resources room = worker.Free();
-  room.cpu_millis += shortly.cpu_millis;
-  room.memory_bytes += shortly.memory_bytes;
+  const Resources room = worker.assignments.FreeShortly(worker.info.capacity, worker.info.slots);
   const LabelSets::Matcher matches = book_.label_sets().MatcherOf(worker.info.labels);
   return Give(
       worker,
       [&](const ReadyQueue::Lane& lane) {
         return workers_.IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
                lane.resources.FitsIn(room) && matches(lane.labels) &&
-               workers_.HasTimeFor(worker, lane.group) && book_.owners().MayStart(lane.owner);
+               workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) &&
+               book_.owners().MayStart(lane.owner);
       },
       Repeats::kNo, /*ahead=*/true);
 }
@@ -200,6 +210,28 @@ bool Dispatcher::Give(Worker& worker, ReadyQueue::Accept accept, Repeats repeats
   return false;
 }
 
+// The first job that may start. Owners who wait for the same named resource take turns by what they
+// hold of it: one that uses much of the machines else would get none of it.
+std::optional<ReadyQueue::Choice> Dispatcher::First(ReadyQueue::Accept accept,
+                                                    ReadyQueue::AcceptJob may_start) const {
+  const auto share = [this](uint32_t owner) { return book_.owners().ShareOf(owner); };
+  std::optional<ReadyQueue::Choice> first = places_.ready.First(accept, share, may_start);
+  if (!first || first->lane.uses == 0) {
+    return first;
+  }
+  const NamedResources& resources = book_.resources();
+  return places_.ready.First(
+      [&](const ReadyQueue::Lane& lane) {
+        return lane.priority == first->lane.priority &&
+               resources.Overlap(lane.uses, first->lane.uses) && accept(lane);
+      },
+      [&](uint32_t owner) {
+        return resources.HeldBy(owner, first->lane.uses) * kMachineShareMax +
+               std::min(share(owner), kMachineShareMax - 1);
+      },
+      may_start);
+}
+
 // Takes a job out of the queue.
 std::optional<JobId> Dispatcher::Choose(Worker& worker, ReadyQueue::Accept accept,
                                         Repeats repeats) {
@@ -212,8 +244,7 @@ std::optional<JobId> Dispatcher::Choose(Worker& worker, ReadyQueue::Accept accep
     return !workers_.blame().HasFailed(worker.info.name, id) ||
            (may_repeat && !IsForOthers(worker, id));
   };
-  const auto first = places_.ready.First(
-      accept, [this](uint32_t owner) { return book_.owners().ShareOf(owner); }, may_start);
+  const auto first = First(accept, may_start);
   if (!first) {
     return std::nullopt;
   }

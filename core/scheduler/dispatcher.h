@@ -50,6 +50,7 @@ class Dispatcher {
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
   bool CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const;
+  bool HasUnits(const ReadyQueue::Lane& lane) const;
   bool IsForOthers(const Worker& worker, JobId id) const;
   bool RunsSuspect(const Worker& worker) const;
   // A worker may be given what it has failed itself, or not.
@@ -57,6 +58,8 @@ class Dispatcher {
   bool DispatchOne(Worker& worker, Repeats repeats);
   bool DispatchAhead(Worker& worker);
   bool Give(Worker& worker, ReadyQueue::Accept accept, Repeats repeats, bool ahead);
+  std::optional<ReadyQueue::Choice> First(ReadyQueue::Accept accept,
+                                          ReadyQueue::AcceptJob may_start) const;
   std::optional<JobId> Choose(Worker& worker, ReadyQueue::Accept accept, Repeats repeats);
   std::optional<JobId> LocalChoice(Worker& worker, const ReadyQueue::Lane& like,
                                    ReadyQueue::Accept accept);
@@ -71,6 +74,7 @@ class Dispatcher {
   JobLifecycle& jobs_;
   EarlyStopJudge judge_;
   SettingSearch& search_;
+  bool gives_units_ = true;  // in this Dispatch: all that is held of named resources is known
   std::string last_served_;  // worker that the last Dispatch ended with: turns are taken
 };
 

@@ -116,12 +116,16 @@ class World {
         worker.info.labels = options.labels[i];
       }
       worker.info.queue_max = options.queue_max;
+      worker.info.slots = options.slots.empty() ? 0 : options.slots[i];
       workers_.push_back(std::move(worker));
     }
     Scheduler::Submission submission;
     submission.owner = "forecast";
     submission.expansion = expansion_;
     scheduler_.AdvanceTo(now_);
+    for (const auto& [name, amount] : options.resources) {
+      CONCUR_CHECK_OK(scheduler_.SetResource(name, amount));
+    }
     sweep_ = *scheduler_.Submit(std::move(submission));
     if (options.knows_means) {
       scheduler_.SetExpectedDurations(
@@ -165,6 +169,7 @@ class World {
     std::deque<AttemptId> waiting;
     std::vector<FinishedAttempt> finished;
     Resources used{.cpu_millis = 0};
+    uint32_t running = 0;
   };
   struct End {
     size_t worker;
@@ -186,6 +191,9 @@ class World {
       const AttemptId id = worker.waiting.front();
       const Resources& need = worker.known.at(id);
       const Resources& capacity = worker.info.capacity;
+      if (worker.info.slots > 0 && worker.running >= worker.info.slots) {
+        return;
+      }
       if (!need.FitsIn({.cpu_millis = capacity.cpu_millis - worker.used.cpu_millis,
                         .memory_bytes = capacity.memory_bytes - worker.used.memory_bytes,
                         .gpus = capacity.gpus - worker.used.gpus})) {
@@ -199,6 +207,7 @@ class World {
   }
 
   static void Use(Worker& worker, const Resources& need, int sign) {
+    worker.running += static_cast<uint32_t>(sign);
     worker.used.cpu_millis += sign * need.cpu_millis;
     worker.used.memory_bytes += sign * need.memory_bytes;
     worker.used.gpus += sign * need.gpus;
@@ -295,6 +304,32 @@ void DropLabels(SweepSpec& spec) {
   }
 }
 
+// Of those that are not limited.
+void DropUses(SweepSpec& spec, const std::map<std::string, int64_t>& resources) {
+  const auto drop = [&](Uses& uses) {
+    std::erase_if(uses, [&](const auto& use) { return !resources.contains(use.first); });
+  };
+  for (ApproachSpec& approach : spec.approaches) {
+    drop(approach.train_uses);
+    drop(approach.predict_uses);
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    drop(benchmark.uses);
+  }
+}
+
+// InvalidArgument when a job uses more of a resource than there is.
+absl::Status CheckUnits(const Uses& uses, const std::string& whose,
+                        const ForecastOptions& options) {
+  for (const auto& [name, units] : uses) {
+    if (const int64_t amount = options.resources.at(name); units > amount) {
+      return absl::InvalidArgumentError(absl::StrCat(whose, " use ", units, " of the resource \"",
+                                                     name, "\", and there are ", amount));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // InvalidArgument when no worker can run jobs that ask for this.
 absl::Status CheckFitsSomewhere(const Resources& need, const Labels& labels,
                                 const std::string& whose, const ForecastOptions& options) {
@@ -331,9 +366,11 @@ absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
         smallest.gpus = need.gpus;
         smallest.gpu_share = need.gpu_share;
       }
-      return CheckFitsSomewhere(
-          need, expansion.has_labels() ? expansion.LabelsOf(block, test) : Labels(),
-          absl::StrCat(test ? "predict" : "train", " jobs of ", approach), options);
+      const std::string whose = absl::StrCat(test ? "predict" : "train", " jobs of ", approach);
+      CONCUR_RETURN_IF_ERROR(CheckUnits(expansion.UsesOf(block, test), whose, options));
+      return CheckFitsSomewhere(need,
+                                expansion.has_labels() ? expansion.LabelsOf(block, test) : Labels(),
+                                whose, options);
     };
     if (block.has_train) {
       CONCUR_RETURN_IF_ERROR(add(std::nullopt));
@@ -345,13 +382,15 @@ absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
   return smallest;
 }
 
-// Sum of each job's need times its duration, over what all workers have: for the scarcest resource.
+// Sum of each job's need times its duration, over what all workers have or what there is of a named
+// resource: for the scarcest.
 absl::Duration ResourceBound(const Expansion& expansion,
                              const std::vector<absl::Duration>& durations,
-                             const std::vector<Resources>& workers) {
+                             const ForecastOptions& options) {
+  std::map<std::string, double> units;
   double need[3] = {};
   double have[3] = {};
-  for (const Resources& worker : workers) {
+  for (const Resources& worker : options.workers) {
     have[0] += static_cast<double>(worker.cpu_millis);
     have[1] += static_cast<double>(worker.memory_bytes);
     have[2] += worker.gpus;
@@ -364,11 +403,19 @@ absl::Duration ResourceBound(const Expansion& expansion,
       need[0] += seconds * static_cast<double>(request.cpu_millis);
       need[1] += seconds * static_cast<double>(request.memory_bytes);
       need[2] += seconds * request.GpuAmount();
+      const uint32_t kind = i % block.JobsPerCell() - (block.has_train && !is_train ? 1 : 0);
+      for (const auto& [name, used] :
+           expansion.UsesOf(block, is_train ? std::nullopt : std::optional(block.tests[kind]))) {
+        units[name] += seconds * static_cast<double>(used);
+      }
     }
   }
   double bound = 0;
   for (size_t i = 0; i < 3; ++i) {
     bound = std::max(bound, need[i] > 0 ? need[i] / have[i] : 0);
+  }
+  for (const auto& [name, seconds] : units) {
+    bound = std::max(bound, seconds / static_cast<double>(options.resources.at(name)));
   }
   return absl::Seconds(bound);
 }
@@ -384,6 +431,8 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
   if (options.labels.empty()) {
     DropLabels(spec);
   }
+  CONCUR_CHECK(options.slots.empty() || options.slots.size() == options.workers.size());
+  DropUses(spec, options.resources);
   TellFilesApart(spec);
   spec.early_stop.reset();  // nobody reports a score here
   CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(std::move(spec)));
@@ -396,8 +445,10 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
   forecast.jobs = expansion->job_count();
   forecast.workers = static_cast<uint32_t>(options.workers.size());
   uint64_t slots = 0;
-  for (const Resources& worker : options.workers) {
-    slots += FitCount(smallest, worker);
+  for (size_t i = 0; i < options.workers.size(); ++i) {
+    const uint64_t fit = FitCount(smallest, options.workers[i]);
+    const bool is_limited = !options.slots.empty() && options.slots[i] > 0;
+    slots += is_limited ? std::min<uint64_t>(fit, options.slots[i]) : fit;
   }
   forecast.slots = static_cast<uint32_t>(std::min<uint64_t>(slots, forecast.jobs));
   World world(expansion, durations, duration_of, options);
@@ -411,9 +462,8 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
     forecast.work += durations[job];
   }
   forecast.critical = CriticalPath(*expansion, durations);
-  forecast.bound =
-      std::max({forecast.work / std::max<int64_t>(forecast.slots, 1), forecast.critical,
-                ResourceBound(*expansion, durations, options.workers)});
+  forecast.bound = std::max({forecast.work / std::max<int64_t>(forecast.slots, 1),
+                             forecast.critical, ResourceBound(*expansion, durations, options)});
   forecast.machine_time = forecast.makespan * forecast.workers;
   forecast.utilization =
       forecast.makespan > absl::ZeroDuration()

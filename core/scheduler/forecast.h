@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,6 +35,10 @@ struct ForecastOptions {
   std::vector<Resources> workers;  // not empty
   // Labels of each of them; empty: every worker is taken to carry whatever a job asks for.
   std::vector<Labels> labels;
+  // Jobs at a time of each of them, 0: as many as fit; empty: so of all.
+  std::vector<uint32_t> slots = {};
+  // Amounts of named resources; one that is absent is taken to be there without limit.
+  std::map<std::string, int64_t> resources = {};
   // From the end of an attempt to the start of the next one on its worker: report, commit, order.
   // Jobs that wait at the worker already start without it.
   absl::Duration turnaround = absl::Milliseconds(5);
@@ -61,8 +67,9 @@ using DurationOf = std::function<ExpectedDuration(absl::string_view approach,
                                                   absl::string_view benchmark, bool is_train)>;
 
 // As if nothing were finished yet, and data files of different names differed. InvalidArgument when
-// there are no workers, a job fits on none of them (by resources or labels), or a duration is not
-// known: the message names the approach and the benchmark.
+// there are no workers, a job fits on none of them (by resources or labels) or uses more of a named
+// resource than there is, or a duration is not known: the message names the approach and the
+// benchmark.
 absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duration_of,
                                        const ForecastOptions& options);
 

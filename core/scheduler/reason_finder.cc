@@ -171,12 +171,36 @@ void ReasonFinder::FindReady(const SweepRecord& sweep, JobReason& reason) const 
   } else if (reached != OwnerLedger::Limit::kNone) {
     reason.code = reached == OwnerLedger::Limit::kRunningJobs ? ReasonCode::kRunningJobsMax
                                                               : ReasonCode::kStoredBytesMax;
+  } else if (reason.use = FindUse(lane.uses); reason.use) {
+    reason.code = ReasonCode::kNoUnits;
   } else if (places_.suspects.IsReady(reason.job)) {
     reason.code = ReasonCode::kMustRunAlone;
     reason.deaths = places_.suspects.Of(reason.job).in_a_row;
   } else {
     FindByFleet(lane, reason);
   }
+}
+
+// The resource that keeps the job from starting; nullopt when none does.
+std::optional<JobReason::Use> ReasonFinder::FindUse(uint32_t uses) const {
+  const NamedResources& resources = book_.resources();
+  if (uses == 0) {
+    return std::nullopt;
+  }
+  const std::string* lacking = resources.Lacking(uses);
+  const Worker* silent = workers_.FindSilent();
+  if (lacking == nullptr && silent == nullptr && !resources.has_unknown()) {
+    return std::nullopt;
+  }
+  const auto& [name, units] =
+      lacking == nullptr ? *resources.Get(uses).begin() : *resources.Get(uses).find(*lacking);
+  JobReason::Use use{.name = name, .units = units, .amount = {}, .in_use = 0, .silent = {}};
+  if (const auto it = resources.all().find(name); it != resources.all().end()) {
+    use.amount = it->second.amount;
+    use.in_use = it->second.in_use;
+  }
+  use.silent = silent == nullptr ? "" : silent->info.name;
+  return use;
 }
 
 // The first thing that keeps every worker from taking the job; its turn, when

@@ -35,6 +35,7 @@ class ReasonFinder {
  private:
   void FindBlocked(const SweepRecord& sweep, JobReason& reason) const;
   void FindReady(const SweepRecord& sweep, JobReason& reason) const;
+  std::optional<JobReason::Use> FindUse(uint32_t uses) const;
   void FindByFleet(const ReadyQueue::Lane& lane, JobReason& reason) const;
   void FindLabels(JobReason& reason) const;
   void FindSkipped(const SweepRecord& sweep, JobReason& reason) const;

@@ -185,6 +185,27 @@ std::string StoredBytesText(const JobReason& reason) {
 
 // --- a READY job
 
+std::string UseText(const JobReason::Use& use) {
+  const std::string remedy = absl::StrCat("`concur resource set ", use.name, " N`");
+  if (!use.amount) {
+    return absl::StrCat("waits for ", use.name, ", which is not set: ", remedy,
+                        " says how many units there are");
+  }
+  if (use.units > *use.amount) {
+    return absl::StrCat("waits for ", use.name, ": it uses ", use.units, ", and there are ",
+                        *use.amount, "; ", remedy, " changes that");
+  }
+  if (use.in_use + use.units > *use.amount) {
+    return absl::StrCat("waits for ", use.units == 1 ? "" : absl::StrCat(use.units, " of "),
+                        use.name, ": ", use.in_use, " of ", *use.amount, " in use");
+  }
+  return use.silent.empty()
+             ? absl::StrCat("waits for ", use.name, ": a worker still has an attempt of a deleted ",
+                            "sweep, and it is not known what that uses")
+             : absl::StrCat("waits for ", use.name, ": worker ", use.silent,
+                            " may hold some, and has not called since the coordinator started");
+}
+
 // Says why the workers that there are do not take it.
 std::string FleetText(const JobReason& reason) {
   const FleetCounts& fleet = reason.fleet;
@@ -248,6 +269,8 @@ std::string ReadyText(const JobReason& reason) {
                           reason.owner_use.quota.running_jobs_max);
     case ReasonCode::kStoredBytesMax:
       return StoredBytesText(reason);
+    case ReasonCode::kNoUnits:
+      return UseText(*reason.use);
     case ReasonCode::kMustRunAlone:
       return absl::StrCat(
           "runs alone next, on a worker without other jobs, since its worker "

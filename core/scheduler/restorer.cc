@@ -21,6 +21,9 @@ absl::Status Restorer::Restore(Snapshot snapshot,
   for (size_t i = 0; i < expansions.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(book_.Restore(std::move(snapshot.sweeps[i]), std::move(expansions[i])));
   }
+  for (const ResourceRow& row : snapshot.resources) {
+    book_.resources().Set(row.name, row.amount);
+  }
   for (const WorkerRow& row : snapshot.workers) {
     CONCUR_RETURN_IF_ERROR(workers_.Restore(row));
   }

@@ -110,6 +110,10 @@ class Scheduler {
   absl::Status RecordForecast(SweepId id, absl::Duration makespan) {
     return requests_.RecordForecast(id, makespan);
   }
+  absl::Status SetResource(const std::string& name, int64_t amount) {
+    return requests_.SetResource(name, amount);
+  }
+  absl::Status DeleteResource(const std::string& name) { return requests_.DeleteResource(name); }
   // The worker takes nothing new until undone; undoing also ends its quarantine and forgets what it
   // failed. NotFound.
   absl::Status DrainWorker(const std::string& name, bool drain) {

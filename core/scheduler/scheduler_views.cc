@@ -134,6 +134,38 @@ std::vector<WorkerView> SchedulerViews::ListWorkers() const {
   return views;
 }
 
+std::vector<ResourceView> SchedulerViews::ListResources() const {
+  const NamedResources& resources = book_.resources();
+  std::map<std::string, uint64_t> waiting;
+  const auto add = [&](const ReadyQueue::Lane& lane, size_t jobs) {
+    for (const auto& [name, units] : resources.Get(lane.uses)) {
+      waiting[name] += jobs;
+    }
+  };
+  if (!resources.empty()) {
+    places_.ready.ForEachLane(add);
+    for (const JobId& id : places_.suspects.ready()) {
+      add(book_.SweepOf(id).LaneOf(id.index), 1);
+    }
+  }
+  for (const auto& [name, resource] : resources.all()) {
+    waiting.try_emplace(name, 0);
+  }
+  std::vector<ResourceView> views;
+  for (const auto& [name, jobs] : waiting) {
+    const auto it = resources.all().find(name);
+    const bool is_known = it != resources.all().end();
+    const ResourceView view{.name = name,
+                            .amount = is_known ? it->second.amount : std::nullopt,
+                            .in_use = is_known ? it->second.in_use : 0,
+                            .waiting = jobs};
+    if (view.amount || view.in_use > 0 || view.waiting > 0) {
+      views.push_back(view);
+    }
+  }
+  return views;
+}
+
 std::vector<std::pair<JobId, Suspects::Deaths>> SchedulerViews::ListDeaths() const {
   std::vector<std::pair<JobId, Suspects::Deaths>> all;
   places_.suspects.ForEach(
@@ -186,11 +218,16 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
     }
     return demand;
   };
-  places_.ready.ForEachLane(
-      [&](const ReadyQueue::Lane& lane, size_t jobs) { class_of(lane).ready += jobs; });
+  std::map<std::string, int64_t> free = book_.resources().Free();
+  const auto add = [&](const ReadyQueue::Lane& lane, size_t jobs) {
+    if (const size_t startable = book_.resources().TakeFrom(free, lane.uses, jobs); startable > 0) {
+      class_of(lane).ready += startable;
+    }
+  };
+  places_.ready.ForEachLane(add);
   for (const JobId& id : places_.suspects.ready()) {
     if (!book_.SweepOf(id).IsHeld()) {
-      ++class_of(book_.SweepOf(id).LaneOf(id.index)).ready;
+      add(book_.SweepOf(id).LaneOf(id.index), 1);
     }
   }
   for (const auto& [name, worker] : workers_.roster()) {

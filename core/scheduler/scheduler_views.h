@@ -92,6 +92,14 @@ struct WorkerView {
   absl::Time end_time = absl::InfiniteFuture();
 };
 
+// A named resource as people see it.
+struct ResourceView {
+  std::string name;
+  std::optional<int64_t> amount;  // nullopt: deleted, and still in use or waited for
+  int64_t in_use = 0;
+  uint64_t waiting = 0;  // jobs that are ready and use it
+};
+
 // Everything at a glance.
 struct Totals {
   std::array<uint64_t, kJobStates> jobs{};      // jobs of all sweeps that are kept
@@ -129,6 +137,7 @@ class SchedulerViews {
   size_t sweep_count() const { return book_.all().size(); }
   // As SweepBook's.
   absl::Status CheckMemory(uint32_t jobs) const { return book_.CheckMemory(jobs); }
+  absl::Status CheckUses(const Expansion& expansion) const { return book_.CheckUses(expansion); }
   bool HasJob(JobId id) const { return book_.HasJob(id); }
   // REQUIRES, here and below: the job exists.
   JobView ViewJob(JobId id) const;
@@ -136,7 +145,8 @@ class SchedulerViews {
   // The job whose reports belong to this one: itself, or, for one that shares a result, the job
   // that made it. nullopt when that job is gone or has been run again.
   std::optional<JobId> ReporterOf(JobId id) const;
-  std::vector<WorkerView> ListWorkers() const;  // by name
+  std::vector<WorkerView> ListWorkers() const;      // by name
+  std::vector<ResourceView> ListResources() const;  // by name
   // The jobs whose workers died while they ran, in order.
   std::vector<std::pair<JobId, Suspects::Deaths>> ListDeaths() const;
   // The remembered failures and successes of workers, by BlameRow::Key.
@@ -148,7 +158,8 @@ class SchedulerViews {
   // Takes time by the number of sweeps and workers, not of jobs.
   Totals CountAll() const;
   // Jobs that could run now and those that do, by what they ask of a worker, for pools. Jobs of
-  // paused sweeps and on workers that take nothing new are left out.
+  // paused sweeps, on workers that take nothing new, and beyond what is free of the named resources
+  // that they use, are left out.
   std::vector<DemandClass> Demand() const;
   // Why a job waits, failed, was reused or was refused.
   JobReason ReasonOf(JobId id) const { return reasons_.Find(id); }

@@ -82,7 +82,28 @@ absl::Status SweepBook::CheckMemory(uint32_t jobs) const {
       "limit"));
 }
 
+absl::Status SweepBook::CheckUses(const Expansion& expansion) const {
+  absl::Status status;
+  if (!expansion.has_uses()) {
+    return status;
+  }
+  const SweepSpec& spec = expansion.spec();
+  expansion.ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
+    for (const auto& [name, units] : expansion.UsesOf(block, test)) {
+      if (status.ok() && !resources_.AmountOf(name)) {
+        status = absl::FailedPreconditionError(absl::StrCat(
+            test ? "predict" : "train", " jobs of ", spec.approaches[block.approach].name,
+            test ? absl::StrCat(" on ", spec.benchmarks[*test].name) : std::string(),
+            " use the resource \"", name, "\", which is not set: `concur resource set ", name,
+            " N` says how many units there are"));
+      }
+    }
+  });
+  return status;
+}
+
 absl::StatusOr<SweepRecord*> SweepBook::AddNew(Submission submission) {
+  CONCUR_RETURN_IF_ERROR(CheckUses(*submission.expansion));
   CONCUR_RETURN_IF_ERROR(CheckMemory(submission.expansion->job_count()));
   CONCUR_RETURN_IF_ERROR(owners_.CheckQuota(submission.owner, submission.expansion->spec(),
                                             submission.unclaimed_bytes));
@@ -117,6 +138,9 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
     places_.ready.SetRank(group, places_.durations.RankOf(group));
     if (sweep.expansion->has_labels()) {
       sweep.label_sets.push_back(label_sets_.Add(sweep.expansion->LabelsOf(block, test)));
+    }
+    if (sweep.expansion->has_uses()) {
+      sweep.use_sets.push_back(resources_.Add(sweep.expansion->UsesOf(block, test)));
     }
   });
   if (!sweep.row.request_id.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sweeps that a scheduler keeps, found by id, by job, and by the request that submitted them,
-// with what they share: their owners' ledger and the label sets that their jobs ask for.
+// with what they share: their owners' ledger, the label sets that their jobs ask for, and the named
+// resources that these hold.
 //
 // The ready queue holds back the jobs of exactly those sweeps that are held (SweepRecord::IsHeld).
 // A sweep's row has an end time exactly while all of its jobs have ended.
@@ -26,6 +27,7 @@
 #include "core/scheduler/turn.h"
 #include "core/state/job_table.h"
 #include "core/state/label_sets.h"
+#include "core/state/named_resources.h"
 #include "core/state/owner_ledger.h"
 #include "core/sweep/expansion.h"
 
@@ -69,9 +71,11 @@ class SweepBook {
   // ResourceExhausted, with the numbers, beyond SchedulerPolicy::job_memory_max.
   int64_t job_memory() const { return jobs_ * kJobMemoryBytes; }
   absl::Status CheckMemory(uint32_t jobs) const;
+  // OK when every resource that jobs of the sweep use is set; FailedPrecondition, with the remedy.
+  absl::Status CheckUses(const Expansion& expansion) const;
   int64_t job_memory_max() const { return policy_.job_memory_max; }
   // Gives a new sweep an id and a row. Its jobs are in their initial states, and not in the queue.
-  // ResourceExhausted as of CheckMemory and OwnerLedger::CheckQuota.
+  // Errors as of CheckUses, CheckMemory and OwnerLedger::CheckQuota.
   absl::StatusOr<SweepRecord*> AddNew(Submission submission);
   // Adds a saved sweep as AddNew does. DataLoss when the row contradicts others.
   absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
@@ -89,6 +93,8 @@ class SweepBook {
   OwnerLedger& owners() { return owners_; }
   const OwnerLedger& owners() const { return owners_; }
   const LabelSets& label_sets() const { return label_sets_; }
+  NamedResources& resources() { return resources_; }
+  const NamedResources& resources() const { return resources_; }
 
   // Ends the process when a sweep contradicts itself, or the book contradicts its sweeps.
   void CheckInvariants() const;
@@ -108,6 +114,7 @@ class SweepBook {
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
   OwnerLedger owners_;
   LabelSets label_sets_;
+  NamedResources resources_;
 };
 
 }  // namespace concur

@@ -336,6 +336,41 @@ absl::Status SweepRequests::Delete(SweepId id) {
   return absl::OkStatus();
 }
 
+absl::Status SweepRequests::SetResource(const std::string& name, int64_t amount) {
+  CONCUR_RETURN_IF_ERROR(CheckNamedResource(FieldPath(), name, amount));
+  NamedResources& resources = book_.resources();
+  if (!resources.AmountOf(name) && resources.count() >= kNamedResourcesMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this coordinator has ", kNamedResourcesMax,
+                     " named resources, the most that it keeps: delete one first"));
+  }
+  resources.Set(name, amount);
+  turn_.batch().put_resources.push_back({name, amount});
+  std::erase(turn_.batch().delete_resources, name);
+  return absl::OkStatus();
+}
+
+absl::Status SweepRequests::DeleteResource(const std::string& name) {
+  if (!book_.resources().AmountOf(name)) {
+    return absl::NotFoundError(absl::StrCat("no resource \"", name, "\""));
+  }
+  for (const auto& [id, sweep] : book_.all()) {
+    const bool uses =
+        std::any_of(sweep->use_sets.begin(), sweep->use_sets.end(),
+                    [&](uint32_t set) { return book_.resources().Get(set).contains(name); });
+    if (uses && !IsTerminal(sweep->State())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "sweep ", id.ToString(), " uses \"", name, "\" and has not ended; `concur resource set ",
+          name, " 0` lets none of its jobs start"));
+    }
+  }
+  book_.resources().Unset(name);
+  std::erase_if(turn_.batch().put_resources,
+                [&](const ResourceRow& row) { return row.name == name; });
+  turn_.batch().delete_resources.push_back(name);
+  return absl::OkStatus();
+}
+
 absl::Status SweepRequests::RecordForecast(SweepId id, absl::Duration makespan) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
   if (!sweep->row.forecast) {

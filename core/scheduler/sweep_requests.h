@@ -14,6 +14,7 @@
 #define CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -94,6 +95,12 @@ class SweepRequests {
   // Notes how long the sweep was expected to take when it was submitted. The first note stays.
   // NotFound.
   absl::Status RecordForecast(SweepId id, absl::Duration makespan);
+  // There are `amount` units of a named resource from now on. When more are in use, nothing is
+  // given out until it fits. InvalidArgument as of CheckNamedResource; ResourceExhausted beyond
+  // kNamedResourcesMax.
+  absl::Status SetResource(const std::string& name, int64_t amount);
+  // NotFound; FailedPrecondition while a sweep that has not ended uses it.
+  absl::Status DeleteResource(const std::string& name);
 
  private:
   absl::Status CheckNotBeingRetried(const SweepRecord& sweep) const;

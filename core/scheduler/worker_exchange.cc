@@ -366,6 +366,9 @@ void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
     assignment.resources = book_.SweepOf(id.job).LaneOf(id.job.index).resources;
   } else if (lost != worker.lost_attempts.end()) {
     assignment.resources.gpu_share = lost->second.gpu_share;
+    assignment.uses = lost->second.uses;
+  } else {
+    assignment.uses = NamedResources::kUnknown;
   }
   assignment.gpu_mask = GpusOfReturned(worker, id, assignment.resources);
   if (MayAdopt(worker, id)) {
@@ -449,7 +452,7 @@ void WorkerExchange::LoseWorker(Worker& worker, bool died, const std::string& me
   while (!worker.assignments.empty()) {
     const auto [id, assignment] = *worker.assignments.all().begin();
     worker.lost_attempts[id] = {assignment.gpu_mask, assignment.resources.gpu_share,
-                                assignment.time_left};
+                                assignment.uses, assignment.time_left};
     if (!assignment.stopping && died && assignment.MayHaveStarted()) {
       jobs_.LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
     } else if (!assignment.stopping) {

@@ -128,6 +128,10 @@ void WorkerRegistry::Assign(Worker& worker, AttemptId id, Assignment assignment)
     book_.owners().AddAttempt(*assignment.owner, assignment.resources);
     assignment.is_short = IsShort(book_.SweepOf(id.job).LaneOf(id.job.index).group);
   }
+  if (assignment.uses != NamedResources::kUnknown && book_.HasJob(id.job)) {
+    assignment.uses = book_.SweepOf(id.job).LaneOf(id.job.index).uses;
+  }
+  book_.resources().Take(assignment.uses, assignment.owner);
   if (assignment.ahead) {
     ++book_.SweepOf(id.job).queued;
   }
@@ -137,15 +141,18 @@ void WorkerRegistry::Assign(Worker& worker, AttemptId id, Assignment assignment)
 
 void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
   const std::optional<Assignment> removed = worker.assignments.Remove(
-      id, worker.info.capacity, [this](AttemptId started, const Assignment& assignment) {
+      id, worker.info.capacity,
+      [this](AttemptId started, const Assignment& assignment) {
         LeaveQueue(started.job, assignment);
-      });
+      },
+      worker.info.slots);
   if (!removed) {
     return;
   }
   if (removed->ahead) {
     LeaveQueue(id.job, *removed);
   }
+  book_.resources().Return(removed->uses, removed->owner);
   Release(id, *removed);
 }
 
@@ -194,7 +201,18 @@ void WorkerRegistry::StopAttempt(JobId id, StopReason reason, bool counted) {
 }
 
 void WorkerRegistry::Abandon(Worker& worker, AttemptId id) {
-  Release(id, worker.assignments.Abandon(id));
+  const Assignment abandoned = worker.assignments.Abandon(id);
+  if (abandoned.owner) {  // the units stay held: it may still run
+    book_.resources().Disown(abandoned.uses, *abandoned.owner);
+  }
+  Release(id, abandoned);
+}
+
+const Worker* WorkerRegistry::FindSilent() const {
+  const auto silent = std::find_if(roster_.begin(), roster_.end(), [](const auto& entry) {
+    return !entry.second->lost && !entry.second->sequence;
+  });
+  return silent == roster_.end() ? nullptr : silent->second.get();
 }
 
 absl::Duration WorkerRegistry::TimeMaxOf(const SweepRecord& sweep, uint32_t job) const {
@@ -363,6 +381,17 @@ void WorkerRegistry::CheckInvariants() const {
         CONCUR_CHECK(roster_.Find(worker) != nullptr && book_.all().contains(kind.sweep));
       });
   CheckOwners();
+  CheckUnits();
+}
+
+void WorkerRegistry::CheckUnits() const {
+  NamedResources recount = book_.resources().Unheld();
+  for (const auto& [name, worker] : roster_) {
+    for (const auto& [id, assignment] : worker->assignments.all()) {
+      recount.Take(assignment.uses, assignment.owner);
+    }
+  }
+  book_.resources().CheckInvariants(recount);
 }
 
 void WorkerRegistry::CheckOwners() const {

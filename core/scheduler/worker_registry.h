@@ -4,7 +4,7 @@
 //
 // An attempt that nobody stops has the lease of its job, and the job's latest number. A sweep
 // counts the attempts that its cancellation waits for (`stopping`) and those given ahead
-// (`queued`); its owner is charged for all.
+// (`queued`); its owner is charged for all, and each holds its units of named resources.
 //
 // Thread-compatible. Never calls a part that decides over jobs: WorkerExchange does.
 #ifndef CONCUR_CORE_SCHEDULER_WORKER_REGISTRY_H_
@@ -64,6 +64,9 @@ class WorkerRegistry {
   void StopAttempt(JobId id, StopReason reason, bool counted);
   // Nobody waits for the attempt to stop any more. REQUIRES: it is stopping.
   void Abandon(Worker& worker, AttemptId id);
+  // A worker that was known before a restart and has not called since: it may have attempts that
+  // are not known, and hold units of named resources. Null when there is none.
+  const Worker* FindSilent() const;
   // The longest that a worker may have an attempt of the job once it has taken it.
   absl::Duration TimeMaxOf(const SweepRecord& sweep, uint32_t job) const;
   // True when jobs of the group are expected to take at most SchedulerPolicy::ahead_job_max.
@@ -96,6 +99,7 @@ class WorkerRegistry {
   Blame::Kind KindOf(const SweepRecord& sweep, uint32_t job) const;
   void Judge(const std::string& name);
   void CheckOwners() const;
+  void CheckUnits() const;
 
   const SchedulerPolicy& policy_;
   Turn& turn_;

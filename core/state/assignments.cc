@@ -36,6 +36,7 @@ void Assignments::Occupy(const Assignment& assignment, int sign) {
 
 void Assignments::OccupyShortly(const Assignment& assignment, int sign) {
   if (assignment.is_short && !assignment.ahead && !assignment.stopping) {
+    short_attempts_ += static_cast<size_t>(sign);
     used_shortly_.cpu_millis += sign * assignment.resources.cpu_millis;
     used_shortly_.memory_bytes += sign * assignment.resources.memory_bytes;
   }
@@ -52,7 +53,7 @@ void Assignments::Add(AttemptId id, const Assignment& assignment) {
 
 std::optional<Assignment> Assignments::Remove(
     AttemptId id, const Resources& capacity,
-    absl::FunctionRef<void(AttemptId, const Assignment&)> started) {
+    absl::FunctionRef<void(AttemptId, const Assignment&)> started, uint32_t slots) {
   const auto it = all_.find(id);
   if (it == all_.end()) {
     return std::nullopt;
@@ -64,7 +65,7 @@ std::optional<Assignment> Assignments::Remove(
     ahead_.erase(id);
     ahead_cpu_micros_ -= removed.ahead_cpu_micros;
   } else {
-    StartAheadThatFits(capacity, started);
+    StartAheadThatFits(capacity, started, slots);
   }
   return removed;
 }
@@ -74,13 +75,14 @@ const Assignment* Assignments::Find(AttemptId id) const {
   return it == all_.end() ? nullptr : &it->second;
 }
 
-void Assignments::StartAheadThatFits(
-    const Resources& capacity, absl::FunctionRef<void(AttemptId, const Assignment&)> started) {
+void Assignments::StartAheadThatFits(const Resources& capacity,
+                                     absl::FunctionRef<void(AttemptId, const Assignment&)> started,
+                                     uint32_t slots) {
   while (!ahead_.empty()) {
     const auto it = all_.find(*ahead_.begin());
     CONCUR_CHECK(it != all_.end());
     Assignment& first = it->second;
-    if (!first.resources.FitsIn(FreeOf(capacity))) {
+    if (!first.resources.FitsIn(FreeOf(capacity, slots))) {
       return;
     }
     ahead_.erase(ahead_.begin());
@@ -101,7 +103,19 @@ size_t Assignments::started() const {
       all_.begin(), all_.end(), [](const auto& entry) { return entry.second.MayHaveStarted(); }));
 }
 
-Resources Assignments::FreeOf(const Resources& capacity) const {
+Resources Assignments::FreeShortly(const Resources& capacity, uint32_t slots) const {
+  if (slots > 0 && size() - ahead() - short_attempts_ >= slots) {
+    return Resources{.cpu_millis = -1};
+  }
+  return Resources{
+      .cpu_millis = capacity.cpu_millis - used_.cpu_millis + used_shortly_.cpu_millis,
+      .memory_bytes = capacity.memory_bytes - used_.memory_bytes + used_shortly_.memory_bytes};
+}
+
+Resources Assignments::FreeOf(const Resources& capacity, uint32_t slots) const {
+  if (slots > 0 && size() - ahead() >= slots) {
+    return Resources{.cpu_millis = -1};
+  }
   Resources free{.cpu_millis = capacity.cpu_millis - used_.cpu_millis,
                  .memory_bytes = capacity.memory_bytes - used_.memory_bytes,
                  .gpus = capacity.gpus - used_.gpus - std::popcount(gpus_shared_)};
@@ -257,8 +271,10 @@ void Assignments::CheckInvariants() const {
   absl::btree_set<AttemptId> ahead;
   int64_t ahead_cpu_micros = 0;
   Resources used_shortly{.cpu_millis = 0};
+  size_t short_attempts = 0;
   for (const auto& [id, assignment] : all_) {
     if (assignment.is_short && !assignment.ahead && !assignment.stopping) {
+      ++short_attempts;
       used_shortly.cpu_millis += assignment.resources.cpu_millis;
       used_shortly.memory_bytes += assignment.resources.memory_bytes;
     }
@@ -290,7 +306,7 @@ void Assignments::CheckInvariants() const {
     CONCUR_CHECK((gpus_shared_ & gpus_used_ & bit) == 0);
   }
   CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_ &&
-               used_shortly == used_shortly_);
+               used_shortly == used_shortly_ && short_attempts == short_attempts_);
 }
 
 }  // namespace concur

@@ -35,6 +35,7 @@ struct Assignment {
   Resources resources;
   uint64_t gpu_mask = 0;
   std::optional<uint32_t> owner;  // a number of OwnerLedger; nullopt: the job is not known
+  uint32_t uses = 0;              // a set of NamedResources
   bool ahead = false;
   int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
   // When it was given, it was expected to take at most SchedulerPolicy::ahead_job_max.
@@ -62,9 +63,10 @@ class Assignments {
   // REQUIRES: the attempt is not there.
   void Add(AttemptId id, const Assignment& assignment);
   // Removes an attempt; those given ahead that fit now start, and `started` is called for each.
-  // nullopt when it is not there.
+  // nullopt when it is not there. `slots` as of FreeOf.
   std::optional<Assignment> Remove(AttemptId id, const Resources& capacity,
-                                   absl::FunctionRef<void(AttemptId, const Assignment&)> started);
+                                   absl::FunctionRef<void(AttemptId, const Assignment&)> started,
+                                   uint32_t slots = 0);
   // Null when it is not there.
   const Assignment* Find(AttemptId id) const;
   bool Contains(AttemptId id) const { return all_.contains(id); }
@@ -77,9 +79,12 @@ class Assignments {
   // --- room -------------------------------------------------------------------------------------
 
   const Resources& used() const { return used_; }
-  // Free part of a capacity; less than nothing when it has shrunk. No GPU counts as free while
-  // it is not known which ones are.
-  Resources FreeOf(const Resources& capacity) const;
+  // Free part of a capacity; less than nothing when it has shrunk, or when as many attempts as
+  // `slots` (0: any number) occupy the worker. No GPU counts as free while it is not known which
+  // ones are.
+  Resources FreeOf(const Resources& capacity, uint32_t slots = 0) const;
+  // The same once the short attempts that nobody stops have ended, without GPUs.
+  Resources FreeShortly(const Resources& capacity, uint32_t slots) const;
   // The GPUs for a request: those that nothing uses, the lowest first, or for a share the one of
   // which most is used. REQUIRES: it fits in what is free.
   uint64_t GpusFor(const Resources& request) const;
@@ -122,12 +127,14 @@ class Assignments {
   void Occupy(const Assignment& assignment, int sign);
   void OccupyShortly(const Assignment& assignment, int sign);
   void StartAheadThatFits(const Resources& capacity,
-                          absl::FunctionRef<void(AttemptId, const Assignment&)> started);
+                          absl::FunctionRef<void(AttemptId, const Assignment&)> started,
+                          uint32_t slots);
 
   absl::btree_map<AttemptId, Assignment> all_;
   absl::btree_set<AttemptId> ahead_;         // subset of all_
   int64_t ahead_cpu_micros_ = 0;             // sum over all of these
   Resources used_shortly_{.cpu_millis = 0};  // CPUs and memory of used_
+  size_t short_attempts_ = 0;                // that take these
   Resources used_{.cpu_millis = 0};
   uint64_t gpus_used_ = 0;                      // in whole
   std::array<int32_t, kGpusMax> gpu_shares_{};  // shares of GPUs used in part

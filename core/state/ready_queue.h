@@ -4,9 +4,9 @@
 // early); those that are expected to take longest (so that none of them is left for the end); then
 // the job's index.
 //
-// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, duration group), so
-// that choosing one for a worker compares lanes, not jobs, and a lane whose jobs fit nowhere does
-// not block the others.
+// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, uses, duration
+// group), so that choosing one for a worker compares lanes, not jobs, and a lane whose jobs fit
+// nowhere does not block the others.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_STATE_READY_QUEUE_H_
@@ -40,6 +40,7 @@ class ReadyQueue {
     bool is_train = false;
     Resources resources;
     uint32_t labels = 0;  // that its worker must carry: a number of the caller's; 0: none
+    uint32_t uses = 0;    // a set of NamedResources
     Durations::Group group = 0;
 
     friend auto operator<=>(const Lane& a, const Lane& b) = default;

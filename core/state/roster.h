@@ -38,7 +38,7 @@ struct Worker {
   bool HasOrders() const {
     return !forget.empty() || drain_asked != drain_sent || assignments.HasOrders();
   }
-  Resources Free() const { return assignments.FreeOf(info.capacity); }
+  Resources Free() const { return assignments.FreeOf(info.capacity, info.slots); }
   WorkerRow Row() const;
 
   WorkerInfo info;
@@ -63,6 +63,7 @@ struct Worker {
   struct Lost {
     uint64_t gpu_mask = 0;
     int32_t gpu_share = 0;
+    uint32_t uses = 0;
     absl::Duration time_left;
   };
   absl::flat_hash_map<AttemptId, Lost> lost_attempts;

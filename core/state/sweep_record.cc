@@ -87,6 +87,7 @@ ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
       .is_train = at.is_train,
       .resources = at.is_train ? approach.train_resources : approach.predict_resources,
       .labels = label_sets.empty() ? 0 : label_sets[at.kind],
+      .uses = use_sets.empty() ? 0 : use_sets[at.kind],
       .group = groups[at.kind]};
 }
 
@@ -161,6 +162,7 @@ void SweepRecord::CheckInvariants() const {
     CONCUR_CHECK(checkpoint.attempt > 0 && checkpoint.attempt <= jobs[job].attempt);
   }
   CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));
+  CONCUR_CHECK(use_sets.size() == (expansion->has_uses() ? expansion->kind_count() : 0));
 }
 
 }  // namespace concur

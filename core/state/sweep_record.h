@@ -101,6 +101,7 @@ struct SweepRecord {
   // By kind (core/sweep/expansion.h):
   std::vector<Durations::Group> groups;
   std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels
+  std::vector<uint32_t> use_sets;    // numbers of NamedResources; empty when no job uses any
 };
 
 }  // namespace concur

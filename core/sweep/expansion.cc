@@ -269,6 +269,15 @@ absl::Status LacksValidation(const SweepSpec& spec, uint32_t approach, uint32_t 
                    benchmark.name, "\" the field validation, or exclude one for the other"));
 }
 
+bool AnyUses(const SweepSpec& spec) {
+  return std::any_of(spec.approaches.begin(), spec.approaches.end(),
+                     [](const ApproachSpec& approach) {
+                       return !approach.train_uses.empty() || !approach.predict_uses.empty();
+                     }) ||
+         std::any_of(spec.benchmarks.begin(), spec.benchmarks.end(),
+                     [](const BenchmarkSpec& benchmark) { return !benchmark.uses.empty(); });
+}
+
 bool AnyLabels(const SweepSpec& spec) {
   return std::any_of(spec.approaches.begin(), spec.approaches.end(),
                      [](const ApproachSpec& approach) {
@@ -375,6 +384,7 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
     CONCUR_RETURN_IF_ERROR(expansion.CheckSearches());
     CONCUR_RETURN_IF_ERROR(expansion.PutProposals());
   }
+  expansion.has_uses_ = AnyUses(expansion.spec_);
   expansion.has_labels_ = AnyLabels(expansion.spec_);
   if (expansion.has_labels_) {
     for (const Block& block : expansion.blocks_) {
@@ -689,6 +699,18 @@ Labels Expansion::LabelsOf(const Block& block, std::optional<uint32_t> test_benc
     }
   }
   return labels;
+}
+
+Uses Expansion::UsesOf(const Block& block, std::optional<uint32_t> test_benchmark) const {
+  const ApproachSpec& approach = spec_.approaches[block.approach];
+  if (!test_benchmark) {
+    return approach.train_uses;
+  }
+  Uses uses = approach.predict_uses;
+  for (const auto& [name, units] : spec_.benchmarks[*test_benchmark].uses) {
+    uses[name] += units;
+  }
+  return uses;
 }
 
 std::string Expansion::Describe(uint32_t job) const {

@@ -139,6 +139,11 @@ class Expansion {
   // Labels that a job of the block asks of its worker: its approach's, and those of the
   // benchmarks whose data it reads. `test_benchmark` is absent for train jobs.
   Labels LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const;
+  // Named resources that such a job holds: its approach's and those of the benchmark that it is
+  // evaluated on, added up.
+  Uses UsesOf(const Block& block, std::optional<uint32_t> test_benchmark) const;
+  // True if any job uses any.
+  bool has_uses() const { return has_uses_; }
   // True if any job asks for labels at all.
   bool has_labels() const { return has_labels_; }
 
@@ -171,6 +176,7 @@ class Expansion {
   uint32_t cell_count_ = 0;
   uint32_t kind_count_ = 0;
   bool has_labels_ = false;
+  bool has_uses_ = false;
 };
 
 }  // namespace concur

@@ -94,6 +94,15 @@ absl::Status CheckSettingCount(const FieldPath& path, const Hyperparameters& hyp
                                              "smaller settings.random"));
 }
 
+absl::Status CheckUses(const FieldPath& path, const Uses& uses) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, uses.size(), kUsesMax));
+  for (const auto& [name, units] : uses) {
+    CONCUR_RETURN_IF_ERROR(AtField(path, ValidateName(name)));
+    CONCUR_RETURN_IF_ERROR(CheckRange(path.Field(name), units, 1, kUnitsMax));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(approach.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), approach.tags));
@@ -128,6 +137,8 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   CONCUR_RETURN_IF_ERROR(CheckWants(path.Field("train.resources.labels"), approach.train_labels));
   CONCUR_RETURN_IF_ERROR(
       CheckWants(path.Field("predict.resources.labels"), approach.predict_labels));
+  CONCUR_RETURN_IF_ERROR(CheckUses(path.Field("train.resources.uses"), approach.train_uses));
+  CONCUR_RETURN_IF_ERROR(CheckUses(path.Field("predict.resources.uses"), approach.predict_uses));
   CONCUR_RETURN_IF_ERROR(
       CheckTimeLimit(path.Field("train.timeout"), approach.train_timeout, kTimeoutMin));
   return CheckTimeLimit(path.Field("predict.timeout"), approach.predict_timeout, kTimeoutMin);
@@ -147,6 +158,7 @@ absl::Status CheckBenchmark(const FieldPath& path, const BenchmarkSpec& benchmar
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(benchmark.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), benchmark.tags));
   CONCUR_RETURN_IF_ERROR(CheckWants(path.Field("resources.labels"), benchmark.labels));
+  CONCUR_RETURN_IF_ERROR(CheckUses(path.Field("resources.uses"), benchmark.uses));
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("parameters"), benchmark.parameters.size(), kHyperparametersMax));
   for (const auto& [name, value] : benchmark.parameters) {
@@ -197,8 +209,8 @@ absl::Status CheckValidationSets(const FieldPath& path, const SweepSpec& spec) {
       return FieldError(here, "expected a validation set to have a test file and no train file");
     }
     if (benchmark.format != owner.format || benchmark.metric != owner.metric ||
-        benchmark.labels != owner.labels) {
-      return FieldError(here, absl::StrCat("expected the format, metric and labels of \"",
+        benchmark.labels != owner.labels || benchmark.uses != owner.uses) {
+      return FieldError(here, absl::StrCat("expected the format, metric and resources of \"",
                                            owner.name, "\", got others"));
     }
     if (!found.emplace(*benchmark.validation_of, i).second) {
@@ -417,13 +429,14 @@ absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
 absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
-  const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
-                    approach.code.has_value() || approach.predict_code.has_value() ||
-                    approach.train_program || approach.predict_program ||
-                    approach.environment.has_value() || !approach.env.empty() ||
-                    !approach.secrets.empty() || !approach.hyperparameters.defaults.empty() ||
-                    !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
-                    !approach.predict_labels.empty() || !approach.version.empty();
+  const bool runs =
+      !approach.train_command.empty() || !approach.predict_command.empty() ||
+      approach.code.has_value() || approach.predict_code.has_value() || approach.train_program ||
+      approach.predict_program || approach.environment.has_value() || !approach.env.empty() ||
+      !approach.secrets.empty() || !approach.hyperparameters.defaults.empty() ||
+      !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
+      !approach.predict_labels.empty() || !approach.train_uses.empty() ||
+      !approach.predict_uses.empty() || !approach.version.empty();
   return runs || approach.name.empty()
              ? FieldError(path,
                           "expected a name and tags, and nothing that could run, in a sweep "
@@ -436,7 +449,8 @@ absl::Status CheckImportedBenchmark(const FieldPath& path, const BenchmarkSpec& 
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), benchmark.tags));
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), benchmark.metric));
   if (benchmark.name.empty() || benchmark.format != DataFormat::kFile || benchmark.train ||
-      benchmark.test || benchmark.validation_of || !benchmark.labels.empty()) {
+      benchmark.test || benchmark.validation_of || !benchmark.labels.empty() ||
+      !benchmark.uses.empty()) {
     return FieldError(path,
                       "expected a name, format file and no data in a sweep of imported "
                       "results");
@@ -546,6 +560,11 @@ absl::Status CheckSweepName(absl::string_view name) {
                    absl::StrCat("expected a name that does not look like the id of a sweep, got \"",
                                 name, "\"; write \"", name, "-NAME\", for example"))
              : absl::OkStatus();
+}
+
+absl::Status CheckNamedResource(const FieldPath& path, const std::string& name, int64_t amount) {
+  CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(name)));
+  return CheckRange(path.Field("amount"), amount, 0, kUnitsMax);
 }
 
 absl::Status ValidateHyperparameterName(absl::string_view name) {

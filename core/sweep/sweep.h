@@ -91,6 +91,9 @@ struct ApproachSpec {
   // Labels of the workers that may run its jobs; not part of the key.
   Labels train_labels;
   Labels predict_labels;
+  // Named resources that its jobs hold; not part of the key.
+  Uses train_uses;
+  Uses predict_uses;
   absl::Duration train_timeout = absl::InfiniteDuration();
   absl::Duration predict_timeout = absl::InfiniteDuration();
   std::map<std::string, std::string> env;  // added to the job's environment; part of the key
@@ -151,6 +154,8 @@ struct BenchmarkSpec {
   // Labels of the workers that may read its data: jobs that train or are evaluated on it ask for
   // these beside their approach's. Not part of the key.
   Labels labels;
+  // Named resources that jobs evaluated on it hold beside their approach's. Not part of the key.
+  Uses uses;
 };
 
 // Data that a cell trains on: one benchmark's train set, or a mixture of several.
@@ -305,6 +310,10 @@ absl::Status ValidateName(absl::string_view name);
 absl::Status CheckSweepName(absl::string_view name);
 // Names of hyperparameters: letters, digits, "_", "-" and ".", starting with a letter or "_".
 absl::Status ValidateHyperparameterName(absl::string_view name);
+
+// The name and amount of a named resource that is to be set: a name as of ValidateName, 0 to
+// kUnitsMax units. InvalidArgument otherwise; `path` as in core/fields.h.
+absl::Status CheckNamedResource(const FieldPath& path, const std::string& name, int64_t amount);
 
 // Checks that sweeps and the orders made from them share; `path` as in core/fields.h.
 // At most kArgumentsMax arguments, of which the first, if any, is not empty. `name` is the field's.

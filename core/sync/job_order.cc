@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sync/job_order.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,6 +147,9 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.seed = spec.seeds[at.seed_index];
   order.resources = at.is_train ? approach.train_resources : approach.predict_resources;
   order.gpu_mask = gpu_mask;
+  order.holds_units =
+      !expansion.UsesOf(block, at.is_train ? std::nullopt : std::optional(at.test_benchmark))
+           .empty();
   order.timeout = approach.TimeoutOf(at.is_train);
   order.keep = spec.keep;
   order.system = system;

@@ -64,6 +64,9 @@ struct JobOrder {
   uint32_t setting_index = 0;
   int64_t seed = 0;
   Resources resources;
+  // It holds units of a named resource, which another attempt may get once this worker's lease has
+  // ended: the worker stops it before.
+  bool holds_units = false;
   uint64_t gpu_mask = 0;
   absl::Duration timeout = absl::InfiniteDuration();
 

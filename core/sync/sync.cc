@@ -27,6 +27,7 @@ absl::Status CheckWorkerInfo(const FieldPath& path, const WorkerInfo& worker) {
   CONCUR_RETURN_IF_ERROR(CheckCapacity(path.Field("capacity"), worker.capacity));
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("queue_max"), worker.queue_max, 0, kSyncAttemptsMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("slots"), worker.slots, 0, kSyncAttemptsMax));
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("labels"), worker.labels.size(), kTagsMax));
   for (const auto& [name, value] : worker.labels) {
     CONCUR_RETURN_IF_ERROR(CheckName(path.Field("labels"), name));

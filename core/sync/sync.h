@@ -44,6 +44,8 @@ struct WorkerInfo {
   // Attempts that it takes beyond what its capacity holds, and starts in the order of their orders
   // as others end. None of them may ask for GPUs.
   uint32_t queue_max = 0;
+  // Attempts that it runs at a time, whatever they ask for; the rest waits. 0: as many as fit.
+  uint32_t slots = 0;
   std::map<std::string, std::string> labels;
   // Problems that somebody should look after on its machine, a line each; at most kNoticesMax.
   std::vector<std::string> notices;

@@ -53,9 +53,16 @@ absl::StatusOr<Distribution> FromProto(const v1::Distribution& proto, const Fiel
   return FieldError(path, "expected choice, grid, uniform, log_uniform or integers");
 }
 
+absl::StatusOr<Uses> ReadUses(const google::protobuf::Map<std::string, int64_t>& proto,
+                              const FieldPath& path) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, proto.size(), kUsesMax));
+  return Uses(proto.begin(), proto.end());
+}
+
 absl::Status ReadCommand(const v1::Command& proto, const FieldPath& path,
                          std::vector<std::string>* command, Resources* resources,
-                         absl::Duration* timeout, Labels* labels, std::optional<Digest>* program) {
+                         absl::Duration* timeout, Labels* labels, Uses* uses,
+                         std::optional<Digest>* program) {
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("argv"), proto.argv_size(), kArgumentsMax));
   command->assign(proto.argv().begin(), proto.argv().end());
   if (proto.has_resources()) {
@@ -65,6 +72,7 @@ absl::Status ReadCommand(const v1::Command& proto, const FieldPath& path,
     CONCUR_ASSIGN_OR_RETURN(*timeout, rpc::FromProto(proto.timeout(), path.Field("timeout")));
   }
   CONCUR_ASSIGN_OR_RETURN(*labels, rpc::FromProto(proto.labels(), path.Field("labels"), kTagsMax));
+  CONCUR_ASSIGN_OR_RETURN(*uses, ReadUses(proto.uses(), path.Field("uses")));
   if (!proto.program_digest().empty()) {
     CONCUR_ASSIGN_OR_RETURN(*program,
                             DigestFromBytes(proto.program_digest(), path.Field("program_digest")));
@@ -95,12 +103,13 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
   result.name = proto.name();
   CONCUR_ASSIGN_OR_RETURN(result.tags, rpc::FromProto(proto.tags(), path.Field("tags"), kTagsMax));
   result.version = proto.version();
-  CONCUR_RETURN_IF_ERROR(ReadCommand(proto.train(), path.Field("train"), &result.train_command,
-                                     &result.train_resources, &result.train_timeout,
-                                     &result.train_labels, &result.train_program));
   CONCUR_RETURN_IF_ERROR(ReadCommand(
-      proto.predict(), path.Field("predict"), &result.predict_command, &result.predict_resources,
-      &result.predict_timeout, &result.predict_labels, &result.predict_program));
+      proto.train(), path.Field("train"), &result.train_command, &result.train_resources,
+      &result.train_timeout, &result.train_labels, &result.train_uses, &result.train_program));
+  CONCUR_RETURN_IF_ERROR(ReadCommand(proto.predict(), path.Field("predict"),
+                                     &result.predict_command, &result.predict_resources,
+                                     &result.predict_timeout, &result.predict_labels,
+                                     &result.predict_uses, &result.predict_program));
   CONCUR_ASSIGN_OR_RETURN(result.hyperparameters.defaults,
                           rpc::FromProto(proto.defaults(), path, "defaults"));
   CONCUR_RETURN_IF_ERROR(
@@ -197,6 +206,7 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
   }
   CONCUR_ASSIGN_OR_RETURN(result.labels,
                           rpc::FromProto(proto.labels(), path.Field("labels"), kTagsMax));
+  CONCUR_ASSIGN_OR_RETURN(result.uses, ReadUses(proto.uses(), path.Field("uses")));
   return result;
 }
 

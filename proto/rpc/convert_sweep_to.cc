@@ -78,6 +78,10 @@ v1::Approach ToProto(const ApproachSpec& approach) {
                                                   approach.train_labels.end());
   proto.mutable_predict()->mutable_labels()->insert(approach.predict_labels.begin(),
                                                     approach.predict_labels.end());
+  proto.mutable_train()->mutable_uses()->insert(approach.train_uses.begin(),
+                                                approach.train_uses.end());
+  proto.mutable_predict()->mutable_uses()->insert(approach.predict_uses.begin(),
+                                                  approach.predict_uses.end());
   *proto.mutable_defaults() = rpc::ToProto(approach.hyperparameters.defaults);
   for (const auto& [name, distribution] : approach.hyperparameters.space) {
     (*proto.mutable_space())[name] = ToProto(distribution);
@@ -154,6 +158,7 @@ v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
     proto.mutable_scale()->set_high(scale.high);
   }
   proto.mutable_labels()->insert(benchmark.labels.begin(), benchmark.labels.end());
+  proto.mutable_uses()->insert(benchmark.uses.begin(), benchmark.uses.end());
   return proto;
 }
 

@@ -48,6 +48,7 @@ absl::StatusOr<WorkerInfo> WorkerFromProto(const v1::SyncRequest& proto, const F
   }
   worker.capacity = rpc::FromProto(proto.capacity());
   worker.queue_max = proto.queue_max();
+  worker.slots = proto.slots();
   CONCUR_ASSIGN_OR_RETURN(worker.labels,
                           rpc::FromProto(proto.labels(), path.Field("labels"), kTagsMax));
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("notices"), proto.notices_size(), kNoticesMax));
@@ -141,6 +142,7 @@ v1::JobOrder ToProto(const JobOrder& order) {
   proto.set_seed(order.seed);
   *proto.mutable_resources() = ToProto(order.resources);
   proto.set_gpu_mask(order.gpu_mask);
+  proto.set_holds_units(order.holds_units);
   if (order.timeout != absl::InfiniteDuration()) {
     *proto.mutable_timeout() = ToProto(order.timeout);
   }
@@ -198,6 +200,7 @@ absl::StatusOr<JobOrder> FromProto(const v1::JobOrder& proto, const FieldPath& p
   order.seed = proto.seed();
   order.resources = FromProto(proto.resources());
   order.gpu_mask = proto.gpu_mask();
+  order.holds_units = proto.holds_units();
   if (proto.has_timeout()) {
     CONCUR_ASSIGN_OR_RETURN(order.timeout, FromProto(proto.timeout(), path.Field("timeout")));
   }
@@ -216,6 +219,7 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
   proto.set_version(request.worker.version);
   *proto.mutable_capacity() = ToProto(request.worker.capacity);
   proto.set_queue_max(request.worker.queue_max);
+  proto.set_slots(request.worker.slots);
   proto.mutable_labels()->insert(request.worker.labels.begin(), request.worker.labels.end());
   for (const std::string& notice : request.worker.notices) {
     proto.add_notices(CleanUtf8(notice));

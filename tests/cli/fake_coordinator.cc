@@ -262,6 +262,36 @@ grpc::Status FakeCoordinator::DrainWorker(Context*, const v1::DrainWorkerRequest
   return grpc::Status::OK;
 }
 
+grpc::Status FakeCoordinator::ListResources(Context*, const v1::ListResourcesRequest*,
+                                            v1::ListResourcesResponse* response) {
+  MutexLock lock(mutex_);
+  for (const auto& [name, amount] : resources) {
+    v1::NamedResource& resource = *response->add_resources();
+    resource.set_name(name);
+    resource.set_amount(amount);
+    resource.set_in_use(amount);
+    resource.set_waiting(1'234);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::SetResource(Context*, const v1::SetResourceRequest* request,
+                                          v1::NamedResource* resource) {
+  MutexLock lock(mutex_);
+  resources[request->name()] = request->amount();
+  resource->set_name(request->name());
+  resource->set_amount(request->amount());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::DeleteResource(Context*, const v1::DeleteResourceRequest* request,
+                                             v1::DeleteResourceResponse*) {
+  MutexLock lock(mutex_);
+  return resources.erase(request->name()) == 1
+             ? grpc::Status::OK
+             : NotFound(absl::StrCat("resource \"", request->name(), "\""));
+}
+
 grpc::Status FakeCoordinator::ListScores(Context*, const v1::ListScoresRequest* request,
                                          v1::ListScoresResponse* response) {
   MutexLock lock(mutex_);

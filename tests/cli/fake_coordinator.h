@@ -57,6 +57,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<v1::ListAuditEntriesRequest> audit_requests;
   std::vector<std::string> deleted;
   std::vector<v1::DrainWorkerRequest> drained;
+  std::map<std::string, int64_t> resources;  // amounts
   std::vector<v1::JobDuration> durations;
   std::vector<size_t> uploaded;             // bytes of each upload
   std::map<std::string, std::string> held;  // by digest
@@ -87,6 +88,11 @@ class FakeCoordinator : public v1::Coordinator::Service {
   grpc::Status ListAuditEntries(Context*, const v1::ListAuditEntriesRequest*,
                                 v1::ListAuditEntriesResponse*) override;
   grpc::Status DrainWorker(Context*, const v1::DrainWorkerRequest*, v1::Worker*) override;
+  grpc::Status ListResources(Context*, const v1::ListResourcesRequest*,
+                             v1::ListResourcesResponse*) override;
+  grpc::Status SetResource(Context*, const v1::SetResourceRequest*, v1::NamedResource*) override;
+  grpc::Status DeleteResource(Context*, const v1::DeleteResourceRequest*,
+                              v1::DeleteResourceResponse*) override;
   grpc::Status ListScores(Context*, const v1::ListScoresRequest*, v1::ListScoresResponse*) override;
   grpc::Status ReadLog(Context*, const v1::ReadLogRequest*,
                        grpc::ServerWriter<v1::ReadLogResponse>*) override;

@@ -335,6 +335,13 @@ Batch RandomBatch(Random& random) {
         {pool(), RandomBytes(random, 20), random.Chance(0.5), "why", random.Chance(0.5)});
     batch.put_pilots.push_back(FullPilot(pilot()));
   }
+  if (random.Chance(0.3)) {
+    batch.put_resources.push_back(
+        {absl::StrCat("r", random.Below(3)), static_cast<int64_t>(random.Below(1000))});
+  }
+  if (random.Chance(0.1)) {
+    batch.delete_resources.push_back(absl::StrCat("r", random.Below(3)));
+  }
   if (random.Chance(0.2)) {
     batch.delete_pools.push_back(pool());
     batch.delete_pilots.push_back(pilot());
@@ -412,6 +419,9 @@ std::string Describe(Store& store) {
     absl::StrAppend(&text, "blame ", row.worker, " ", row.kind.ToHex(), " ", row.sweep.number, " ",
                     row.approach, " ", row.benchmark, " ", row.is_train, " ", row.failures, " ",
                     row.success_time ? TimeText(*row.success_time) : "-", "\n");
+  }
+  for (const ResourceRow& row : snapshot->resources) {
+    absl::StrAppend(&text, "resource ", row.name, " ", row.amount, "\n");
   }
   absl::StrAppend(&text, "next pilot ", snapshot->next_pilot_number, "\n");
   for (const PoolRow& row : snapshot->pools) {

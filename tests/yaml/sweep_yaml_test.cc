@@ -200,6 +200,34 @@ spec:
   EXPECT_EQ(sweep.spec.benchmarks[1].labels, (Labels{{"site", "b"}}));
 }
 
+TEST_F(SweepYamlTest, UsesOfNamedResourcesAreFilledInAsLabelsAre) {
+  Write("approaches/asks.yaml", R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: asks}
+spec:
+  version: 1
+  train: {command: [t, "{train}", "{model}"], resources: {uses: {licence: 2}}}
+  predict: {command: [p, "{model}", "{test}", "{predictions}"], resources: {uses: {api: 3}}}
+  resources: {uses: {api: 1}}
+)");
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(  approaches: [../approaches/asks.yaml]
+  benchmarks:
+    - {file: ../benchmarks/a.yaml, resources: {uses: {judge: 1}}}
+  resources: {uses: {disk: 1}}
+)"));
+  const ApproachSpec& approach = sweep.spec.approaches[0];
+  EXPECT_EQ(approach.train_uses, (Uses{{"api", 1}, {"disk", 1}, {"licence", 2}}));
+  EXPECT_EQ(approach.predict_uses, (Uses{{"api", 3}, {"disk", 1}}));
+  EXPECT_EQ(sweep.spec.benchmarks[0].uses, (Uses{{"judge", 1}}));
+  for (const auto& [uses, message] : std::vector<std::pair<std::string, std::string>>{
+           {"{api: 0}", "resources.uses.api: expected a whole number from 1 to 1000000"},
+           {"{\"a b\": 1}", "resources.uses"},
+           {"[api]", "expected named resources such as {openai: 1}"}}) {
+    EXPECT_THAT(Load(absl::StrCat(kAll, "  resources: {uses: ", uses, "}\n")),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  }
+}
+
 TEST_F(SweepYamlTest, LabelsThatNobodyHasAreAWarningAndThoseOfNoPoolAnError) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
                        Load(absl::StrCat(kAll, "  resources: {labels: {gpu: a100}}\n")));

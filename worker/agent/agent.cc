@@ -86,6 +86,7 @@ absl::Time Agent::Step() {
   }
   TakeAnswers();
   AdvanceRecovery();
+  StopAtLeaseEnd();
   DrainAtEnd();
   AdvanceDrain();
   if (!gathering || draining()) {
@@ -154,6 +155,7 @@ void Agent::TakeReports() {
         options_.on_ended(result);
       }
     }
+    holders_.erase(id);
     attempt.result = report.finished.result;
     attempt.checkpoint = report.finished.checkpoint;
     attempt.state = report.published ? State::kFinished : State::kPublishing;
@@ -229,7 +231,8 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
     dirty_ = true;
   }
   // The coordinator counts from when the call arrived, which was not before it was sent.
-  executor_.SetLeaseEnd(call.send_time + lease_ * kLeaseShare);
+  lease_end_ = call.send_time + lease_ * kLeaseShare;
+  executor_.SetLeaseEnd(lease_end_);
   executor_.SetCoordinatorStore({response.artifact_directory, response.artifact_store_id});
   ForgetOrders(response.forget);
   StopOrders(response.stop);
@@ -378,6 +381,9 @@ void Agent::StartOrders(const std::vector<JobOrder>& orders) {
                           {"worker", options_.info.name},
                           {"approach", order.approach},
                           {"benchmark", order.benchmark}});
+    if (order.holds_units) {
+      holders_.insert(order.id);
+    }
     executor_.Start(order);
   }
 }
@@ -388,6 +394,19 @@ void Agent::StopAll(StopCause cause, bool at_once) {
       attempt.stopped = true;
       executor_.Stop(id, cause, at_once);
     }
+  }
+}
+
+// The coordinator gives the units to others once the lease has ended.
+void Agent::StopAtLeaseEnd() {
+  if (holders_.empty() || clock_.Now() < lease_end_) {
+    return;
+  }
+  LogWarning("stopping what uses named resources: the coordinator has not answered for a lease",
+             {{"running", absl::StrCat(holders_.size())}});
+  for (const AttemptId& id : std::exchange(holders_, {})) {
+    attempts_.at(id).stopped = true;
+    executor_.Stop(id, StopCause::kLeaseEnds, /*at_once=*/true);
   }
 }
 
@@ -505,6 +524,9 @@ absl::Time Agent::NextStep() const {
     return absl::InfiniteFuture();
   }
   absl::Time next = std::min(phase_deadline_, publish_deadline_);
+  if (!holders_.empty()) {
+    next = std::min(next, lease_end_);
+  }
   if (!terminated_.empty()) {
     next = std::min(next, terminated_.front().first);
   }
@@ -538,6 +560,9 @@ void Agent::CheckInvariants() const {
     CONCUR_CHECK(attempt.state == State::kFinished || !attempt.answered);
     // An attempt that was forgotten comes back only as one that was handed back unstarted.
     CONCUR_CHECK(!forgotten_.contains(id) || attempt.state == State::kFinished);
+  }
+  for (const AttemptId& id : holders_) {
+    CONCUR_CHECK(attempts_.at(id).state == State::kRunning);
   }
   CONCUR_CHECK(forgotten_.size() == forgotten_order_.size());
   CONCUR_CHECK(!call_.has_value() || call_->sequence == sequence_);

@@ -134,6 +134,7 @@ class Agent {
   void StopOrders(const std::vector<StopOrder>& orders);
   void ForgetOrders(const std::vector<ForgetOrder>& orders);
   void StopAll(StopCause cause, bool at_once);
+  void StopAtLeaseEnd();
   void AdvanceDrain();
   void DrainAtEnd();
   absl::Time HandBackTime() const { return options_.end_time - options_.drain_margin / 2; }
@@ -162,6 +163,8 @@ class Agent {
   Phase phase_ = Phase::kWorking;
   absl::Time phase_deadline_ = absl::InfiniteFuture();  // ends kRecovering and kShuttingDown
   std::map<AttemptId, Attempt> attempts_;
+  // Running attempts that hold units of named resources and were not killed for it.
+  std::set<AttemptId> holders_;
   // Reports of jobs that ended by SIGTERM, and until when they are held back; these count as
   // running.
   std::deque<std::pair<absl::Time, ExecutorReport>> terminated_;
@@ -179,6 +182,7 @@ class Agent {
   uint64_t failed_calls_ = 0;
   bool connected_ = false;
   absl::Duration lease_ = absl::Seconds(30);
+  absl::Time lease_end_ = absl::InfinitePast();        // the part of it that this worker counts on
   absl::Time refused_since_ = absl::InfiniteFuture();  // ALREADY_EXISTS
   absl::Time next_complaint_ = absl::InfinitePast();
 

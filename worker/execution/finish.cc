@@ -451,6 +451,9 @@ absl::string_view StopCauseText(StopCause cause) {
       return "stopped: the job is no longer this worker's";
     case StopCause::kEarlyStop:
       return "stopped early: other settings do better, or may";
+    case StopCause::kLeaseEnds:
+      return "stopped: the coordinator did not answer for a lease, and gives what it uses to "
+             "others";
     case StopCause::kPreempted:
       break;
   }

@@ -120,19 +120,18 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
   for (const v1::Worker& worker : workers) {
     const v1::Resources& used = worker.used();
     const v1::Resources& capacity = worker.capacity();
-    listing.Add(
-        {worker.name(), StateText(worker.state()), worker.host(),
-         WorkerUse(CpusText(used.cpu_millis()), CpusText(capacity.cpu_millis())),
-         capacity.memory_bytes() == 0
-             ? ""
-             : WorkerUse(BytesText(used.memory_bytes()), BytesText(capacity.memory_bytes())),
-         capacity.gpus() == 0
-             ? ""
-             : WorkerUse(absl::StrCat(GpusOf(used)), absl::StrCat(capacity.gpus())),
-         CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
-         worker.containment().empty() ? "" : worker.containment(0),
-         EnvironmentsText(worker, /*is_short=*/true), SeenText(worker)},
-        WorkerJson(worker));
+    listing.Add({worker.name(), StateText(worker.state()), worker.host(),
+                 WorkerUse(CpusText(used.cpu_millis()), CpusText(capacity.cpu_millis())),
+                 capacity.memory_bytes() == 0 ? ""
+                                              : WorkerUse(BytesText(used.memory_bytes()),
+                                                          BytesText(capacity.memory_bytes())),
+                 capacity.gpus() == 0
+                     ? ""
+                     : WorkerUse(absl::StrCat(GpusOf(used)), absl::StrCat(capacity.gpus())),
+                 RunningText(worker), CountText(worker.succeeded()), CountText(worker.failed()),
+                 worker.containment().empty() ? "" : worker.containment(0),
+                 EnvironmentsText(worker, /*is_short=*/true), SeenText(worker)},
+                WorkerJson(worker));
   }
   listing.Print();
   for (const v1::Worker& worker : workers) {
@@ -155,7 +154,7 @@ void PrintWorker(CommandContext& context, const v1::Worker& worker) {
                 {"capacity", ResourcesText(worker.capacity())},
                 {"used", ResourcesText(worker.used())},
                 {"labels", LabelsText(worker)},
-                {"running", CountText(worker.running())},
+                {"running", RunningText(worker)},
                 {"succeeded", CountText(worker.succeeded())},
                 {"failed", CountText(worker.failed())},
                 {"quarantine", worker.quarantine_reason()},

@@ -78,6 +78,7 @@ absl::StatusOr<TopLook> Look(Client& client) {
     look.sweeps.resize(kSweepsMax);
   }
   CONCUR_ASSIGN_OR_RETURN(look.workers, client.ListWorkers());
+  CONCUR_ASSIGN_OR_RETURN(look.resources, client.ListResources());
   look.time = absl::Now();
   return look;
 }

@@ -82,6 +82,7 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   worker.mutable_last_seen_time()->set_seconds(1'700'000'000);
   fake_.workers = {worker, worker, worker};
   fake_.workers[1].set_name("w2");
+  fake_.workers[1].set_slots(4);
   fake_.workers[2].set_name("w3");
   const std::string kept =
       "cannot be removed, set aside as /w/runs.kept-1: /w/runs/a: Not permitted";
@@ -95,6 +96,7 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
                          "w1    live   node7  1.5/4  0 B/8.0 GiB              2  1,234       0  "
                          "cgroup-v2    bubblewrap python3  2023-11-14T22:13:20Z\n"));
   EXPECT_THAT(table, HasSubstr("w3 "));
+  EXPECT_THAT(Concur({"worker", "get", "w2"}).out, HasSubstr("running       2/4\n"));
   EXPECT_THAT(Concur({"worker", "drain", "w1"}).out, HasSubstr("state         draining"));
   EXPECT_FALSE(fake_.drained.at(0).undo());
   EXPECT_THAT(Concur({"worker", "get", "w3"}).out,

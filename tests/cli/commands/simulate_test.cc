@@ -91,6 +91,25 @@ TEST_F(SimulateTest, AForecastFromAFileNeedsNoCoordinator) {
                                HasSubstr("utilisation")));
 }
 
+TEST_F(SimulateTest, NamedResourcesBoundAForecast) {
+  Write("sweep.yaml", absl::StrCat(kSweep, "  resources: {uses: {api: 1}}\n"));
+  const std::string durations =
+      Durations("approach,benchmark,kind,seconds\n*,*,train,100\n*,*,eval,10\n");
+  const auto bound = [&](const std::string& resource) {
+    const Output output = RunConcur({"-o", "json", "simulate", sweep_, "--workers", "8", "--slots",
+                                     "2", "--durations", durations, "--resource", resource});
+    EXPECT_EQ(output.code, kExitOk) << output.err;
+    return JsonOf(output)["bound_seconds"];
+  };
+  EXPECT_EQ(bound("api=1"), 880);
+  EXPECT_EQ(bound("api=2"), 440);
+  EXPECT_EQ(bound("other=1"), 110);
+  const Output wrong = RunConcur(
+      {"simulate", sweep_, "--workers", "8", "--durations", durations, "--resource", "api"});
+  EXPECT_EQ(wrong.code, kExitUsage);
+  EXPECT_THAT(wrong.err, HasSubstr("--resource: expected NAME=N, as openai=16, got \"api\""));
+}
+
 TEST_F(SimulateTest, TheHistoryOfACoordinatorServesAndApproachesMeansFillItsGaps) {
   FakeCoordinator server;
   const auto add = [&](const std::string& benchmark, bool is_train, int64_t seconds) {

@@ -95,6 +95,25 @@ TEST(TopTest, AFrameShowsTotalsSweepsUnderWayAndWorkers) {
   EXPECT_THAT(frame, ContainsRegex("\na +live +2.5/4 +2 +30 +0 +3.0 s ago"));
 }
 
+TEST(TopTest, NamedResourcesAndSlotsAreShownWhereThereAreAny) {
+  TopFrameOptions options;
+  options.height = 0;
+  EXPECT_THAT(TopFrame(ALook(), TopRates(), options), Not(HasSubstr("named")));
+  TopLook look = ALook();
+  look.workers[0].set_slots(2);
+  look.resources.resize(2);
+  look.resources[0].set_name("licence");
+  look.resources[0].set_in_use(1);
+  look.resources[1].set_name("openai");
+  look.resources[1].set_amount(16);
+  look.resources[1].set_in_use(16);
+  look.resources[1].set_waiting(1'234);
+  const std::string frame = TopFrame(look, TopRates(), options);
+  EXPECT_THAT(frame, HasSubstr("\nnamed    licence 1/not set; openai 16/16, 1,234 wait\n"));
+  EXPECT_THAT(frame, ContainsRegex("\na +live +2.5/4 +2/2 +30"));
+  EXPECT_EQ(TopJson(look, TopRates())["resources"][1]["in_use"], 16);
+}
+
 TEST(TopTest, NothingIsSaidToBeNothing) {
   TopLook look;
   look.time = kNow;

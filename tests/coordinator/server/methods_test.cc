@@ -42,6 +42,17 @@ class MethodsTest : public ServerTest {
     return response;
   }
 
+  // The message of a call of a user's that must fail.
+  template <typename Request, typename Response>
+  std::string Fail(grpc::Status (Users::*method)(grpc::ClientContext*, const Request&, Response*),
+                   const Request& request) {
+    grpc::ClientContext context;
+    Response response;
+    const grpc::Status status = (client().*method)(&context, request, &response);
+    EXPECT_FALSE(status.ok()) << Request::descriptor()->name();
+    return status.error_message();
+  }
+
   template <typename Request>
   static Request OfSweep(const std::string& sweep) {
     Request request;
@@ -295,6 +306,40 @@ TEST_F(MethodsTest, AWorkerIsListedDrainedAndTakenBack) {
   EXPECT_EQ(Call(client(), &Users::DrainWorker, drain).state(), v1::Worker::STATE_LIVE);
   Sync(absl::ZeroDuration());
   EXPECT_EQ(running(), 2u);
+}
+
+TEST_F(MethodsTest, ANamedResourceIsSetUsedListedAndDeleted) {
+  SweepSpec spec = Spec("a", 1);
+  spec.approaches[0].train_uses = {{"api", 1}};
+  spec.approaches[0].predict_uses = {{"api", 1}};
+  v1::CreateSweepRequest create;
+  *create.mutable_spec() = rpc::ToProto(spec);
+  create.set_request_id("r");
+  for (const bool validate_only : {true, false}) {
+    create.set_validate_only(validate_only);
+    EXPECT_THAT(Fail(&Users::CreateSweep, create), HasSubstr("`concur resource set api N`"));
+  }
+  v1::SetResourceRequest set;
+  set.set_name("api");
+  set.set_amount(1'000'001);
+  EXPECT_THAT(Fail(&Users::SetResource, set), HasSubstr("amount: expected 0 to 1000000"));
+  set.set_amount(1);
+  EXPECT_EQ(Call(client(), &Users::SetResource, set).amount(), 1);
+  Submit(spec);
+  Sync(absl::ZeroDuration());
+  EXPECT_EQ(running(), 1u);
+  const auto list = Call(client(), &Users::ListResources, v1::ListResourcesRequest());
+  ASSERT_THAT(list.resources(), SizeIs(1));
+  EXPECT_EQ(list.resources(0).name(), "api");
+  EXPECT_EQ(list.resources(0).in_use(), 1);
+  v1::DeleteResourceRequest drop;
+  drop.set_name("api");
+  EXPECT_THAT(Fail(&Users::DeleteResource, drop), HasSubstr("has not ended"));
+  set.set_name("unused");
+  Call(client(), &Users::SetResource, set);
+  drop.set_name("unused");
+  Call(client(), &Users::DeleteResource, drop);
+  EXPECT_THAT(Fail(&Users::DeleteResource, drop), HasSubstr("no resource \"unused\""));
 }
 
 TEST_F(MethodsTest, APoolIsCreatedPausedResumedAndDeleted) {

@@ -194,6 +194,38 @@ TEST(ForecastTest, TheScarcestResourceBounds) {
   EXPECT_EQ(forecast.bound, absl::Seconds(50));
 }
 
+TEST(ForecastTest, NoMoreRunsAtATimeThanThereIsOfANamedResource) {
+  SweepSpec spec = UntrainedSweep(1, 12);
+  spec.approaches[0].predict_uses = {{"api", 1}};
+  spec.benchmarks[0].uses = {{"judge", 1}};  // of which nobody says how much there is
+  ForecastOptions options = Slots(3, 4);
+  options.turnaround = absl::ZeroDuration();
+  options.resources = {{"api", 2}};
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(60));
+  EXPECT_EQ(forecast.bound, absl::Seconds(60));
+  options.resources = {};
+  ASSERT_OK_AND_ASSIGN(const Forecast free,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(free.makespan, absl::Seconds(10));
+  options.resources = {{"api", 0}};
+  EXPECT_THAT(
+      ForecastSweep(spec, Always(absl::Seconds(10)), options),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("predict jobs of r use 1 of the resource \"api\", and there are 0")));
+}
+
+TEST(ForecastTest, AWorkerRunsAsManyJobsAsItHasSlots) {
+  ForecastOptions options = Slots(2, 8);
+  options.turnaround = absl::ZeroDuration();
+  options.slots = {1, 4};
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(UntrainedSweep(1, 15), Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.slots, 5u);
+  EXPECT_EQ(forecast.makespan, absl::Seconds(30));
+}
+
 TEST(ForecastTest, WhatCannotBeForecastIsSaid) {
   const SweepSpec spec = UntrainedSweep(1, 1);
   EXPECT_THAT(ForecastSweep(spec, Always(absl::Seconds(1)), ForecastOptions{}),

@@ -21,6 +21,7 @@
 //   coordinator-restart         kill -9; parked calls are gone
 //   wait-over w1                w1's call has waited for as long as it may
 //   check s1/0 · counts s1 · explain s1/0 · workers · orders w1 (whether there are any)
+//   resource NAME N · delete-resource NAME · resources · demand (of pools)
 //
 // After every event come the end of the turn and the answers to the workers that wait for one.
 #include <gtest/gtest.h>

@@ -127,10 +127,19 @@ Labels LabelsIn(Words& words, const std::string& key) {
   return labels;
 }
 
+// uses=openai:2,db:1
+Uses UsesIn(Words& words, const std::string& key) {
+  Uses uses;
+  for (const auto& [name, units] : LabelsIn(words, key)) {
+    uses[name] = Words::ToNumber(units);
+  }
+  return uses;
+}
+
 // name=s approaches=a,b (trained) untrained=r train=x,y (benchmarks to train on) tests=z
 // (benchmarks to evaluate all systems on; default: the train set's own; "none": train only)
 // settings=1 seeds=1,2 priority=0 cpus= memory= gpus= labels= (of train jobs; eval_cpus= … of eval
-// jobs) x_labels= (of the benchmark x)
+// jobs) x_labels= (of the benchmark x) uses= eval_uses= x_uses= (named resources, likewise)
 // code=a.py:1,b.py:2 (files and their contents) rerun=0
 // text=t (what an approach p is trained on, from which the trained ones start) chain=0 (the second
 // one from the first) rerun_source=0 (of p)
@@ -148,6 +157,8 @@ SweepSpec SpecOf(Words& words) {
   const Resources eval_resources = ResourcesOf(words, "eval_");
   const Labels train_labels = LabelsIn(words, "labels");
   const Labels eval_labels = LabelsIn(words, "eval_labels");
+  const Uses train_uses = UsesIn(words, "uses");
+  const Uses eval_uses = UsesIn(words, "eval_uses");
   for (const std::string& name : words.List("approaches", "a")) {
     spec.approaches.push_back(TrainedApproach(name));
   }
@@ -167,12 +178,15 @@ SweepSpec SpecOf(Words& words) {
     approach.predict_resources = eval_resources;
     approach.train_labels = train_labels;
     approach.predict_labels = eval_labels;
+    approach.train_uses = train_uses;
+    approach.predict_uses = eval_uses;
   }
   const std::vector<std::string> tests = words.List("tests", "");
   const std::vector<std::string> train = words.List("train", "x");
   for (uint32_t i = 0; i < train.size(); ++i) {
     spec.benchmarks.push_back(Benchmark(train[i], true, tests != std::vector<std::string>{"none"}));
     spec.benchmarks.back().labels = LabelsIn(words, train[i] + "_labels");
+    spec.benchmarks.back().uses = UsesIn(words, train[i] + "_uses");
     spec.train_sets.push_back(PlainTrainSet(spec, i));
   }
   if (!tests.empty() && tests[0] != "none") {
@@ -236,6 +250,10 @@ class Runner {
         {"counts", &Runner::Counts},
         {"explain", &Runner::Explain},
         {"workers", &Runner::Workers},
+        {"demand", &Runner::Demand},
+        {"resource", &Runner::SetResource},
+        {"delete-resource", &Runner::DeleteResource},
+        {"resources", &Runner::ListResources},
         {"orders", &Runner::Orders},
         {"wait-over", &Runner::WaitOver},
     };
@@ -284,6 +302,8 @@ class Runner {
     FakeWorker& worker = WorkerNamed(words.Next());
     worker.info().capacity = ResourcesOf(words, "");
     worker.info().labels = LabelsIn(words, "labels");
+    worker.info().slots = static_cast<uint32_t>(words.Number("slots", 0));
+    worker.info().queue_max = static_cast<uint32_t>(words.Number("queue_max", 0));
   }
 
   void Submit(Words& words) {
@@ -445,6 +465,27 @@ class Runner {
   }
 
   void Drain(Words& words) { Say(scheduler().DrainWorker(words.Next(), words.verb() == "drain")); }
+
+  void Demand(Words&) {
+    for (const DemandClass& demand : scheduler().views().Demand()) {
+      Say(absl::StrCat(ResourcesText(demand.resources), " ready=", demand.ready,
+                       " running=", demand.running));
+    }
+  }
+
+  void SetResource(Words& words) {
+    const std::string name = words.Next();
+    Say(scheduler().SetResource(name, Words::ToNumber(words.Next())));
+  }
+
+  void DeleteResource(Words& words) { Say(scheduler().DeleteResource(words.Next())); }
+
+  void ListResources(Words&) {
+    for (const ResourceView& view : scheduler().views().ListResources()) {
+      Say(absl::StrCat(view.name, " ", view.in_use, "/",
+                       view.amount ? absl::StrCat(*view.amount) : "-", " waiting=", view.waiting));
+    }
+  }
 
   void Collect(Words& words) {
     std::vector<JobId> jobs;

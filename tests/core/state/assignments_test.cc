@@ -141,6 +141,33 @@ TEST(AssignmentsTest, WhatIsGivenAheadTakesNothingUntilThereIsRoomAndThenStartsI
   assignments.CheckInvariants();
 }
 
+TEST(AssignmentsTest, AWorkerWithoutAFreeSlotHasNothingFree) {
+  Assignments assignments;
+  Assignment brief = Needing(1000);
+  brief.is_short = true;
+  assignments.Add(AttemptOf(1), Needing(1000));
+  assignments.Add(AttemptOf(2), brief);
+  EXPECT_EQ(assignments.FreeOf(kFourCpus, 3).cpu_millis, 2000);
+  EXPECT_EQ(assignments.FreeShortly(kFourCpus, 3).cpu_millis, 3000);
+  EXPECT_FALSE(Resources{.cpu_millis = 0}.FitsIn(assignments.FreeOf(kFourCpus, 2)));
+  EXPECT_EQ(assignments.FreeShortly(kFourCpus, 2).cpu_millis, 3000);
+  EXPECT_FALSE(Resources{.cpu_millis = 0}.FitsIn(assignments.FreeShortly(kFourCpus, 1)));
+  assignments.CheckInvariants();
+}
+
+TEST(AssignmentsTest, WhatIsGivenAheadStartsWhenASlotIsFree) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(1000));
+  assignments.Add(AttemptOf(2), Ahead(1000, 7));
+  assignments.Add(AttemptOf(3), Ahead(1000, 7));
+  std::vector<uint32_t> started;
+  const auto note = [&](AttemptId id, const Assignment&) { started.push_back(id.job.index); };
+  ASSERT_TRUE(assignments.Remove(AttemptOf(1), kFourCpus, note, /*slots=*/1).has_value());
+  EXPECT_THAT(started, ElementsAre(2));
+  EXPECT_EQ(assignments.ahead(), 1u);
+  assignments.CheckInvariants();
+}
+
 TEST(AssignmentsTest, AnOrderToStartIsRepeatedUntilASyncListsTheAttempt) {
   Assignments assignments;
   assignments.Add(AttemptOf(1), Needing(1000));

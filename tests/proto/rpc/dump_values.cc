@@ -72,6 +72,13 @@ std::string Dump(const Setting& setting) {
   }
   return text;
 }
+std::string Dump(const Uses& uses) {
+  std::string text;
+  for (const auto& [name, units] : uses) {
+    absl::StrAppend(&text, " ", Quote(name), "=", units);
+  }
+  return text;
+}
 std::string Dump(const Resources& r) {
   return absl::StrCat(r.cpu_millis, "/", r.memory_bytes, "/", r.gpus, "/", r.gpu_share);
 }
@@ -119,11 +126,12 @@ std::string Dump(const SweepSpec& s) {
   for (const ApproachSpec& a : s.approaches) {
     absl::StrAppend(&text, "approach ", Quote(a.name), Dump(a.tags), " v", Quote(a.version),
                     "\n train", Dump(a.train_command), Dump(a.train_resources), " ",
-                    Dump(a.train_timeout), Dump(a.train_labels), "\n predict",
+                    Dump(a.train_timeout), Dump(a.train_labels), Dump(a.train_uses), "\n predict",
                     Dump(a.predict_command));
     absl::StrAppend(&text, Dump(a.predict_resources), " ", Dump(a.predict_timeout),
-                    Dump(a.predict_labels), "\n defaults", Dump(a.hyperparameters.defaults), " env",
-                    Dump(a.env), " rerun ", a.rerun, "\n");
+                    Dump(a.predict_labels), Dump(a.predict_uses), "\n defaults",
+                    Dump(a.hyperparameters.defaults), " env", Dump(a.env), " rerun ", a.rerun,
+                    "\n");
     if (a.code) {
       absl::StrAppend(&text, " code ", a.code->digest.ToHex(), " ", a.code->bytes, " ",
                       a.code->key.ToHex(), "\n");
@@ -145,7 +153,8 @@ std::string Dump(const SweepSpec& s) {
     absl::StrAppend(&text, "benchmark ", Quote(b.name), Dump(b.tags), " ",
                     static_cast<int>(b.format), " ", Dump(b.train), " ", Dump(b.test), " ",
                     Quote(b.metric), GoalName(b.meaning.goal), ScaleText(b.meaning.scale),
-                    Dump(b.labels), Dump(b.parameters), " ", Dump(b.validation_of), "\n");
+                    Dump(b.labels), Dump(b.uses), Dump(b.parameters), " ", Dump(b.validation_of),
+                    "\n");
   }
   for (const TrainSet& t : s.train_sets) {
     absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed, " ",
@@ -191,7 +200,7 @@ std::string Dump(const JobOrder& o) {
                                   Quote(o.approach), Quote(o.benchmark), Dump(o.command),
                                   Dump(o.env), o.program ? o.program->ToHex() : "");
   absl::StrAppend(&text, Dump(o.setting), " ", o.setting_index, " ", o.seed, " ", Dump(o.resources),
-                  " ", o.gpu_mask, " ", Dump(o.timeout));
+                  " ", o.gpu_mask, " ", o.holds_units, " ", Dump(o.timeout));
   for (const JobOrder::Input& input : o.train) {
     absl::StrAppend(&text, " train ", Dump(input));
   }
@@ -213,8 +222,8 @@ std::string Dump(const SyncRequest& r) {
       Quote(r.worker.name), Quote(r.worker.incarnation), Quote(r.worker.previous_incarnation),
       Quote(r.worker.host), Quote(r.worker.version), Dump(r.worker.capacity), Dump(r.worker.labels),
       absl::StrJoin(r.worker.notices, "\n"), absl::StrJoin(r.worker.containment, "\n"));
-  absl::StrAppend(&text, " ", r.sequence, r.draining, r.shutting_down, Dump(r.time_left),
-                  Dump(r.wait));
+  absl::StrAppend(&text, " ", r.worker.slots, " ", r.sequence, r.draining, r.shutting_down,
+                  Dump(r.time_left), Dump(r.wait));
   for (const AttemptId& id : r.running) {
     absl::StrAppend(&text, "\nrunning ", Dump(id));
   }

@@ -161,6 +161,14 @@ Code RandomCode(Random& random) {
   return code;
 }
 
+Uses RandomUses(Random& random) {
+  Uses uses;
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    uses[RandomName(random)] = random.Between(1, kUnitsMax);
+  }
+  return uses;
+}
+
 ApproachSpec RandomApproach(Random& random) {
   ApproachSpec approach;
   approach.name = RandomName(random);
@@ -180,6 +188,8 @@ ApproachSpec RandomApproach(Random& random) {
   approach.predict_resources = RandomResources(random);
   approach.train_labels = RandomTags(random);
   approach.predict_labels = RandomTags(random);
+  approach.train_uses = RandomUses(random);
+  approach.predict_uses = RandomUses(random);
   if (random.Chance(0.5)) {
     approach.train_timeout = kTimeoutMin + RandomSpan(random);
   }
@@ -230,6 +240,7 @@ BenchmarkSpec RandomBenchmark(Random& random) {
     }
   }
   benchmark.labels = RandomTags(random);
+  benchmark.uses = RandomUses(random);
   for (const auto& [name, value] : RandomSetting(random)) {
     benchmark.parameters[name] = RandomText(random, 3);
   }
@@ -426,6 +437,7 @@ JobOrder RandomOrder(Random& random) {
   order.seed = static_cast<int64_t>(random.Next());
   order.resources = RandomResources(random);
   order.gpu_mask = random.Next();
+  order.holds_units = random.Chance(0.5);
   if (random.Chance(0.5)) {
     order.timeout = RandomSpan(random);
   }
@@ -466,6 +478,7 @@ SyncRequest RandomSyncRequest(Random& random) {
   request.worker.version = "1.2";
   request.worker.capacity = RandomResources(random);
   request.worker.capacity.gpu_share = 0;
+  request.worker.slots = static_cast<uint32_t>(random.Below(kSyncAttemptsMax + 1));
   request.worker.queue_max = static_cast<uint32_t>(random.Below(kSyncAttemptsMax + 1));
   request.worker.labels = RandomTags(random);
   for (uint64_t i = random.Below(kNoticesMax + 1); i > 0; --i) {

@@ -180,6 +180,47 @@ TEST_F(AgentTest, TheLeaseIsCountedFromTheLastAnsweredCallWithAMargin) {
   EXPECT_EQ(executor_.lease_end(), sent + absl::Seconds(18)) << "a failed call renews nothing";
 }
 
+// The coordinator gives the units to another worker's job then.
+TEST_F(AgentTest, WhatHoldsUnitsOfANamedResourceIsKilledBeforeTheLeaseEnds) {
+  Step();
+  const absl::Time sent = clock_.Now();
+  SyncResponse response;
+  response.start = {Order(Id(1)), Order(Id(2))};
+  response.start[0].holds_units = true;
+  Answer(response);
+  clock_.Advance(sent + absl::Seconds(26) - clock_.Now());
+  gateway_.Fail(last().sequence, absl::UnavailableError("gone"));
+  EXPECT_LE(Step(), sent + absl::Seconds(27));
+  EXPECT_FALSE(executor_.stops().contains(Id(1)));
+  clock_.Advance(sent + absl::Seconds(27) - clock_.Now());
+  Step();
+  ASSERT_TRUE(executor_.stops().contains(Id(1)));
+  ASSERT_EQ(executor_.stops().at(Id(1)).size(), 1u);
+  EXPECT_EQ(executor_.stops().at(Id(1))[0].cause, StopCause::kLeaseEnds);
+  EXPECT_TRUE(executor_.stops().at(Id(1))[0].at_once);
+  EXPECT_FALSE(executor_.stops().contains(Id(2))) << "other jobs go on";
+  Step();
+  EXPECT_EQ(executor_.stops().at(Id(1)).size(), 1u) << "once";
+}
+
+TEST_F(AgentTest, WhatIsBeingStoppedGentlyIsKilledBeforeTheLeaseEndsToo) {
+  Step();
+  const absl::Time sent = clock_.Now();
+  SyncResponse response;
+  response.start = {Order(Id(1))};
+  response.start[0].holds_units = true;
+  Answer(response);
+  SyncResponse stop;
+  stop.stop = {{Id(1), StopReason::kCanceled}};
+  Answer(stop);
+  ASSERT_EQ(executor_.stops().at(Id(1)).size(), 1u);
+  EXPECT_FALSE(executor_.stops().at(Id(1))[0].at_once);
+  clock_.Advance(sent + absl::Seconds(27) - clock_.Now());
+  Step();
+  ASSERT_EQ(executor_.stops().at(Id(1)).size(), 2u);
+  EXPECT_TRUE(executor_.stops().at(Id(1))[1].at_once);
+}
+
 TEST_F(AgentTest, ACallThatIsNeverAnsweredIsMadeAgain) {
   Connect();
   const uint64_t sequence = last().sequence;
