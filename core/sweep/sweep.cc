@@ -429,14 +429,14 @@ absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
 absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
-  const bool runs =
-      !approach.train_command.empty() || !approach.predict_command.empty() ||
-      approach.code.has_value() || approach.predict_code.has_value() || approach.train_program ||
-      approach.predict_program || approach.environment.has_value() || !approach.env.empty() ||
-      !approach.secrets.empty() || !approach.hyperparameters.defaults.empty() ||
-      !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
-      !approach.predict_labels.empty() || !approach.train_uses.empty() ||
-      !approach.predict_uses.empty() || !approach.version.empty();
+  const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
+                    approach.code.has_value() || approach.predict_code.has_value() ||
+                    approach.train_program || approach.predict_program ||
+                    approach.environment.has_value() || !approach.env.empty() ||
+                    !approach.secrets.empty() || !approach.hyperparameters.defaults.empty() ||
+                    !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
+                    !approach.predict_labels.empty() || !approach.train_uses.empty() ||
+                    !approach.predict_uses.empty() || !approach.version.empty();
   return runs || approach.name.empty()
              ? FieldError(path,
                           "expected a name and tags, and nothing that could run, in a sweep "
