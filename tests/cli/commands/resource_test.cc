@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class ResourceCommandTest : public CommandsFixture {};
 
 TEST_F(ResourceCommandTest, AResourceIsSetListedAndDeleted) {
-  EXPECT_THAT(Concur({"resource", "list"}).out, HasSubstr("concur resource set NAME N"));
+  EXPECT_THAT(Concur({"resource", "list"}).err, HasSubstr("concur resource set NAME N"));
   const Output set = Concur({"resource", "set", "openai", "16"});
   EXPECT_EQ(set.code, 0) << set.err;
   EXPECT_THAT(set.out, ContainsRegex("amount +16"));
