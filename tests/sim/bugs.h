@@ -39,6 +39,7 @@ enum class Bug : uint8_t {
   kChoiceNotSaved,       // the settings that a search chose are not saved
   kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
   kRetryHalfDone,        // a restart forgets that a whole sweep is being retried
+  kAmountNotSaved,       // a restart forgets how much of a named resource there is now
   // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -54,6 +55,9 @@ enum class Bug : uint8_t {
   kStartedFromNothing,    // a stage does not get the system that it starts from
   kKeyForgetsSource,      // the key of a stage does not cover what its source was trained on
   kGpuOverfilled,         // every share of a GPU is one of the worker's first
+  kAmountNotApplied,      // a change of a named resource's amount is answered and not made
+  kUnitsAtStop,           // the units of an attempt are given to others when it is told to stop
+  kUnitsForgotten,        // a restart forgets the units of attempts that run
   // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -71,7 +75,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 48;  // without kNone
+inline constexpr size_t kBugs = 52;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -77,6 +77,9 @@ void Checker::OnProcess(const std::string& incarnation, bool alive) {
     alive_.insert(incarnation);
   } else {
     alive_.erase(incarnation);
+    for (auto& [id, given] : given_) {
+      given.at_worker = given.at_worker && given.incarnation != incarnation;
+    }
   }
 }
 
@@ -85,6 +88,7 @@ void Checker::OnStart(const JobOrder& order, const std::vector<const JobOrder*>&
   if (!started_.insert(order.id).second) {
     world_.Fail(absl::StrCat(id, " was started twice"));
   }
+  CheckUnitsAtStart(order.id);
   if (const Setting& tried = tried_.emplace(order.id.job, order.setting).first->second;
       tried != order.setting) {
     world_.Fail(absl::StrCat(id, " tries ", SettingText(order.setting),
@@ -110,6 +114,9 @@ void Checker::OnStart(const JobOrder& order, const std::vector<const JobOrder*>&
 
 void Checker::OnReport(const FinishedAttempt& finished) {
   reports_[finished.id].push_back(finished);
+  if (const auto given = given_.find(finished.id); given != given_.end()) {
+    given->second.at_worker = false;
+  }
   if (finished.checkpoint) {
     checkpoints_.try_emplace(finished.checkpoint->digest, finished.id);
   }
@@ -146,6 +153,7 @@ void Checker::DropSweep(SweepId id) {
 
 void Checker::OnLoad(const Snapshot& snapshot) {
   CheckStepsKept(snapshot);
+  LoadResources(snapshot);
   std::map<JobId, const JobRow*> loaded;
   for (const JobRow& row : snapshot.jobs) {
     loaded[row.id] = &row;
@@ -206,6 +214,11 @@ void Checker::OnLoad(const Snapshot& snapshot) {
     PutRow(row);
     if (row.state == JobState::kSucceeded && !row.reused_from) {
       counted_.insert({row.id, row.attempt});
+    }
+  }
+  for (const JobRow& row : snapshot.jobs) {
+    if (row.state == JobState::kRunning && !given_.contains({row.id, row.attempt})) {
+      Give(row);  // in a turn that was in doubt
     }
   }
   LoadRetries(snapshot);
@@ -456,6 +469,8 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     CheckNewAttempt(*row);
     CheckNotSetAside(*row, batch, now);
   }
+  NoteAmounts(batch);
+  CheckGiven(new_attempts, now);
   CheckSkipped(skipped, just_succeeded);
   CheckStopped(stopped);
   for (const ResultRow& row : batch.put_results) {
@@ -531,6 +546,7 @@ void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
                                " attempts though its lease has ended"));
     }
   }
+  ForgetEnded(now);
   RememberBlame(scheduler);
   if (++turns_ % kTurnsBetweenFullChecks == 0) {
     CheckAcknowledged(scheduler);

@@ -48,6 +48,8 @@ class Checker {
   void OnProcess(const std::string& incarnation, bool alive);
   // The worker starts an attempt beside its unfinished ones.
   void OnStart(const JobOrder& order, const std::vector<const JobOrder*>& others);
+  // A user's change of a named resource is being applied.
+  void OnAmountSet(const std::string& name, int64_t amount) { amounts_[name] = amount; }
   // The worker reports the end of an attempt.
   void OnReport(const FinishedAttempt& finished);
   // A job reports a step.
@@ -110,6 +112,8 @@ class Checker {
   uint64_t chosen() const { return keys_by_text_.size(); }  // settings, by searches
   uint64_t steps() const { return counted_steps_; }         // reports that were counted
   uint64_t resumed() const { return resumed_; }             // attempts that began with a checkpoint
+  // Attempts that got the last unit of a named resource.
+  uint64_t used_up() const { return used_up_; }
 
  private:
   // Null for a sweep that runs, or that is not known.
@@ -150,6 +154,22 @@ class Checker {
   static void Apply(const Batch& batch, Steps& steps);
   void CheckSteps(const Batch& batch);
   void CheckStepsKept(const Snapshot& snapshot);
+  // checker_resources.cc
+  struct Given {
+    std::string incarnation;
+    Uses uses;
+    std::map<std::string, int64_t> amounts;  // when it was given out
+    bool at_worker = false;
+    bool is_excused = false;  // its worker's lease has ended: it may still run
+  };
+  Uses UsesOf(JobId id) const;
+  void Give(const JobRow& row);
+  bool Holds(const AttemptId& id, const Given& given) const;
+  void CheckGiven(const std::vector<const JobRow*>& new_attempts, absl::Time now);
+  void CheckUnitsAtStart(const AttemptId& id);
+  void LoadResources(const Snapshot& snapshot);
+  void NoteAmounts(const Batch& batch);
+  void ForgetEnded(absl::Time now);
   // checker_checkpoints.cc
   void CheckCheckpoint(const JobRow& row);
   void CheckCheckpointTaken(const AttemptRow& row);
@@ -223,6 +243,10 @@ class Checker {
   Held held_;                          // after the last durable turn
   std::optional<Held> held_in_doubt_;  // after a turn that may be durable
 
+  std::map<std::string, int64_t> amounts_;        // as the coordinator was last told
+  std::map<std::string, int64_t> saved_amounts_;  // durable
+  std::map<AttemptId, Given> given_;              // attempts that hold units
+
   absl::Time restored_at_ = absl::InfinitePast();
   // Ends of leases by incarnation, in the coordinator's time; and of those that it restored.
   std::map<std::string, absl::Time> lease_ends_;
@@ -245,6 +269,7 @@ class Checker {
   uint64_t stopped_ = 0;
   uint64_t staged_ = 0;
   uint64_t resumed_ = 0;
+  uint64_t used_up_ = 0;
   uint64_t turns_ = 0;
 };
 

@@ -46,6 +46,14 @@ class CoordinatorMachine::CheckedStore : public Store {
     if (snapshot.ok()) {
       checker_.OnLoad(*snapshot);
     }
+    if (snapshot.ok() && machine_.world_.bug() == Bug::kUnitsForgotten) {
+      const auto running =
+          std::count_if(snapshot->jobs.begin(), snapshot->jobs.end(),
+                        [](const JobRow& row) { return row.state == JobState::kRunning; });
+      for (ResourceRow& row : snapshot->resources) {
+        row.amount += running;
+      }
+    }
     return snapshot;
   }
   absl::Status Commit(const Batch& batch) override {
@@ -99,6 +107,7 @@ void CoordinatorMachine::Start() {
     clock_.Jump(world_.Between(-kBootJumpMax, kBootJumpMax));
   }
   ++process_;
+  told_to_stop_.clear();
   ended_ = false;
   EngineOptions options;
   options.policy.lease =
@@ -273,6 +282,8 @@ void CoordinatorMachine::Mutate(SyncRequest& request) {
     request.worker.previous_incarnation = known->info.incarnation;
   } else if (world_.bug() == Bug::kHostsForgotten) {
     request.worker.host.clear();
+  } else if (world_.bug() == Bug::kUnitsAtStop) {
+    std::erase_if(request.running, [&](AttemptId id) { return told_to_stop_.contains(id); });
   } else if (world_.bug() == Bug::kStaleAttemptAccepted) {
     for (FinishedAttempt& finished : request.finished) {
       if (scheduler().views().HasJob(finished.id.job)) {
@@ -283,6 +294,9 @@ void CoordinatorMachine::Mutate(SyncRequest& request) {
 }
 
 void CoordinatorMachine::Mutate(SyncResponse& response) {
+  for (const StopOrder& stop : response.stop) {
+    told_to_stop_.insert(stop.id);
+  }
   for (JobOrder& order : response.start) {
     if (world_.bug() == Bug::kCheckpointMixedUp && order.checkpoint) {
       const Checkpoint own = *order.checkpoint;

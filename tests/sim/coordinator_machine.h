@@ -131,6 +131,7 @@ class CoordinatorMachine {
   std::map<SweepId, std::optional<SeenSweep>> read_;  // contents of a cache with a bug
   std::vector<std::function<void()>> before_commit_;  // reads, with a bug
   std::optional<Checkpoint> last_checkpoint_;         // that was ordered, with a bug
+  std::set<AttemptId> told_to_stop_;                  // by this process, with a bug
 
   uint64_t process_ = 0;  // number of the current or next process
   std::unique_ptr<Store> disk_store_;

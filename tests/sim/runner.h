@@ -47,6 +47,7 @@ struct SeedsReport {
   uint64_t resumed = 0;
   uint64_t staged = 0;
   uint64_t chosen = 0;
+  uint64_t used_up = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

@@ -118,6 +118,7 @@ class Simulation {
     report.resumed = checker_.resumed();
     report.staged = checker_.staged();
     report.chosen = checker_.chosen();
+    report.used_up = checker_.used_up();
     report.faults = world_.counts();
     return report;
   }

@@ -76,6 +76,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     EXPECT_GT(report.resumed, report.seeds / 10);
     EXPECT_GT(report.staged, report.seeds / 10);
     EXPECT_GT(report.chosen, report.seeds / 10);
+    EXPECT_GT(report.used_up, report.seeds);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }

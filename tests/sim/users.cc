@@ -33,6 +33,55 @@ Users::Users(World& world, Network& network, Checker& checker, History& history,
 
 void Users::Start(bool meddle) {
   meddle_ = meddle;
+  for (const AmountChange& change : workload_.amounts) {
+    if (meddle) {
+      ++pending_;
+      world_.After(change.after, [this, change] {
+        --pending_;
+        SetResource(change.name, change.amount, [] {});
+      });
+    }
+  }
+  SetResources([this] { SubmitAll(); });
+}
+
+void Users::SetResources(const std::function<void()>& then) {
+  const auto waiting = std::make_shared<size_t>(workload_.resources.size());  // shared by answers
+  if (*waiting == 0) {
+    then();
+  }
+  for (const auto& [name, amount] : workload_.resources) {
+    SetResource(name, amount, [waiting, then] {
+      if (--*waiting == 0) {
+        then();
+      }
+    });
+  }
+}
+
+void Users::SetResource(const std::string& name, int64_t amount,
+                        const std::function<void()>& then) {
+  ++pending_;
+  // Shared by all attempts of one request.
+  TryOnce(
+      std::make_shared<const std::string>(absl::StrCat("set ", name, " to ", amount)),
+      [this, name, amount](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+        checker_.OnAmountSet(name, amount);
+        const absl::Status set =
+            world_.bug() == Bug::kAmountNotApplied && scheduler.views().sweep_count() > 0
+                ? absl::OkStatus()
+                : scheduler.SetResource(name, amount);
+        return set.ok() ? absl::StatusOr<SweepId>(SweepId()) : set;
+      },
+      [this, then](const absl::StatusOr<SweepId>& answer) {
+        if (!answer.ok()) {
+          world_.Fail(absl::StrCat("an amount was refused: ", answer.status().ToString()));
+        }
+        then();
+      });
+}
+
+void Users::SubmitAll() {
   for (size_t planned = 0; planned < workload_.sweeps.size(); ++planned) {
     ++pending_;
     world_.After(workload_.sweeps[planned].submit_after, [this, planned] {

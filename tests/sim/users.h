@@ -52,6 +52,10 @@ class Users {
            const Answered& answered);
   void TryOnce(const std::shared_ptr<const std::string>& what, const Work& work,
                const Answered& answered);
+  // Sets the first amounts of named resources, then goes on.
+  void SetResources(const std::function<void()>& then);
+  void SetResource(const std::string& name, int64_t amount, const std::function<void()>& then);
+  void SubmitAll();
   void Submit(size_t planned);
   void Meddle(size_t planned, SweepId id);
   void AskAfter(absl::Duration delay, UserRequest request, SweepId id, const std::string& what,

@@ -198,6 +198,7 @@ void WorkerMachine::Start() {
     options.info.previous_incarnation = last_incarnation_;
   }
   options.info.capacity = planned_.capacity;
+  options.info.slots = planned_.slots;
   options.info.queue_max = planned_.capacity.cpu_millis % 2000 == 0 ? 8 : 0;
   options.seed = static_cast<uint64_t>(node_) << 32 | processes_;
   options.drain_grace = absl::Seconds(30);

@@ -43,6 +43,37 @@ Resources DrawResources(Random& random, Random& shares) {
   return drawn;
 }
 
+constexpr int64_t kUnitsOfJobMax = 2;  // of each resource
+
+// In some worlds most jobs use a named resource, of which there is little.
+void DrawUses(Random& random, bool any, SweepSpec& spec) {
+  for (ApproachSpec& approach : spec.approaches) {
+    const int64_t units = random.Between(1, kUnitsOfJobMax);
+    const bool trains = random.Chance(0.5);
+    const bool predicts = random.Chance(0.8);
+    approach.train_uses = any && trains ? Uses{{"api", 1}} : Uses();
+    approach.predict_uses = any && predicts ? Uses{{"api", units}} : Uses();
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    benchmark.uses = any && random.Chance(0.3) ? Uses{{"licence", 1}} : Uses();
+  }
+}
+
+void DrawResources(Random& random, bool any, Workload& workload) {
+  if (!any) {
+    return;
+  }
+  for (const char* name : {"api", "licence"}) {
+    workload.resources[name] = random.Between(kUnitsOfJobMax, 4);
+    for (uint64_t changes = random.Below(4); changes > 0; --changes) {
+      const absl::Duration after = absl::Milliseconds(random.Between(1'000, 120'000));
+      workload.amounts.push_back({after, name, random.Between(0, 4)});
+    }
+    workload.amounts.push_back(
+        {absl::Seconds(random.Between(130, 180)), name, random.Between(kUnitsOfJobMax, 4)});
+  }
+}
+
 // They hold the exit codes of failing commands.
 std::string DrawProgram(Random& random) {
   return random.Chance(0.9) ? "works" : random.Chance(0.5) ? "fails" : "misconfigured";
@@ -283,6 +314,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random brackets(seed, "sim.brackets");
   Random stages(seed, "sim.stages");
   Random search(seed, "sim.search");
+  Random uses(seed, "sim.uses");
+  const bool uses_any = uses.Chance(0.35);
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
@@ -305,6 +338,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
     for (ApproachSpec& approach : spec.approaches) {
       approach.rerun = rerun.Chance(0.1);
     }
+    DrawUses(uses, uses_any, spec);
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
     if (expansion.ok() && expansion->job_count() <= kJobsMax) {
       workload.sweeps.push_back(
@@ -319,6 +353,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
                                 .memory_bytes = 0,
                                 .gpus = static_cast<int32_t>(random.Between(0, 4))};
     worker.shares_disk = random.Chance(0.3);
+    worker.slots = uses.Chance(0.2) ? static_cast<uint32_t>(uses.Between(1, 4)) : 0;
     workload.workers.push_back(std::move(worker));
   }
   workload.workers[0].capacity.gpus = 4;  // one worker can run every job
@@ -342,6 +377,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
     }
     workload.sweeps.push_back(std::move(planned));
   }
+  DrawResources(uses, uses_any, workload);
   Random quota(seed, "sim.quota");
   if (quota.Chance(0.3)) {
     workload.running_jobs_max = quota.Between(1, 4);

@@ -7,6 +7,7 @@
 #define CONCUR_TESTS_SIM_WORKLOAD_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,8 +62,16 @@ struct PlannedWorker {
   std::string name;
   Resources capacity;
   std::string host;
+  uint32_t slots = 0;
   bool shares_disk = false;  // with the coordinator, for artifacts
   bool broken = false;       // every command fails there, until the faults end
+};
+
+// A user sets the amount of a named resource.
+struct AmountChange {
+  absl::Duration after;
+  std::string name;
+  int64_t amount = 0;
 };
 
 struct Workload {
@@ -70,7 +79,11 @@ struct Workload {
   std::vector<PlannedWorker> workers;
   absl::Duration lease;
   int64_t running_jobs_max = 0;  // the owner's quota; 0: none
-  absl::Duration faults_end;     // no faults after this time
+  // Named resources with their first amounts, which are set before any sweep is submitted, and
+  // later ones. The last of each is enough for every job.
+  std::map<std::string, int64_t> resources;
+  std::vector<AmountChange> amounts;
+  absl::Duration faults_end;  // no faults after this time
 
   // kKeyForgetsData gives all data files the same digest, as if keys did not cover them. Without
   // `gives_up` no job is given up, and none is stopped early.

@@ -24,6 +24,8 @@ Batch Spoil(Batch batch, Bug bug) {
     for (JobRow& row : batch.put_jobs) {
       row.state = row.state == JobState::kCanceled ? JobState::kReady : row.state;
     }
+  } else if (bug == Bug::kAmountNotSaved && batch.put_sweeps.empty()) {  // but the first ones
+    batch.put_resources.clear();
   } else if (bug == Bug::kRequestIdNotSaved) {
     for (SweepRow& row : batch.put_sweeps) {
       row.request_id.clear();
