@@ -15,14 +15,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "qa/raw_stream.h"
 #include "qa/results/assemble.h"
+#include "qa/results/column_names.h"
 #include "qa/results/imported.h"
 #include "qa/results/json.h"
 #include "qa/results/reader.h"
 #include "qa/results/results.h"
+#include "qa/results/settings.h"
 
 namespace concur::imports {
 namespace {
@@ -95,6 +98,37 @@ absl::StatusOr<std::vector<FoundFile>> ListFiles(const ImportRequest& request,
   return files;
 }
 
+// Each path from the folder that holds all, without its suffix: "2024-01/mmlu", "2024-02/mmlu".
+std::vector<std::string> LabelsOf(const std::vector<FoundFile>& files) {
+  const std::string& first = files[0].path;
+  size_t shared = first.rfind('/') + 1;  // bytes; 0: none
+  std::vector<std::string> labels;
+  for (const FoundFile& file : files) {
+    while (file.path.compare(0, shared, first, 0, shared) != 0) {
+      shared = shared < 2 ? 0 : first.rfind('/', shared - 2) + 1;
+    }
+  }
+  for (const FoundFile& file : files) {
+    labels.push_back(file.path.substr(shared, file.path.rfind('.') - shared));
+  }
+  return labels;
+}
+
+// Each of several tables is a board of its own: where two have a model on a task, nothing says that
+// the later one repeats the earlier. A table that is called "seed-2" or "run 3" does.
+void TellBoardApart(const std::string& label, FileResults& board) {
+  const size_t digit = label.find_first_of("0123456789");
+  const bool is_repeat = digit != label.npos && NamesRepeat(label.substr(0, digit)) &&
+                         label.find_first_not_of("0123456789", digit) == label.npos;
+  for (Run& run : board.runs) {
+    if (is_repeat) {
+      run.repeat = absl::StrCat(label, run.repeat.empty() ? "" : " ", run.repeat);
+    } else {
+      AddSetting(run.model_settings, "", "board", label);
+    }
+  }
+}
+
 using BatchResults = std::vector<std::optional<absl::StatusOr<FileResults>>>;
 
 BatchResults ReadBatch(const ImportRequest& request, const Format& format,
@@ -129,11 +163,18 @@ absl::StatusOr<ImportedResults> Import(const ImportRequest& request) {
   std::vector<JsonDocument> documents(
       static_cast<size_t>(std::clamp(request.threads, 1, kThreadsMax)));
   Assembly assembly(request);
+  std::vector<std::string> labels;
+  if (format.name == absl::string_view("leaderboard") && files.size() > 1) {
+    labels = LabelsOf(files);
+  }
   for (size_t begin = 0; begin < files.size(); begin += kBatch) {
     BatchResults batch = ReadBatch(request, format, files, begin, documents);
     for (size_t i = 0; i < batch.size(); ++i) {
       absl::StatusOr<FileResults>& file = *batch[i];
       if (file.ok()) {
+        if (!labels.empty()) {
+          TellBoardApart(labels[begin + i], *file);
+        }
         assembly.Add(*std::move(file));
       } else if (files[begin + i].named || request.strict) {
         return file.status();

@@ -17,10 +17,12 @@
 #include "qa/results/results.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/shared_data.h"
+#include "tests/testing/status_matchers.h"
 
 namespace concur::imports {
 namespace {
 
+using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -87,10 +89,42 @@ TEST_F(SpellingsTest, EveryColumnThatDiffersTellsRowsOfAModelApart) {
   const ImportedResults numbered = Read("Model,Seed,A\nm,1,40\nm,2,42\nn,1,41\n");
   EXPECT_EQ(numbered.seeds, 2U);
   EXPECT_EQ(NoteOf(numbered, "several scores"), "");
-  const std::string january = Write("v/1.csv", "Model,A\nm,60\n");
-  const auto boards = ImportAs("leaderboard", {january, Write("v/2.csv", "Model,A\nm,40\n")});
+}
+
+TEST_F(SpellingsTest, BoardsOfTwoDatesAreNotAveraged) {
+  // A model that stands on both was 50 ± 14.14.
+  Write("v/2024-01.csv", "Model,A,B\nm,60,1\nn,50,2\n");
+  Write("v/2024-02.csv", "Model,A\nm,40\no,55\n");
+  const auto boards = ImportAs("leaderboard", {dir_.File("v")});
   ASSERT_TRUE(boards.ok()) << boards.status();
-  EXPECT_THAT(NoteOf(*boards, "several scores"), HasSubstr("v/2.csv: line 2"));
+  EXPECT_EQ(boards->seeds, 1U);
+  EXPECT_THAT(Names(boards->models),
+              ElementsAre("m (board 2024-01)", "n", "m (board 2024-02)", "o"));
+  EXPECT_EQ(Score(*boards, "m (board 2024-02)", "A"), 40);
+  request_.variants = Variants::kFirst;
+  const auto first = ImportAs("leaderboard", {dir_.File("v")});
+  EXPECT_EQ(Score(*first, "m", "A"), 60);
+  EXPECT_EQ(SkippedOf(*first, "a run with other settings than the run that counts"), 1);
+  request_.variants = Variants::kRefuse;
+  EXPECT_THAT(ImportAs("leaderboard", {dir_.File("v")}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("board: expected \"2024-01\" as in ")));
+}
+
+TEST_F(SpellingsTest, TablesOfOneBoardAndItsRepetitionsBelongTogether) {
+  Write("parts/a.csv", "Model,A\nm,60\nn,50\n");
+  Write("parts/b.csv", "Model,B\nm,6\nn,5\n");
+  const auto parts = ImportAs("leaderboard", {dir_.File("parts")});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_THAT(Names(parts->models), ElementsAre("m", "n"));
+  EXPECT_EQ(Score(*parts, "m", "B"), 6);
+  Write("seeds/seed-1.csv", "Model,A\nm,60\nn,50\n");
+  Write("seeds/seed-2.csv", "Model,A\nm,62\nn,50\n");
+  const auto seeds = ImportAs("leaderboard", {dir_.File("seeds")});
+  ASSERT_TRUE(seeds.ok()) << seeds.status();
+  EXPECT_THAT(Names(seeds->models), ElementsAre("m", "n"));
+  EXPECT_EQ(Score(*seeds, "m", "A", 1), 62);
+  EXPECT_EQ(NoteOf(*seeds, "several scores"), "");
 }
 
 TEST_F(SpellingsTest, AnyColumnByWhichRowsOfLongTablesDifferIsASetting) {
