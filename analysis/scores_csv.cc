@@ -365,7 +365,7 @@ class Reader {
         std::any_of(with_goal_.begin(), with_goal_.end(), [&](const std::string& pattern) {
           return MatchesPattern(pattern, column.name);
         });
-    if (!goal_is_known && UsuallyMinimized(column.name)) {
+    if (!goal_is_known && (UsuallyMinimized(column.name) || HasUnclearGoal(column.name))) {
       warnings_.push_back(Where(records_[0].line, column.name,
                                 "read as a score of which more is better; if less is better, say "
                                 "so with --minimize or a row \"#goal\" below the header"));

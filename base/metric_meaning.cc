@@ -84,9 +84,24 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// "ErrorRate" and "error_rate" have the same words.
 Words WordsOfMetric(absl::string_view name) {
-  return absl::StrSplit(absl::AsciiStrToLower(name), absl::ByAnyChar(" _-.:/()[]{},%@"),
+  std::string words;
+  for (const char c : name) {
+    if (absl::ascii_isupper(static_cast<unsigned char>(c)) && !words.empty() &&
+        absl::ascii_islower(static_cast<unsigned char>(words.back()))) {
+      words += ' ';
+    }
+    words += c;
+  }
+  return absl::StrSplit(absl::AsciiStrToLower(words), absl::ByAnyChar(" _-.:/()[]{},%@"),
                         absl::SkipEmpty());
+}
+
+bool HasAny(const Words& parts, absl::string_view list) {
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+    return absl::StrContains(list, absl::StrCat(" ", part, " "));
+  });
 }
 
 bool EndsWithAny(const Words& parts, absl::Span<const absl::string_view> ends) {
@@ -111,9 +126,7 @@ bool IsReversed(absl::string_view name, const Words& parts) {
   constexpr absl::string_view kReversing =
       " neg negative negated minus inverse inverted reciprocal reduction reductions improvement "
       "improvements decrease gain ";
-  if (std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-        return absl::StrContains(kReversing, absl::StrCat(" ", part, " "));
-      })) {
+  if (HasAny(parts, kReversing)) {
     return true;
   }
   const std::string text = absl::StrReplaceAll(name, {{"−", "-"}, {"–", "-"}});
@@ -137,7 +150,7 @@ bool IsReversed(absl::string_view name, const Words& parts) {
 
 bool UsuallyMinimized(absl::string_view name) {
   // Only at the end: a benchmark of error detection is none of errors.
-  constexpr std::array<absl::string_view, 18> kEnds = {"error",          "errors",
+  constexpr std::array<absl::string_view, 24> kEnds = {"error",          "errors",
                                                        "error rate",     "err",
                                                        "cross entropy",  "latency",
                                                        "bits per byte",  "runtime",
@@ -145,7 +158,10 @@ bool UsuallyMinimized(absl::string_view name) {
                                                        "failures",       "failure rate",
                                                        "violations",     "miss rate",
                                                        "hallucinations", "der",
-                                                       "violation rate", "false positive rate"};
+                                                       "violation rate", "false positive rate",
+                                                       "toxicity",       "toxicity probability",
+                                                       "toxicity rate",  "toxicity score",
+                                                       "toxic fraction", "toxic frac"};
   // Though they have a word that turns others round.
   constexpr std::array<absl::string_view, 3> kNegative = {
       "negative log likelihood", "false negative rate", "neg log likelihood"};
@@ -174,6 +190,18 @@ bool UsuallyMinimized(absl::string_view name) {
   }
   return EndsWithAny(parts, kEnds) ||
          (parts.size() == 1 && (parts[0] == "per" || parts[0] == "ce"));
+}
+
+bool HasUnclearGoal(absl::string_view name) {
+  constexpr absl::string_view kUnclear =
+      " refusal refusals rejection rejections abstention abstentions compliance bias biases "
+      "stereotype stereotypes stereotyping attack asr jailbreak jailbreaks sycophancy harm harmful "
+      "harmfulness unsafe hallucination deception toxicity toxic toxi toxigen verbosity "
+      "memorization leakage contamination degradation regret gap ";
+  constexpr absl::string_view kClear =
+      " accuracy acc f1 auc auroc em match classification detection precision recall ";
+  const Words parts = WordsOfMetric(name);
+  return HasAny(parts, kUnclear) && !HasAny(parts, kClear) && !UsuallyMinimized(name);
 }
 
 }  // namespace concur

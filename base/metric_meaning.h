@@ -53,6 +53,8 @@ struct MetricMeaning {
 
 // True if less of a metric of that name is usually better: "perplexity", "dev loss", "WER".
 bool UsuallyMinimized(absl::string_view name);
+// True if it is not, but less of it is better to some: "refusal rate", "bias".
+bool HasUnclearGoal(absl::string_view name);
 
 // Which scores are equal: sums round, so that the means of equal runs differ in their last bits,
 // and an error of .29 is not exactly 1 - .71. Such a difference ranks nothing and chooses nothing.

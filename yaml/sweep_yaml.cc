@@ -462,7 +462,7 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
   for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
     const std::string metric_field = absl::StrCat("benchmarks[", i, "].metric");
     const std::string& metric = spec.benchmarks[i].metric;
-    if (!spec.benchmarks[i].validation_of && UsuallyMinimized(metric) &&
+    if (!spec.benchmarks[i].validation_of && (UsuallyMinimized(metric) || HasUnclearGoal(metric)) &&
         sweep->places.count(metric_field + ".goal") == 0) {
       warn(metric_field, absl::StrCat("more of \"", metric,
                                       "\" counts as better; if less is, write metric: {name: ",

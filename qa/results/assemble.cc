@@ -255,9 +255,8 @@ absl::Status Assembly::ChooseMetrics() {
       }
     }
   }
-  std::set<std::string> with_meaning;  // tasks
   for (StoredRun& stored : runs_) {
-    TaskMetric& chosen = task_metrics_[stored.run.task];
+    const TaskMetric& chosen = task_metrics_[stored.run.task];
     std::vector<Metric>& metrics = stored.run.metrics;
     const auto main = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& metric) {
       return metric.name == chosen.name;
@@ -271,12 +270,25 @@ absl::Status Assembly::ChooseMetrics() {
           absl::StrCat(results_.files[stored.file].path, ": ", stored.run.task, ": ", chosen.name));
       continue;
     }
-    if (with_meaning.insert(stored.run.task).second) {
-      chosen.meaning = main->meaning;
-    }
     std::rotate(metrics.begin(), main, main + 1);
   }
   return absl::OkStatus();
+}
+
+void Assembly::SettleMeanings() {
+  std::map<std::string, std::vector<StoredRun*>> by_task;
+  for (StoredRun& stored : runs_) {
+    if (stored.run.metrics[0].name == task_metrics_[stored.run.task].name) {
+      by_task[stored.run.task].push_back(&stored);
+    }
+  }
+  for (const auto& [task, runs] : by_task) {
+    std::vector<std::string> assumed;
+    task_metrics_[task].meaning = SettleMeaning(runs, assumed);
+    for (std::string& why : assumed) {
+      results_.columns.push_back({"benchmark", task, 0, std::move(why)});
+    }
+  }
 }
 
 void Assembly::AlignExamples() {
@@ -476,6 +488,7 @@ absl::StatusOr<ImportedResults> Assembly::Finish() {
                      [](const StoredRun& a, const StoredRun& b) { return a.order < b.order; });
   }
   CONCUR_RETURN_IF_ERROR(ChooseMetrics());
+  SettleMeanings();
   AlignExamples();
   CountOtherData();
   CONCUR_RETURN_IF_ERROR(NumberCells());

@@ -35,7 +35,7 @@ class Assembly {
   // Metric that a task is compared by. Not every run of the task has it.
   struct TaskMetric {
     std::string name;
-    MetricMeaning meaning;  // as the first run with it says
+    MetricMeaning meaning;  // as most runs with it state, else as they guess
   };
 
   const Settings* Shared(Settings& settings);
@@ -46,6 +46,9 @@ class Assembly {
   absl::Status ChooseSplitsAndRevisions();
   // Fills task_metrics_, and puts each run's metric of its task first.
   absl::Status ChooseMetrics();
+  // Fills the meanings of task_metrics_, notes what was assumed, and brings scores that are stated
+  // in percent and as fractions to fractions.
+  void SettleMeanings();
   void AlignExamples();
   void CountOtherData();
   // Counts `other` when it is a repetition of `first` with other settings that are not compared.

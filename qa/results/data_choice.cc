@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -15,8 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
+#include "base/table_text.h"
+#include "qa/results/leaderboard_columns.h"
 #include "qa/results/results.h"
 #include "qa/results/stored_run.h"
 
@@ -52,6 +57,64 @@ SubsetNames MostModelsHave(const std::map<SubsetNames, std::set<std::string>>& v
                                    std::make_pair(b.second.size(), b.first.size());
                           })
       ->first;
+}
+
+Metric& MainMetric(StoredRun* stored) { return stored->run.metrics[0]; }
+
+Goal SettleGoal(const std::vector<StoredRun*>& runs, std::vector<std::string>& assumed) {
+  std::map<Goal, int64_t> stated;
+  for (StoredRun* const stored : runs) {
+    const Metric& metric = MainMetric(stored);
+    stated[metric.meaning.goal] += metric.is_goal_stated ? 1 : 0;
+  }
+  const int64_t maximize = stated[Goal::kMaximize];
+  const int64_t minimize = stated[Goal::kMinimize];
+  if (maximize + minimize == 0) {
+    const Metric& metric = MainMetric(runs[0]);
+    if (metric.meaning.goal == Goal::kMinimize ||
+        HasUnclearGoal(absl::StrCat(runs[0]->run.task, " ", metric.name))) {
+      assumed.push_back("a guess by its name");
+    }
+    return metric.meaning.goal;
+  }
+  if (maximize > 0 && minimize > 0) {
+    assumed.push_back(
+        absl::StrCat("a guess: ", maximize, " scores state maximize, ", minimize, " minimize"));
+  }
+  return minimize > maximize ? Goal::kMinimize : Goal::kMaximize;
+}
+
+Scale SettleScale(const std::vector<StoredRun*>& runs, std::vector<std::string>& assumed) {
+  std::map<std::string, std::pair<int64_t, Scale>> scales;  // by text: how many, and it
+  for (StoredRun* const stored : runs) {
+    if (const Scale& scale = MainMetric(stored).meaning.scale; !ScaleText(scale).empty()) {
+      scales[ScaleText(scale)].second = scale;
+      ++scales[ScaleText(scale)].first;
+    }
+  }
+  if (const auto percent = scales.find("percent");
+      percent != scales.end() && scales.count("fraction") > 0) {
+    for (StoredRun* const stored : runs) {
+      Metric& metric = MainMetric(stored);
+      if (metric.meaning.scale.kind == Scale::Kind::kPercent) {
+        metric.value /= 100;  // as scores of examples are
+        metric.standard_error =
+            metric.standard_error ? std::optional(*metric.standard_error / 100) : std::nullopt;
+      }
+    }
+    assumed.push_back(absl::StrCat(percent->second.first, " scores in percent are divided by 100"));
+    scales["fraction"].first += percent->second.first;
+    scales.erase(percent);
+  }
+  std::pair<int64_t, Scale> most;
+  for (const auto& [text, scale] : scales) {
+    most = scale.first > most.first ? scale : most;
+  }
+  if (scales.size() > 1) {
+    assumed.push_back(absl::StrCat("a guess: scores state ", scales.size(), " scales, most \"",
+                                   ScaleText(most.second), "\""));
+  }
+  return most.second;
 }
 
 }  // namespace
@@ -150,6 +213,24 @@ absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<St
   }
   runs = std::move(kept);
   return absl::OkStatus();
+}
+
+MetricMeaning SettleMeaning(const std::vector<StoredRun*>& runs,
+                            std::vector<std::string>& assumed) {
+  const MetricMeaning meaning = {SettleGoal(runs, assumed), SettleScale(runs, assumed)};
+  std::vector<Cell> cells(runs.size());
+  std::vector<Cell*> all;
+  std::set<size_t> files;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    cells[i].kind = CellKind::kNumber;
+    cells[i].first = MainMetric(runs[i]).value;
+    all.push_back(&cells[i]);
+    files.insert(runs[i]->file);
+  }
+  if (files.size() > 1 && meaning.IsPlain()) {  // a file's reader says it of that file
+    RemarkOnFractions(all, assumed);
+  }
+  return meaning;
 }
 
 }  // namespace concur::imports

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data that a column has scores on: one split and one set of subsets for all models of a task,
-// those that most models have, unless others are asked for.
+// those that most models have, unless others are asked for. And their one unit and goal.
 //
 // Pure functions.
 #ifndef CONCUR_QA_RESULTS_DATA_CHOICE_H_
@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/metric_meaning.h"
 #include "qa/results/stored_run.h"
 
 namespace concur::imports {
@@ -34,6 +35,12 @@ absl::StatusOr<std::map<std::string, std::string>> ChooseSplits(
 // and subsets that a run has beyond them, are left out. InvalidArgument as of CheckAskedFor.
 absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<StoredRun>& runs,
                            const LeaveOut& leave_out);
+
+// The meaning of the first metric of `runs`, all of one task and metric: the goal and the scale
+// that most of them state; where none states a goal, that of the metric's name. Scores of which
+// some are stated in percent and some as fractions become fractions. Appends to `assumed` that
+// a goal is guessed, and what runs contradict each other in. REQUIRES: a run.
+MetricMeaning SettleMeaning(const std::vector<StoredRun*>& runs, std::vector<std::string>& assumed);
 
 }  // namespace concur::imports
 

@@ -49,8 +49,10 @@ Metric MetricOf(const MaybeJson& config, const MaybeJson& details) {
   if (metric.name.empty()) {
     metric.name = "score";
   }
+  const auto lower = Boolean(Field(config, "lower_is_better"));
+  metric.is_goal_stated = lower.has_value();
   metric.meaning.goal =
-      Boolean(Field(config, "lower_is_better")).value_or(false) ? Goal::kMinimize : Goal::kMaximize;
+      lower.value_or(UsuallyMinimized(metric.name)) ? Goal::kMinimize : Goal::kMaximize;
   const auto low = Number(Field(config, "min_score"));
   const auto high = Number(Field(config, "max_score"));
   if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low < *high) {

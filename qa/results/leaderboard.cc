@@ -197,6 +197,7 @@ void TakeCell(const Cell& cell, const std::string& path, int64_t line, const Col
   metric.name = column.metric;
   metric.value = cell.value();
   metric.meaning = column.meaning;
+  metric.is_goal_stated = column.is_goal_stated;
   run.metrics.push_back(metric);
   for (size_t i = 0; i < (cell.is_pair ? 2 : 0); ++i) {
     metric.name = absl::StrCat(column.metric, "/", i + 1);
@@ -579,14 +580,13 @@ ColumnPlan LongScore(const LeaderboardTable& table, const LongColumns& at, size_
   const NamedGoal metric = GoalInName(column.metric);
   column.name = task.name;
   column.metric = metric.name;
-  if (task.goal == Goal::kMinimize || metric.goal == Goal::kMinimize) {
-    column.meaning.goal = Goal::kMinimize;
-    column.why = task.goal == Goal::kMinimize ? task.why : metric.why;
-  }
+  const bool is_by_task = !metric.is_stated && (task.is_stated || task.goal == Goal::kMinimize);
+  column.meaning.goal = is_by_task ? task.goal : metric.goal;
+  column.is_goal_stated = is_by_task ? task.is_stated : metric.is_stated;
   if (at.goal.has_value()) {
     if (const auto goal = StatedGoal(table.header[*at.goal], row.fields[*at.goal])) {
       column.meaning.goal = *goal;
-      column.why = absl::StrCat("as the column \"", table.header[*at.goal], "\" says");
+      column.is_goal_stated = true;
     }
   }
   if (is_percent) {
@@ -624,7 +624,6 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
   for (const LeaderboardTable::Row& row : table.rows) {
     copies.Add(key_of(row), row);
   }
-  std::map<std::string, std::string> why;  // by task
   RunsByCell by_cell;
   for (size_t r = 0; r < table.rows.size(); ++r) {
     const LeaderboardTable::Row& row = table.rows[r];
@@ -647,7 +646,6 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
       run.model = row.fields[at.model];
       AddFamily(run.model, run.model_tags);
       TakeRowSettings(table, row, settings, run);
-      why.emplace(column.name, column.why);
       run.repeat = IsGap(repeat) ? "" : RepeatText(repeat);
       const size_t runs = results.runs.size();
       TakeCell(table.columns[at.scores[s]].cells[r], results.path, row.line, column, std::move(run),
@@ -667,11 +665,6 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
         metric.examples = static_cast<int64_t>(examples.value());
       }
       JoinMetrics(results.runs, by_cell);
-    }
-  }
-  for (const auto& [task, reason] : why) {
-    if (!reason.empty()) {
-      results.columns.push_back({"benchmark", task, 0, reason});
     }
   }
 }

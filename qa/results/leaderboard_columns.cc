@@ -406,10 +406,9 @@ NamedGoal GoalInName(absl::string_view name) {
                          absl::StrContains(plain, "higher better");
   if (is_lower != is_higher) {
     named.goal = is_lower ? Goal::kMinimize : Goal::kMaximize;
-    named.why = "as its name says";
+    named.is_stated = true;
   } else if (UsuallyMinimized(named.name)) {
     named.goal = Goal::kMinimize;
-    named.why = "a guess by its name";
   }
   return named;
 }
@@ -477,7 +476,7 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
     column.name = names.insert(goal.name).second ? goal.name : header;
     column.metric = MetricIn(column.name);
     column.meaning.goal = goal.goal;
-    Append(column.why, goal.why);
+    column.is_goal_stated = goal.is_stated;
     if (is_either && !Has(options.keep, header)) {
       Append(column.why, "a guess: it may be a property; --leave-out makes it one");
     }

@@ -52,6 +52,7 @@ struct ColumnPlan {
   std::string name;  // the benchmark's or the tag's
   std::string metric = "score";
   MetricMeaning meaning;
+  bool is_goal_stated = false;
   std::string why;  // it is of that kind; what was assumed
 };
 
@@ -93,12 +94,11 @@ absl::StatusOr<std::optional<LongColumns>> TurnTasksInRows(LeaderboardTable& tab
                                                            absl::string_view path,
                                                            size_t fields_max);
 
-// A column's or task's name without arrows, and the goal that its name tells; `why` says which
-// part.
+// A column's or task's name without arrows, and the goal that it states or that is guessed by it.
 struct NamedGoal {
   std::string name;
   Goal goal = Goal::kMaximize;
-  std::string why;
+  bool is_stated = false;
 };
 NamedGoal GoalInName(absl::string_view name);
 

@@ -65,21 +65,21 @@ bool IsStandardError(absl::string_view key) {
   return absl::EndsWith(key.substr(0, key.find(',')), "_stderr");
 }
 
-Goal GoalOfMetric(const MaybeJson& root, const std::string& task, const std::string& metric) {
-  std::optional<bool> higher = Boolean(Field(Field(Field(root, "higher_is_better"), task), metric));
+void SetGoal(const MaybeJson& root, const std::string& task, const std::string& name,
+             Metric& metric) {
+  std::optional<bool> higher = Boolean(Field(Field(Field(root, "higher_is_better"), task), name));
   if (!higher.has_value()) {
     if (const auto list = List(Field(Field(Field(root, "configs"), task), "metric_list"))) {
       for (const JsonValue entry : *list) {
-        if (Text(Field(entry, "metric")) == metric) {
+        if (Text(Field(entry, "metric")) == name) {
           higher = Boolean(Field(entry, "higher_is_better"));
         }
       }
     }
   }
-  if (higher.has_value()) {
-    return *higher ? Goal::kMaximize : Goal::kMinimize;
-  }
-  return UsuallyMinimized(metric) ? Goal::kMinimize : Goal::kMaximize;
+  metric.is_goal_stated = higher.has_value();
+  metric.meaning.goal =
+      higher.value_or(!UsuallyMinimized(name)) ? Goal::kMaximize : Goal::kMinimize;
 }
 
 void TakeMetrics(const JsonValue& root, const std::string& task,
@@ -112,10 +112,7 @@ void TakeMetrics(const JsonValue& root, const std::string& task,
         metric.standard_error = Number(MaybeJson(other.value));
       }
     }
-    metric.meaning.goal = GoalOfMetric(root, task, parts[0]);
-    if (parts[0] == "acc" || parts[0] == "acc_norm" || parts[0] == "exact_match") {
-      metric.meaning.scale.kind = *value <= 1 ? Scale::Kind::kFraction : Scale::Kind::kPercent;
-    }
+    SetGoal(root, task, parts[0], metric);
     run.metrics.push_back(std::move(metric));
   }
 }

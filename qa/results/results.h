@@ -26,6 +26,7 @@ struct Metric {
   std::optional<double> standard_error;
   int64_t examples = 0;  // 0: unknown
   MetricMeaning meaning;
+  bool is_goal_stated = false;  // else it is guessed by the metric's name
 };
 
 // Scores of one model on one task from one evaluation.

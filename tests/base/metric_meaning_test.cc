@@ -73,8 +73,16 @@ TEST(MetricMeaningTest, KnowsNamesOfWhichLessIsBetter) {
                            "xent",
                            "1-step loss",
                            "Negative log-likelihood",
+                           "ErrorRate",
+                           "MeanAbsoluteError",
+                           "CrossEntropy",
+                           "BitsPerByte",
+                           "Toxicity",
+                           "Expected max toxicity",
+                           "toxic_frac",
                            "False negative rate"}) {
     EXPECT_TRUE(UsuallyMinimized(name)) << name;
+    EXPECT_FALSE(HasUnclearGoal(name)) << name;
   }
   for (const char* name : {"",
                            "accuracy",
@@ -101,7 +109,15 @@ TEST(MetricMeaningTest, KnowsNamesOfWhichLessIsBetter) {
                            "Error reduction",
                            "accuracy per task",
                            "answer",
+                           "ToxicConversationsClassification",
+                           "Toxicity detection (F1)",
                            "gloss"}) {
+    EXPECT_FALSE(UsuallyMinimized(name)) << name;
+    EXPECT_FALSE(HasUnclearGoal(name)) << name;
+  }
+  for (const char* name : {"Refusal rate", "RefusalRate", "over-refusals", "bias", "ToxiGen",
+                           "Attack success rate", "ASR (%)", "stereotype score"}) {
+    EXPECT_TRUE(HasUnclearGoal(name)) << name;
     EXPECT_FALSE(UsuallyMinimized(name)) << name;
   }
 }

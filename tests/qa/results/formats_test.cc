@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/metric_meaning.h"
 #include "qa/results/import.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/gzip.h"
@@ -381,6 +382,31 @@ TEST_F(FormatsTest, CostsAreKeptAsFarAsTheFormatStatesThem) {
                                              "judge": {"total_tokens": 1, "total_cost": 0.5}})"))});
   ASSERT_TRUE(inspect.ok()) << inspect.status();
   EXPECT_EQ(RunOf(*inspect, "m", "t")->cost_usd, 0.75);
+TEST_F(FormatsTest, AColumnHasOneUnitAndOneGoal) {
+  // Fractions stood beside percents, and the first run's goal counted.
+  for (int i = 0; i < 4; ++i) {
+    const int most = i < 2 ? 100 : 1;
+    Write(absl::StrCat("e/", i, ".json"),
+          absl::StrCat(R"({"schema_version": "0.3.0", "model_info": {"id": "org/m)", i,
+                       R"("}, "evaluation_results": [{"evaluation_name": "t", "metric_config":
+                       {"min_score": 0, "max_score": )",
+                       most, R"(, "lower_is_better": )", i == 0 ? "true" : "false",
+                       R"(}, "score_details": {"score": )", most * (0.5 + 0.125 * i), "}}]}"));
+  }
+  const auto results = ImportAs("every-eval-ever", {dir_.File("e")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "org/m0", "t"), 0.5);
+  EXPECT_EQ(Score(*results, "org/m1", "t"), 0.625);
+  EXPECT_EQ(Score(*results, "org/m2", "t"), 0.75);
+  EXPECT_EQ(results->tasks[0].meaning, (MetricMeaning{Goal::kMaximize, {Scale::Kind::kFraction}}));
+  std::vector<std::string> notes;
+  for (const ColumnNote& note : results->columns) {
+    notes.push_back(note.why);
+  }
+  EXPECT_THAT(notes, ElementsAre("a guess: 3 scores state maximize, 1 minimize",
+                                 "2 scores in percent are divided by 100"));
+}
+
   EXPECT_EQ(RunOf(*inspect, "m", "t")->tokens, 8);
   const auto part =
       ImportAs("inspect", {Write("part.json", log(R"({"m": {"total_tokens": 7, "total_cost": 0.25},

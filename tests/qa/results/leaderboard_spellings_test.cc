@@ -127,6 +127,34 @@ TEST_F(SpellingsTest, TablesOfOneBoardAndItsRepetitionsBelongTogether) {
   EXPECT_EQ(NoteOf(*seeds, "several scores"), "");
 }
 
+TEST_F(SpellingsTest, AGuessedGoalIsCalledAGuess) {
+  const ImportedResults results =
+      Read("Model,Toxicity,Refusal rate,Refusal rate on harmful ↑,A\na,1,2,3,4\nb,2,3,4,5\n");
+  EXPECT_EQ(results.tasks[0].meaning.goal, Goal::kMinimize);
+  EXPECT_EQ(NoteOf(results, "Toxicity"), "benchmark: a guess by its name");
+  EXPECT_EQ(results.tasks[1].meaning.goal, Goal::kMaximize);
+  EXPECT_EQ(NoteOf(results, "Refusal rate"), "benchmark: a guess by its name");
+  EXPECT_EQ(NoteOf(results, "Refusal rate on harmful"), "benchmark: ");
+  EXPECT_EQ(NoteOf(results, "A"), "benchmark: ");
+}
+
+TEST_F(SpellingsTest, RowsThatContradictEachOthersGoalAreSaid) {
+  // The first one's was taken.
+  const ImportedResults results = Read(
+      "model,task,score,direction\na,T,1,lower is better\nb,T,2,higher is better\n"
+      "c,T,3,higher is better\n");
+  EXPECT_EQ(results.tasks[0].meaning.goal, Goal::kMaximize);
+  EXPECT_THAT(NoteOf(results, "T"), HasSubstr("a guess: 2 scores state maximize, 1 minimize"));
+}
+
+TEST_F(SpellingsTest, UnitsThatDifferBetweenTablesAreSaid) {
+  Write("u/1.csv", "Model,A\na,.6\nb,.7\n");
+  Write("u/2.csv", "Model,A\nc,65\nd,75\n");
+  const auto results = ImportAs("leaderboard", {dir_.File("u")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(NoteOf(*results, "A"), HasSubstr("2 of 4 numbers are at most 1"));
+}
+
 TEST_F(SpellingsTest, AnyColumnByWhichRowsOfLongTablesDifferIsASetting) {
   // The column was left out, as one that "tells no runs apart", and the rows were averaged.
   for (const char* column :
