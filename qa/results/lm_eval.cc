@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of the lm-evaluation-harness: results_TIME.json, and samples_TASK_TIME.jsonl beside it.
-// Known are the keys "METRIC,FILTER" (0.4) and "METRIC" (before).
+// Known are the keys "METRIC,FILTER" (0.4) and "METRIC" (before), and the layout of lighteval.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -136,15 +136,30 @@ bool IsGroup(const JsonValue& root, const simdjson::dom::object& tasks, const st
          });
 }
 
+// lighteval's stands under the task's name with or without "|SHOTS".
+MaybeJson ConfigOf(const JsonValue& root, std::string task) {
+  const MaybeJson configs = Field(root, "config_tasks");
+  const MaybeJson of_harness = Field(Field(root, "configs"), task);
+  while (!Field(configs, task).has_value() && absl::StrContains(task, '|')) {
+    task.resize(task.rfind('|'));
+  }
+  return of_harness.has_value() ? of_harness : Field(configs, task);
+}
+
 // The examples that were taken, or what --limit said (below 1 a fraction); "" when it was all.
-std::string LimitOf(const JsonValue& root, const std::string& task) {
+std::string LimitOf(const JsonValue& root, const std::string& task, const MaybeJson& task_config) {
   const MaybeJson samples = Field(Field(root, "n-samples"), task);
-  const auto original = Integer(Field(samples, "original"));
-  const auto effective = Integer(Field(samples, "effective"));
+  auto original = Integer(Field(samples, "original"));
+  auto effective = Integer(Field(samples, "effective"));
+  if (!samples.has_value()) {
+    original = Integer(Field(task_config, "original_num_docs"));
+    effective = Integer(Field(task_config, "effective_num_docs"));
+  }
   if (original.has_value() && effective.has_value()) {
     return *effective < *original ? absl::StrCat(*effective) : "";
   }
-  return Text(Field(Field(root, "config"), "limit"));
+  return FirstOf({Text(Field(Field(root, "config"), "limit")),
+                  Text(Field(Field(root, "config_general"), "max_samples"))});
 }
 
 void AddArgumentsOf(const MaybeJson& config, const char* name, Settings& settings) {
@@ -174,6 +189,9 @@ Settings ModelSettings(const JsonValue& root, const Run& run) {
   AddSettings(settings, "config", config,
               {"model_args", "gen_kwargs", "limit", "num_fewshot", "model_name", "model_sha",
                "model_revision", "revision"});
+  AddSettings(settings, "config_general", Field(root, "config_general"),
+              {"model_name", "model_sha", "max_samples", "job_id", "start_time", "end_time",
+               "total_evaluation_time_secondes"});  // so spelt
   std::erase_if(settings, [&](const auto& setting) {
     return setting.second == run.model || setting.first == "revision";
   });
@@ -191,6 +209,10 @@ void AddFieldsOfFile(const JsonValue& root, const std::string& task, Settings& s
                                                       "n-shot",
                                                       "n-samples",
                                                       "config",
+                                                      "config_general",
+                                                      "config_tasks",
+                                                      "summary_general",
+                                                      "summary_tasks",
                                                       "samples",
                                                       "higher_is_better",
                                                       "model_name",
@@ -228,17 +250,20 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
   }
   const MaybeJson config = Field(root, "config");
   const MaybeJson arguments = Field(config, "model_args");
+  const MaybeJson general = Field(root, "config_general");
   Run common;
   common.model = FirstOf({Text(Field(root, "model_name")), Text(Field(config, "model_name")),
                           ModelArgument(arguments, "peft"), ModelArgument(arguments, "pretrained"),
                           ModelArgument(arguments, "model"), ModelArgument(arguments, "engine"),
-                          Text(Field(config, "model"))});
+                          Text(Field(config, "model")), Text(Field(general, "model_name")),
+                          Text(Field(Field(general, "model_config"), "model_name"))});
   if (common.model.empty()) {
     return WrongField(path, "model_name", "the name of a model (or config.model_args)",
                       Field(root, "model_name"));
   }
-  common.revision = FirstOf({Text(Field(config, "model_sha")), ModelArgument(arguments, "revision"),
-                             Text(Field(config, "model_revision"))});
+  common.revision =
+      FirstOf({Text(Field(config, "model_sha")), ModelArgument(arguments, "revision"),
+               Text(Field(config, "model_revision")), Text(Field(general, "model_sha"))});
   AddTag(common.model_tags, "family", FamilyInName(common.model));
   AddTag(common.model_tags, "dtype", Text(Field(config, "model_dtype")));
   AddTag(common.model_tags, "parameters", Text(Field(config, "model_num_parameters")));
@@ -266,7 +291,7 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     run.task = task;
     run.place = absl::StrCat("results.", task);
     run.version = Text(Field(Field(root, "versions"), task));
-    const MaybeJson task_config = Field(Field(root, "configs"), task);
+    const MaybeJson task_config = ConfigOf(root, task);
     run.split = FirstOf(
         {Text(Field(task_config, "test_split")), Text(Field(task_config, "validation_split"))});
     run.shots = Integer(Field(Field(root, "n-shot"), task));
@@ -276,8 +301,12 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     if (!run.shots.has_value()) {
       run.shots = Integer(Field(config, "num_fewshot"));
     }
-    AddSetting(run.data_settings, "", kLimitSetting, LimitOf(root, task));
-    for (const char* name : {"dataset_path", "dataset_name", "dataset_kwargs"}) {
+    if (!run.shots.has_value()) {
+      run.shots = Integer(Field(task_config, "num_fewshots"));
+    }
+    AddSetting(run.data_settings, "", kLimitSetting, LimitOf(root, task, task_config));
+    for (const char* name : {"dataset_path", "dataset_name", "dataset_kwargs", "hf_repo",
+                             "hf_subset", "evaluation_splits"}) {
       AddDataSettings(run.data_settings, name, Field(task_config, name));
     }
     const auto samples = Integer(Field(Field(Field(root, "n-samples"), task), "original"));
@@ -286,7 +315,8 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     // The metadata repeat the version and the arguments of the model.
     AddSettings(run.task_settings, task, task_config,
                 {"task", "task_alias", "tag", "group", "group_alias", "metadata", "num_fewshot",
-                 "version", "should_decontaminate", "doc_to_decontamination_query"});
+                 "version", "should_decontaminate", "doc_to_decontamination_query",
+                 "original_num_docs", "effective_num_docs"});
     TakeMetrics(root, task, *values, path, run, results);
     if (run.metrics.empty()) {
       results.skipped.push_back(

@@ -15,6 +15,8 @@
 #include "base/file.h"
 #include "base/metric_meaning.h"
 #include "qa/results/import.h"
+#include "qa/results/imported.h"
+#include "qa/results/results.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/gzip.h"
 #include "tests/testing/shared_data.h"
@@ -227,6 +229,34 @@ std::string OneTask(const char* extra, double score) {
                       R"("config": {"model_args": "pretrained=m"}})");
 }
 
+TEST_F(FormatsTest, LightevalsLayoutIsRead) {
+  // Its files had no model.
+  const auto write = [this](int number, const std::string& samples, const std::string& dtype,
+                            double score) {
+    Write(absl::StrCat("l/", number, ".json"),
+          absl::StrCat(R"({"config_general": {"lighteval_sha": "x", "max_samples": )", samples,
+                       R"(, "start_time": )", number, R"(, "override_batch_size": )", number,
+                       R"(, "model_name": "a/one", "model_sha": "s", "model_dtype": ")", dtype,
+                       R"("}, "results": {"harness|arc|25": {"acc": )", score,
+                       R"(, "acc_stderr": 0.1}, "all": {"acc": 1}},
+                       "versions": {"harness|arc|25": 0}, "config_tasks": {"harness|arc": {
+                       "hf_repo": "ai2_arc", "evaluation_splits": ["test"],
+                       "original_num_docs": 100, "effective_num_docs": )",
+                       samples == "null" ? "100" : samples,
+                       R"(}}, "summary_tasks": {"harness|arc|25": {"truncated": )", number, "}}}"));
+  };
+  write(1, "null", "float16", 0.5);
+  write(2, "10", "float16", 0.9);
+  write(3, "null", "float16", 0.52);
+  write(4, "null", "4bit", 0.25);
+  const auto results = ImportAs("lm-eval", {dir_.File("l")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "a/one (model_dtype float16)", "harness|arc|25", 1), 0.52);
+  EXPECT_EQ(Score(*results, "a/one (model_dtype 4bit)", "harness|arc|25"), 0.25);
+  EXPECT_EQ(Score(*results, "a/one (model_dtype float16)", "harness|arc|25 (limit 10)"), 0.9);
+  EXPECT_THAT(results->cells, SizeIs(4));
+}
+
 TEST_F(FormatsTest, ARunWithoutTheMetricOfItsTaskDoesNotChangeIt) {
   // The first model alone had a score, by its own metric, and --metric acc changed nothing.
   const auto write = [&](const std::string& model, const std::string& metrics) {
@@ -352,6 +382,31 @@ TEST_F(FormatsTest, EveryEvalEverNamesTheSchemasThatAreKnown) {
                              HasSubstr("got \"7\""))));
 }
 
+TEST_F(FormatsTest, AColumnHasOneUnitAndOneGoal) {
+  // Fractions stood beside percents, and the first run's goal counted.
+  for (int i = 0; i < 4; ++i) {
+    const int most = i < 2 ? 100 : 1;
+    Write(absl::StrCat("e/", i, ".json"),
+          absl::StrCat(R"({"schema_version": "0.3.0", "model_info": {"id": "org/m)", i,
+                       R"("}, "evaluation_results": [{"evaluation_name": "t", "metric_config":
+                       {"min_score": 0, "max_score": )",
+                       most, R"(, "lower_is_better": )", i == 0 ? "true" : "false",
+                       R"(}, "score_details": {"score": )", most * (0.5 + 0.125 * i), "}}]}"));
+  }
+  const auto results = ImportAs("every-eval-ever", {dir_.File("e")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "org/m0", "t"), 0.5);
+  EXPECT_EQ(Score(*results, "org/m1", "t"), 0.625);
+  EXPECT_EQ(Score(*results, "org/m2", "t"), 0.75);
+  EXPECT_EQ(results->tasks[0].meaning, (MetricMeaning{Goal::kMaximize, {Scale::Kind::kFraction}}));
+  std::vector<std::string> notes;
+  for (const ColumnNote& note : results->columns) {
+    notes.push_back(note.why);
+  }
+  EXPECT_THAT(notes, ElementsAre("a guess: 3 scores state maximize, 1 minimize",
+                                 "2 scores in percent are divided by 100"));
+}
+
 TEST_F(FormatsTest, AnUnknownDeveloperIsNoFamily) {
   const auto evaluation = [](const char* id) {
     return absl::StrCat(
@@ -382,31 +437,6 @@ TEST_F(FormatsTest, CostsAreKeptAsFarAsTheFormatStatesThem) {
                                              "judge": {"total_tokens": 1, "total_cost": 0.5}})"))});
   ASSERT_TRUE(inspect.ok()) << inspect.status();
   EXPECT_EQ(RunOf(*inspect, "m", "t")->cost_usd, 0.75);
-TEST_F(FormatsTest, AColumnHasOneUnitAndOneGoal) {
-  // Fractions stood beside percents, and the first run's goal counted.
-  for (int i = 0; i < 4; ++i) {
-    const int most = i < 2 ? 100 : 1;
-    Write(absl::StrCat("e/", i, ".json"),
-          absl::StrCat(R"({"schema_version": "0.3.0", "model_info": {"id": "org/m)", i,
-                       R"("}, "evaluation_results": [{"evaluation_name": "t", "metric_config":
-                       {"min_score": 0, "max_score": )",
-                       most, R"(, "lower_is_better": )", i == 0 ? "true" : "false",
-                       R"(}, "score_details": {"score": )", most * (0.5 + 0.125 * i), "}}]}"));
-  }
-  const auto results = ImportAs("every-eval-ever", {dir_.File("e")});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_EQ(Score(*results, "org/m0", "t"), 0.5);
-  EXPECT_EQ(Score(*results, "org/m1", "t"), 0.625);
-  EXPECT_EQ(Score(*results, "org/m2", "t"), 0.75);
-  EXPECT_EQ(results->tasks[0].meaning, (MetricMeaning{Goal::kMaximize, {Scale::Kind::kFraction}}));
-  std::vector<std::string> notes;
-  for (const ColumnNote& note : results->columns) {
-    notes.push_back(note.why);
-  }
-  EXPECT_THAT(notes, ElementsAre("a guess: 3 scores state maximize, 1 minimize",
-                                 "2 scores in percent are divided by 100"));
-}
-
   EXPECT_EQ(RunOf(*inspect, "m", "t")->tokens, 8);
   const auto part =
       ImportAs("inspect", {Write("part.json", log(R"({"m": {"total_tokens": 7, "total_cost": 0.25},
