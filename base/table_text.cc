@@ -258,6 +258,11 @@ bool Unwrap(absl::string_view& text) {
       return true;
     }
   }
+  if (absl::StartsWith(text, "<a ") && absl::EndsWith(text, "</a>")) {
+    const size_t begin = text.find('>') + 1;  // the first of several links
+    text = text.substr(begin, text.find("</a>") - begin);
+    return true;
+  }
   if (!absl::StartsWith(text, "[") || text.find(')') != text.size() - 1) {
     return false;
   }

@@ -63,6 +63,8 @@ constexpr absl::string_view kSettings =
     "|shots|shot|n shot|n shots|num shots|num fewshot|fewshot|few shot|fewshots|k shot|temperature|"
     "top p|top k|epoch|epochs|steps|batch size|learning rate|lr|max length|prompt id|limit|"
     "max tokens|";
+constexpr absl::string_view kSettingWords =
+    "|prompt|template|variant|config|setting|checkpoint|step|steps|epoch|epochs|iteration|";
 constexpr absl::string_view kRepeats = "|repeat|repetition|seed|seeds|run|trial|replicate|";
 constexpr absl::string_view kDataWords =
     "|task|subtask|dataset|data|benchmark|subset|subject|suite|scenario|split|language|lang|limit|"
@@ -198,7 +200,8 @@ bool NamesIncidental(absl::string_view name) {
 }
 
 bool NamesSetting(absl::string_view name) {
-  return IsIn(kSettings, Joined(name)) || NamesRepeat(name) || NamesShots(name);
+  return IsIn(kSettings, Joined(name)) || NamesRepeat(name) || NamesShots(name) ||
+         AllOf(NameWords(name), kSettingWords, "|id|no|nr|number|num|#|n|of|train|training|");
 }
 
 bool NamesShots(absl::string_view name) {

@@ -81,6 +81,8 @@ TEST_F(SpellingsTest, EveryColumnThatDiffersTellsRowsOfAModelApart) {
                      "n,cot,0,41\n"),
               ElementsAre("m (cot, Shots 0)", "m (cot, Shots 5)", "m (direct, Shots 0)",
                           "m (direct, Shots 5)", "n"));
+  EXPECT_THAT(Models("Model,Prompt template,A\nm,1,40\nm,2,45\nn,1,30\n"),
+              ElementsAre("m (Prompt template 1)", "m (Prompt template 2)", "n"));
   const ImportedResults seeds =
       Read("Model,Setting,A\nm,cot,40\nm,cot,42\nm,direct,20\nn,cot,41\n");
   EXPECT_THAT(Names(seeds.models), ElementsAre("m (cot)", "m (direct)", "n"));
