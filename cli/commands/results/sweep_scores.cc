@@ -27,6 +27,7 @@
 #include "core/job.h"
 #include "core/job_score.h"
 #include "core/sweep/expansion.h"
+#include "core/sweep/params.h"
 #include "proto/rpc/convert_score.h"
 #include "proto/rpc/convert_sweep.h"
 #include "report/notes.h"
@@ -125,6 +126,11 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
     Json json = ScoreJson(score);
     const Setting* const setting = SettingOf(expansion, score.job.index);
     json["setting"] = setting == nullptr ? Json::object() : SettingJson(*setting);
+    if (context.output == OutputMode::kCsv && setting != nullptr) {
+      for (const auto& [name, value] : *setting) {
+        json["setting"][name] = ParamText(value);  // 1.10 as written, which is a number in JSON
+      }
+    }
     listing.Add({}, json);
   }));
   listing.Print();

@@ -177,6 +177,10 @@ TEST_F(ScoresCommandTest, ColumnsHaveEveryValueOfEveryScore) {
   EXPECT_THAT(
       Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
       AllOf(HasSubstr(",worker,seconds,setting.depth,setting.lr\n"), HasSubstr(",3.0,2,0.5\n")));
+  // 1.10 and 1.1 were printed alike.
+  spec.approaches[0].hyperparameters.defaults["lr"] = WrittenNumber{"0.50"};
+  *sweep.mutable_spec() = rpc::ToProto(spec);
+  EXPECT_THAT(Concur({"scores", "s12", "--by-job", "-o", "csv"}).out, HasSubstr(",3.0,2,0.50\n"));
   fake_.jobs.emplace_back().set_id("s12/1");
   fake_.jobs.back().set_state(v1::Job::STATE_SUCCEEDED);
   fake_.jobs.back().mutable_result()->add_metrics()->set_name("f1");
