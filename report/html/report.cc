@@ -394,4 +394,23 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
   return html;
 }
 
+std::string SectionsHtml(const std::string& title, const std::vector<PageSection>& sections) {
+  std::string html = Head(EscapeXml(title)) + "<main>\n";
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const PageSection& section = sections[i];
+    absl::StrAppend(&html, "<section id=\"", section.id, "\">",
+                    i == 0 ? "" : absl::StrCat("<h2>", EscapeXml(section.heading), "</h2>"), "\n");
+    for (const std::string& paragraph : section.paragraphs) {
+      html += HtmlParagraph(paragraph);
+    }
+    html += section.svg;
+    if (!section.table.columns.empty()) {
+      html += WriteHtmlTable(section.table,
+                             {absl::StrCat(section.id, "-table"), section.table.rows.size(), {}});
+    }
+    html += "</section>\n";
+  }
+  return html + "</main>\n</body></html>\n";
+}
+
 }  // namespace concur::analysis

@@ -47,6 +47,17 @@ struct ReportOptions {
 // InvalidArgument for a group_by that no approach carries, and what ComputeMatrix refuses.
 absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOptions& options);
 
+// A part of a page that has no script.
+struct PageSection {
+  std::string id;  // an HTML name
+  std::string heading;
+  std::vector<std::string> paragraphs = {};
+  std::string svg = {};  // a figure
+  Table table = {};      // without columns: none
+};
+// A page of these sections in the report's style, the first without a heading.
+std::string SectionsHtml(const std::string& title, const std::vector<PageSection>& sections);
+
 }  // namespace concur::analysis
 
 #endif  // CONCUR_REPORT_HTML_REPORT_H_

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/digest.h"
+#include "report/figures/badge.h"
 #include "report/figures/svg_canvas.h"
 #include "report/html/report_assets.h"
 #include "report/html/report_summary.h"
@@ -278,6 +279,34 @@ TEST(ReportTest, NamesCannotBecomeMarkupOrScript) {
   EXPECT_EQ(DataOf(html)["approaches"][0]["name"], evil);
   EXPECT_THAT(html, Not(HasSubstr("\x01")));
   EXPECT_THAT(html, Not(HasSubstr("caf\xE9")));
+}
+
+TEST(ReportTest, SectionsAreEscapedAndNeedNoScript) {
+  const std::string evil = "</style><script>alert(1)</script>\"'&<!--";
+  PageSection second{"b", evil, {evil}};
+  second.table.columns = {{"key", evil}};
+  second.table.rows = {{TextCell(evil)}};
+  const std::string html =
+      SectionsHtml(evil, {{"a", "no heading", {"first"}, "<svg></svg>"}, second});
+  EXPECT_EQ(Count(html, "<script"), 0u);
+  EXPECT_EQ(Count(html, "</style>"), 1u);
+  EXPECT_EQ(Count(html, "<!--"), 0u);
+  EXPECT_THAT(html, HasSubstr("<p>first</p>\n<svg></svg>"));
+  EXPECT_THAT(html, Not(HasSubstr("no heading")));
+  EXPECT_THAT(html, HasSubstr("[hidden] { display: none !important; }"))
+      << "controls that need a script were shown without one";
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+}
+
+TEST(BadgeTest, TextIsEscapedCutAndHasContrast) {
+  const std::string svg = BadgeSvg("<a>&", std::string(100, 'x'), {160, 74, 0});
+  EXPECT_THAT(svg, HasSubstr(">&lt;a&gt;&amp;</text>"));
+  EXPECT_THAT(svg, HasSubstr("…"));
+  EXPECT_THAT(svg, Not(HasSubstr(std::string(61, 'x'))));
+  for (const Color& color :
+       {Color{77, 77, 77}, Color{27, 115, 70}, Color{163, 22, 61}, Color{160, 74, 0}}) {
+    EXPECT_GE(Contrast({255, 255, 255}, color), 4.5) << Hex(color);
+  }
 }
 
 TEST(ReportTest, SmallTablesHavePages) {
