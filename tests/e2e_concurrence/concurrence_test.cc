@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "tests/e2e/cluster.h"
 
 namespace concur::testing {
@@ -102,6 +103,10 @@ TEST_F(ConcurrenceTest, ABenchmarkThatNobodyCanDoStopsAfterTwoApproaches) {
   EXPECT_EQ(hard.exit_code, 4) << hard.out << hard.err;
   EXPECT_THAT(hard.err, HasSubstr("the floor) by both random-span and logistic-regression"));
   EXPECT_THAT(json::parse(Sweeps()), SizeIs(1));
+  const json listed = json::parse(cluster_.Concur({"-o", "json", "concurrence", "--list"}).out);
+  ASSERT_THAT(listed, SizeIs(1));
+  EXPECT_EQ(listed[0]["verdict"], "no look");
+  EXPECT_EQ(listed[0]["tau"], nullptr);
 }
 
 TEST_F(ConcurrenceTest, WhenItsHoursAreOverTheSameCommandGoesOn) {
@@ -109,6 +114,7 @@ TEST_F(ConcurrenceTest, WhenItsHoursAreOverTheSameCommandGoesOn) {
   const Output over =  // nobody works
       Ask("towns.yaml", cluster_.File("colors.yaml"), {"--hours", "0.0001"});
   EXPECT_THAT(over.err, HasSubstr("over before the panel could start; give more"));
+  EXPECT_THAT(cluster_.Concur({"concurrence", "--list"}).out, HasSubstr("canceled"));
   cluster_.StartWorker("w");
   const Output again = Ask("towns.yaml", cluster_.File("colors.yaml"));
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
@@ -135,10 +141,28 @@ TEST_F(ConcurrenceTest, KilledInTheMiddleItGoesOnAndAReferenceMayBeAColumn) {
   EXPECT_EQ(verdict["data"]["test"]["questions"], 50);
   EXPECT_GT(verdict["jobs"], 30);
   const size_t sweeps = json::parse(Sweeps()).size();
-  const Output again = Ask("towns.yaml", cluster_.File("colors.yaml"), {"-o", "json"});
+  const Output again =
+      Ask("towns.yaml", cluster_.File("colors.yaml"),
+          {"-o", "json", "--html", cluster_.File("v.html"), "--badge", cluster_.File("v.svg")});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(json::parse(again.out), verdict);
   EXPECT_EQ(json::parse(Sweeps()).size(), sweeps) << "the same question is the same sweeps";
+  const std::string page = ReadFile(cluster_.File("v.html")).value_or("");
+  EXPECT_THAT(page, HasSubstr(verdict["sentence"].get<std::string>().substr(0, 40)));
+  EXPECT_THAT(page, HasSubstr(verdict["outliers"][0]["approach"].get<std::string>() + "</text>"))
+      << "the scatter plot names it";
+  EXPECT_THAT(page, HasSubstr("--level 0.95 --order-seed 1"));
+  EXPECT_THAT(ReadFile(cluster_.File("v.svg")).value_or(""), HasSubstr("concurrence with colors"));
+  const json listed = json::parse(cluster_.Concur({"concurrence", "--list", "-o", "json"}).out);
+  ASSERT_THAT(listed, SizeIs(1)) << "looks, and the sweep of floor and ceiling, are one question";
+  for (const char* field :
+       {"new", "reference", "approaches", "tau", "tau_interval", "verdict", "above", "sweep"}) {
+    EXPECT_EQ(listed[0][field], verdict[field]) << field;
+  }
+  const Output other = Ask("towns.yaml", cluster_.File("colors.yaml"), {"--above", "0.25"});
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_THAT(json::parse(cluster_.Concur({"concurrence", "--list", "-o", "json"}).out), SizeIs(2))
+      << "another claim is another question";
   const Output column = Ask("towns.yaml", "colors");
   ASSERT_EQ(column.exit_code, 0) << column.err;
   EXPECT_THAT(column.out, HasSubstr("towns × colors: tau-b "));

@@ -23,27 +23,31 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "analysis/bootstrap.h"
-#include "analysis/concurrence/uncertainty.h"
 #include "analysis/plan/plan.h"
 #include "analysis/plan/plan_until.h"
 #include "analysis/plan/verdict.h"
 #include "analysis/score_table.h"
 #include "base/command/command.h"
+#include "base/decimal.h"
+#include "base/output_file.h"
 #include "base/status_macros.h"
 #include "cli/app/companion.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/run/concurrence_check.h"
+#include "cli/commands/run/concurrence_judge.h"
+#include "cli/commands/run/concurrence_list.h"
+#include "cli/commands/run/concurrence_page.h"
 #include "cli/commands/run/concurrence_verdict.h"
 #include "cli/commands/run/sweep_submit_until.h"
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "cli/study/example_runs.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "cli/study/telling_examples.h"
@@ -67,6 +71,9 @@ struct ConcurrenceFlags {
   std::optional<double> hours;
   uint64_t seed = 1;
   bool no_check = false;
+  bool list = false;
+  std::string html;
+  std::string badge;
 };
 
 // The question: what is compared, on what panel.
@@ -222,7 +229,8 @@ absl::Status Probe(Run& run) {
       released[b] = released[last * columns + b] = true;
     }
   }
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, RunReleased(run, released, "floor and ceiling"));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          RunReleased(run, released, std::string(kProbeDescription)));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, FetchScoreTable(run.client, sweep, ""));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           all.SelectBenchmarks({run.question.added}));
@@ -237,64 +245,6 @@ absl::Status Probe(Run& run) {
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<analysis::NoiseEstimate> NoiseFreeOf(const Study& study,
-                                                    const std::vector<std::string>& names,
-                                                    double level) {
-  analysis::NoiseEstimate noise_free;
-  if (!HasExamples(study)) {
-    return noise_free;
-  }
-  noise_free.asked = true;
-  analysis::UncertaintyOptions options;
-  options.bootstrap.level = level;
-  options.bootstrap.replicates = 1000;
-  options.bootstrap.parallel_for = ThreadedFor;
-  CONCUR_ASSIGN_OR_RETURN(analysis::ExampleRuns runs, ExampleRunsOf(study, "", {}, names));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::Uncertainty uncertainty,
-                          analysis::ComputeUncertainty(std::move(runs), options));
-  noise_free.tau = uncertainty.pairs[0].noise_free;
-  noise_free.interval = uncertainty.pairs[0].noise_free_interval;
-  return noise_free;
-}
-
-// Judges the table. A look at part of its approaches is none of those that the level holds for, so
-// that it claims nothing.
-absl::StatusOr<analysis::Verdict> VerdictOn(const Run& run, const Study& study,
-                                            const analysis::ScoreTable& table,
-                                            const std::vector<std::string>& names,
-                                            const analysis::VerdictOptions& options) {
-  absl::StatusOr<analysis::NoiseEstimate> noise_free =
-      NoiseFreeOf(study, names, analysis::LevelOfVerdict(options));
-  if (absl::IsUnavailable(noise_free.status())) {  // the same command again may get it
-    return noise_free.status();
-  }
-  const absl::Status failed = noise_free.status();
-  if (!failed.ok()) {
-    noise_free.emplace().asked = true;
-  }
-  CONCUR_ASSIGN_OR_RETURN(analysis::Verdict verdict,
-                          analysis::JudgePair(table, *noise_free, options));
-  if (!failed.ok()) {
-    verdict.warning = absl::StrCat(
-        verdict.warning, verdict.warning.empty() ? "" : "; ",
-        "noise of the scores is unknown, so that nothing can be refuted: ", failed.message());
-  }
-  if (run.out_of_time) {
-    verdict.claim = analysis::Claim::kOpen;
-    verdict.precise = false;
-  }
-  return verdict;
-}
-
-// 1 for the best score of a column, of the approaches with both.
-int64_t RankOf(const analysis::ScoreTable& complete, size_t approach, size_t benchmark) {
-  int64_t rank = 1;
-  for (size_t i = 0; i < complete.approaches().size(); ++i) {
-    rank += complete.cell(i, benchmark).value > complete.cell(approach, benchmark).value ? 1 : 0;
-  }
-  return rank;
 }
 
 std::vector<Outlier> OutliersOf(const Run& run, const Study& study,
@@ -343,13 +293,14 @@ std::string WhyStopped(const Run& run, const analysis::Verdict& verdict, bool is
 absl::Status JudgeLook(Run& run, const v1::Sweep& sweep, const analysis::VerdictOptions& options,
                        bool panel_is_through, ConcurrenceResult& result) {
   CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(run.client, sweep));
-  const std::vector<std::string> names = {run.question.added, run.question.reference};
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, ScoreTableOf(study, ""));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, all.SelectBenchmarks(names));
-  CONCUR_ASSIGN_OR_RETURN(result.verdict, VerdictOn(run, study, table, names, options));
+  const ComparedPair pair = {run.question.added, run.question.reference};
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, PairScores(study, pair));
+  CONCUR_ASSIGN_OR_RETURN(result.verdict,
+                          JudgeStudy(study, table, pair, options, !run.out_of_time));
   result.why = WhyStopped(run, result.verdict, panel_is_through);
   if (!result.why.empty()) {  // they read per-example scores of every job
     result.outliers = OutliersOf(run, study, table, result.verdict);
+    result.scores = table;
   }
   result.sweep = sweep.id();
   result.looks.push_back(
@@ -382,7 +333,7 @@ absl::Status Ask(Run& run, ConcurrenceResult& result) {
   analysis::VerdictOptions options = run.flags.verdict;
   options.looks = batches.size();
   options.bootstrap.parallel_for = ThreadedFor;
-  result.asked = {options.above, options.level, options.looks};
+  result.asked = {options.above, options.level, options.looks, options.bootstrap.families};
   if (!run.flags.no_check) {
     CONCUR_RETURN_IF_ERROR(Probe(run));
     if (run.out_of_time) {
@@ -399,9 +350,8 @@ absl::Status Ask(Run& run, ConcurrenceResult& result) {
       const size_t at = cell.approach * run.grid.benchmarks.size() + cell.benchmark;
       released[at] = run.grid.has_job[at];
     }
-    CONCUR_ASSIGN_OR_RETURN(
-        last, RunReleased(run, released,
-                          absl::StrCat(DescriptionOf(result.asked), ", look ", number + 1)));
+    CONCUR_ASSIGN_OR_RETURN(last,
+                            RunReleased(run, released, DescriptionOf(result.asked, number + 1)));
     CONCUR_RETURN_IF_ERROR(JudgeLook(run, last, options, number + 1 == batches.size(), result));
   }
   if (!run.out_of_time) {
@@ -410,7 +360,48 @@ absl::Status Ask(Run& run, ConcurrenceResult& result) {
   return absl::OkStatus();
 }
 
+// A word of a shell's command line.
+std::string ShellWord(const std::string& word) {
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+std::string CommandOf(const ConcurrenceFlags& flags) {
+  std::string command = absl::StrCat("concur concurrence ", ShellWord(flags.added), " --with ",
+                                     ShellWord(flags.with));
+  const auto add = [&](absl::string_view option, const std::string& value) {
+    if (!value.empty()) {
+      absl::StrAppend(&command, " ", option, " ", ShellWord(value));
+    }
+  };
+  add("--panel", flags.panel);
+  for (const std::string& variable : flags.variables) {
+    add("--var", variable);
+  }
+  add("--families", flags.verdict.bootstrap.families);
+  absl::StrAppend(&command, " --above ", ShortestDecimal(flags.verdict.above), " --level ",
+                  ShortestDecimal(flags.verdict.level), " --order-seed ", flags.seed);
+  if (flags.verdict.within.has_value()) {
+    absl::StrAppend(&command, " --within ", ShortestDecimal(*flags.verdict.within));
+  }
+  return absl::StrCat(command, flags.no_check ? " --no-check" : "");
+}
+
+absl::Status WriteVerdict(const ConcurrenceFlags& flags, const ConcurrenceResult& result) {
+  if (!flags.html.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string page, VerdictPage(result, CommandOf(flags)));
+    CONCUR_RETURN_IF_ERROR(WriteOutput(flags.html, page));
+  }
+  return flags.badge.empty() ? absl::OkStatus() : WriteOutput(flags.badge, VerdictBadge(result));
+}
+
 absl::Status RunConcurrence(CommandContext& context, const ConcurrenceFlags& flags) {
+  if (flags.list) {
+    if (!flags.added.empty() || !flags.with.empty()) {
+      return absl::InvalidArgumentError(
+          "--list: expected neither a benchmark nor --with, since it lists all that were asked");
+    }
+    return ListConcurrences(context);
+  }
   if (flags.added.empty() || flags.with.empty()) {
     return absl::InvalidArgumentError(
         "expected a new benchmark's file and --with REFERENCE beside it");
@@ -433,6 +424,7 @@ absl::Status RunConcurrence(CommandContext& context, const ConcurrenceFlags& fla
   result.added = question->added;
   result.reference = question->reference;
   CONCUR_RETURN_IF_ERROR(Ask(run, result));
+  CONCUR_RETURN_IF_ERROR(WriteVerdict(flags, result));
   if (context.output == OutputMode::kTable) {
     context.out << VerdictText(result);
   } else {
@@ -478,11 +470,17 @@ void AddConcurrenceCommand(Command& app, CommandContext& context) {
   command->AddOption("--order-seed", flags->seed, "Seed of the order of approaches")->ShowDefault();
   command->AddFlag("--no-check", flags->no_check,
                    "Leave out the checks of the new benchmark's data, floor and ceiling");
+  command->AddOption("--html", flags->html, "Write the verdict as one HTML page")->TypeName("FILE");
+  command->AddOption("--badge", flags->badge, "Write tau and the verdict as an SVG badge")
+      ->TypeName("FILE");
+  command->AddFlag("--list", flags->list,
+                   "List what was asked on this coordinator, newest first, and run nothing");
   command->Footer(
       "Examples:\n"
+      "  concur concurrence --list\n"
       "  concur concurrence mine.yaml --with squad.yaml\n"
       "  concur concurrence mine.yaml --with squad --within 0.15 --hours 2\n"
-      "  concur concurrence mine.yaml --with squad.yaml -o json");
+      "  concur concurrence mine.yaml --with squad.yaml --html verdict.html --badge verdict.svg");
   OnRun(command, context, [flags, &context] { return RunConcurrence(context, *flags); });
 }
 

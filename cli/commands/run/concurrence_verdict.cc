@@ -9,13 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "analysis/plan/verdict.h"
+#include "analysis/score_table.h"
 #include "analysis/statistics/intervals.h"
+#include "base/decimal.h"
 #include "cli/output/print.h"
 #include "report/text.h"
 
@@ -24,14 +29,6 @@ namespace {
 
 using analysis::Claim;
 using analysis::Fixed;
-
-std::string CoefficientText(std::optional<double> value,
-                            const std::optional<analysis::Interval>& interval) {
-  return absl::StrCat(analysis::FixedOrUndef(value, 2), " ",
-                      interval.has_value() ? absl::StrCat("[", Fixed(interval->low, 2), ", ",
-                                                          Fixed(interval->high, 2), "]")
-                                           : "(no interval)");
-}
 
 std::string CountOf(int64_t count, absl::string_view one, absl::string_view many) {
   return absl::StrCat(CountText(static_cast<uint64_t>(count)), " ", count == 1 ? one : many);
@@ -52,28 +49,11 @@ std::string MoreText(const analysis::Verdict& verdict) {
              : "no number of approaches can be given that would settle it";
 }
 
-std::string OutlierText(const Outlier& outlier) {
-  std::string text = absl::StrCat(outlier.approach, ": rank ", outlier.new_rank,
-                                  " on the new benchmark, ", outlier.reference_rank,
-                                  " on the reference; tau without it ", Fixed(outlier.without, 2));
-  for (const std::string& example : outlier.examples) {
-    absl::StrAppend(&text, "\n    ", example);
-  }
-  return text;
-}
-
 std::string CheckText(const BenchmarkCheck& check) {
   return absl::StrCat(CountOf(check.train.questions, "train question", "train questions"), ", ",
                       CountOf(check.test.questions, "test question", "test questions"), " (",
                       check.test.answerable, " with an answer in the passage, ",
                       check.test.repeated, " repeated)");
-}
-
-Json IntervalJson(const std::optional<analysis::Interval>& interval) {
-  return interval.has_value() ? Json({interval->low, interval->high}) : Json(nullptr);
-}
-Json NumberJson(std::optional<double> value) {
-  return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
 Json QuestionCountsJson(const qa::QuestionCounts& counts) {
@@ -99,8 +79,47 @@ Json CheckJson(const BenchmarkCheck& check) {
 
 }  // namespace
 
-std::string DescriptionOf(const AskedConcurrence& asked) {
-  return absl::StrFormat("tau > %g, level %g, %d looks", asked.above, asked.level, asked.looks);
+std::string CoefficientText(std::optional<double> value,
+                            const std::optional<analysis::Interval>& interval) {
+  return absl::StrCat(analysis::FixedOrUndef(value, 2), " ",
+                      interval.has_value() ? absl::StrCat("[", Fixed(interval->low, 2), ", ",
+                                                          Fixed(interval->high, 2), "]")
+                                           : "(no interval)");
+}
+
+Json IntervalJson(const std::optional<analysis::Interval>& interval) {
+  return interval.has_value() ? Json({interval->low, interval->high}) : Json(nullptr);
+}
+
+Json NumberJson(std::optional<double> value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+std::string DescriptionOf(const AskedConcurrence& asked, size_t look) {
+  return absl::StrCat("tau > ", ShortestDecimal(asked.above), ", level ",
+                      ShortestDecimal(asked.level), ", look ", look, " of ", asked.looks,
+                      asked.families.empty() ? "" : ", families by ", asked.families);
+}
+
+std::optional<DescribedLook> ParseDescription(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(", ", 3));
+  DescribedLook described;
+  AskedConcurrence& asked = described.asked;
+  if (parts.size() < 3) {
+    return std::nullopt;
+  }
+  absl::string_view above = parts[0];
+  absl::string_view level = parts[1];
+  absl::string_view families = parts.size() > 3 ? parts[3] : "families by ";
+  const std::vector<absl::string_view> look = absl::StrSplit(parts[2], ' ');
+  if (!absl::ConsumePrefix(&above, "tau > ") || !absl::SimpleAtod(above, &asked.above) ||
+      !absl::ConsumePrefix(&level, "level ") || !absl::SimpleAtod(level, &asked.level) ||
+      !absl::ConsumePrefix(&families, "families by ") || look.size() != 4 ||
+      !absl::SimpleAtoi(look[1], &described.look) || !absl::SimpleAtoi(look[3], &asked.looks)) {
+    return std::nullopt;
+  }
+  asked.families = std::string(families);
+  return DescriptionOf(asked, described.look) == text ? std::optional(described) : std::nullopt;
 }
 
 std::string VerdictSentence(const ConcurrenceResult& result) {
@@ -118,33 +137,54 @@ std::string VerdictSentence(const ConcurrenceResult& result) {
       ClaimText(result));
 }
 
-std::string VerdictText(const ConcurrenceResult& result) {
+std::string OutlierText(const Outlier& outlier) {
+  return absl::StrCat(outlier.approach, ": rank ", outlier.new_rank, " on the new benchmark, ",
+                      outlier.reference_rank, " on the reference; tau without it ",
+                      Fixed(outlier.without, 2));
+}
+
+int64_t RankOf(const analysis::ScoreTable& complete, size_t approach, size_t benchmark) {
+  int64_t rank = 1;
+  for (size_t i = 0; i < complete.approaches().size(); ++i) {
+    rank += complete.cell(i, benchmark).value > complete.cell(approach, benchmark).value ? 1 : 0;
+  }
+  return rank;
+}
+
+std::vector<std::pair<std::string, std::string>> VerdictLines(const ConcurrenceResult& result) {
   const analysis::Verdict& verdict = result.verdict;
   std::vector<std::pair<std::string, std::string>> lines;
-  if (result.check.has_value() && result.check->test.questions > 0) {
-    lines.emplace_back("data", CheckText(*result.check));
-  }
   if (verdict.noise_free.tau.has_value()) {
     lines.emplace_back("without noise",
                        CoefficientText(verdict.noise_free.tau, verdict.noise_free.interval));
   }
-  for (const Outlier& outlier : result.outliers) {
-    lines.emplace_back("outlier", OutlierText(outlier));
-  }
-  if (!result.missing.empty()) {
-    lines.emplace_back("no scores", absl::StrJoin(result.missing, ", "));
-  }
+  lines.emplace_back("no scores", absl::StrJoin(result.missing, ", "));
   lines.emplace_back("stopped", result.why);
   lines.emplace_back("to settle it", MoreText(verdict));
   lines.emplace_back("warning", verdict.warning);
   lines.emplace_back("cost", absl::StrCat(CountOf(result.jobs, "job", "jobs"), ", ",
                                           SpanText(result.computing), " of computing"));
   lines.emplace_back("sweep", result.sweep);
+  std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
+  return lines;
+}
+
+std::string VerdictText(const ConcurrenceResult& result) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (result.check.has_value() && result.check->test.questions > 0) {
+    lines.emplace_back("data", CheckText(*result.check));
+  }
+  for (const Outlier& outlier : result.outliers) {
+    lines.emplace_back("outlier",
+                       absl::StrCat(OutlierText(outlier), outlier.examples.empty() ? "" : "\n    ",
+                                    absl::StrJoin(outlier.examples, "\n    ")));
+  }
+  for (auto& line : VerdictLines(result)) {
+    lines.push_back(std::move(line));
+  }
   std::string text = absl::StrCat(VerdictSentence(result), "\n\n");
   for (const auto& [name, value] : lines) {
-    if (!value.empty()) {
-      absl::StrAppend(&text, absl::StrFormat("%-14s %s\n", name, value));
-    }
+    absl::StrAppend(&text, absl::StrFormat("%-14s %s\n", name, value));
   }
   return text;
 }
