@@ -76,7 +76,7 @@ struct JobReason {
     kSweepRetried,        // and not all of its jobs are back in the queue
     kRunningJobsMax,      // limit of the owner's quota: `owner`, `owner_use`
     kStoredBytesMax,      // the same
-    kNoUnits,             // of a named resource: `use`
+    kNoUnits,             // a named resource is used up: `use`
     kMustRunAlone,        // after `deaths`; `request`
     kNoWorker,            // none takes jobs; this and below: `request`, `fleet`
     kLabelsOnNoneAtOnce,  // each of the labels is on some worker

@@ -42,7 +42,7 @@ inline constexpr int32_t kGpusMax = 64;  // GPUs of one worker; sets of them are
 // Units that a job uses of named resources of the cluster (core/state/named_resources.h), by name.
 using Uses = std::map<std::string, int64_t>;
 inline constexpr size_t kUsesMax = 16;               // names of one job
-inline constexpr int64_t kUnitsMax = 1'000'000;      // of one resource
+inline constexpr int64_t kUnitsMax = 1'000'000;      // units of one resource
 inline constexpr size_t kNamedResourcesMax = 1'000;  // that are set
 
 // InvalidArgument when a part is negative or beyond its limit; `path` as in core/fields.h. Of a

@@ -31,7 +31,7 @@ enum class StopCause {
   kFenced,
   kPreempted,  // the worker leaves
   kEarlyStop,  // other settings do better, or may
-  kLeaseEnds,  // what it uses of named resources may soon be another's
+  kLeaseEnds,  // its units of named resources may soon be another's
 };
 
 // An attempt has ended. Its artifacts are durable on this machine; `published` says that the

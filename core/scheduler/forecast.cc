@@ -304,7 +304,7 @@ void DropLabels(SweepSpec& spec) {
   }
 }
 
-// Of those that are not limited.
+// Drops uses of resources that are not limited.
 void DropUses(SweepSpec& spec, const std::map<std::string, int64_t>& resources) {
   const auto drop = [&](Uses& uses) {
     std::erase_if(uses, [&](const auto& use) { return !resources.contains(use.first); });

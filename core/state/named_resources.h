@@ -65,7 +65,7 @@ class NamedResources {
   // Units of the set's resources that the owner's attempts hold.
   int64_t HeldBy(uint32_t owner, uint32_t set) const;
 
-  // What is free by name; and how many of `jobs` that use a set could start with it, which they
+  // The free units by name; and how many of `jobs` that use a set could start with it, which they
   // then take.
   std::map<std::string, int64_t> Free() const;
   size_t TakeFrom(std::map<std::string, int64_t>& free, uint32_t set, size_t jobs) const;

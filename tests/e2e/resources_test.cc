@@ -120,7 +120,7 @@ class SlowServer {
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> is_measured_ = false;
   std::atomic<int> served_ = 0;
-  // Of the thread, until it has ended:
+  // The thread's own, until it has ended:
   std::vector<Caller> callers_;
   int total_ = 0;
   std::map<int, absl::Duration> times_;  // by callers at a time

@@ -43,7 +43,7 @@ Resources DrawResources(Random& random, Random& shares) {
   return drawn;
 }
 
-constexpr int64_t kUnitsOfJobMax = 2;  // of each resource
+constexpr int64_t kUnitsOfJobMax = 2;  // units of each resource
 
 // In some worlds most jobs use a named resource, of which there is little.
 void DrawUses(Random& random, bool any, SweepSpec& spec) {

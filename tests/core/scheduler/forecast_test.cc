@@ -197,7 +197,7 @@ TEST(ForecastTest, TheScarcestResourceBounds) {
 TEST(ForecastTest, NoMoreRunsAtATimeThanThereIsOfANamedResource) {
   SweepSpec spec = UntrainedSweep(1, 12);
   spec.approaches[0].predict_uses = {{"api", 1}};
-  spec.benchmarks[0].uses = {{"judge", 1}};  // of which nobody says how much there is
+  spec.benchmarks[0].uses = {{"judge", 1}};  // nobody says how much there is
   ForecastOptions options = Slots(3, 4);
   options.turnaround = absl::ZeroDuration();
   options.resources = {{"api", 2}};
