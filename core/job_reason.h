@@ -119,8 +119,8 @@ struct JobReason {
     int64_t units = 0;              // that it uses
     std::optional<int64_t> amount;  // that there are; nullopt: it is not set
     int64_t in_use = 0;
-    // With enough units: the worker that may hold some, as it has not called since a restart; "":
-    // an attempt of which nobody knows what it uses.
+    // Where enough units are free: the worker that may hold some, since it has not called after a
+    // restart; "": some attempt's uses are not known.
     std::string silent;
   };
   struct Unanswered {

@@ -132,8 +132,12 @@ class Bubblewrap : public Sandbox {
     Command command;
     for (const auto& [name, value] : run.env) {  // all users see an argv; `ps` lists it
       for (const std::string& part : {std::string("--setenv"), name, value}) {
-        command.hidden_argv.append(part).push_back('\0');
+        command.hidden.append(part).push_back('\0');
       }
+    }
+    if (!command.hidden.empty()) {
+      argv.insert(argv.begin() + 1, {"--args", ""});
+      command.hidden_at = 2;
     }
     command.program = program_;
     command.argv = std::move(argv);

@@ -106,19 +106,19 @@ class Podman : public Sandbox {
     for (const std::string& device : run.devices) {
       add({"--device", device});
     }
-    // In a file: everybody on the machine sees the command line, and in podman's own environment a
+    // Hidden: everybody on the machine sees the command line, and in podman's own environment a
     // job's LD_PRELOAD would be loaded into it.
-    std::string variables;
     for (const auto& [name, value] : run.env) {
       if (value.size() > kPodmanLineMax || value.find_first_of("\r\n") != std::string::npos) {
         add({"--env", absl::StrCat(name, "=", value)});  // no line of a file can hold it
       } else {
-        absl::StrAppend(&variables, name, "=", value, "\n");
+        absl::StrAppend(&command.hidden, name, "=", value, "\n");
       }
     }
-    const std::string file = absl::StrCat(run.temporary, "/.variables");
-    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(file, variables, 0600));
-    add({"--env-file", file});
+    if (!command.hidden.empty()) {
+      add({"--env-file", "/proc/self/fd/"});
+      command.hidden_at = command.argv.size() - 1;
+    }
     for (const auto& [name, value] : run.own_env) {
       add({"--env", name});  // takes podman's own value
     }

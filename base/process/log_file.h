@@ -27,6 +27,8 @@ class LogFile {
 
   // Trouble with the disk is kept for Finish: a job is not stopped for its log.
   void Append(absl::string_view data);
+  // A line that is none of the job's, among its output: what is held back of that comes after it.
+  void AppendNote(absl::string_view note) { Add(note); }
   // Nothing more comes: appends what may have been the beginning of a secret.
   void EndOutput();
   // Writes the tail. The first error of the disk, if there was one.

@@ -391,11 +391,11 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
 
   std::vector<std::string> arguments = command.argv;
   FileDescriptor hidden;
-  if (!command.hidden_argv.empty()) {
+  if (!command.hidden.empty()) {
     CONCUR_ASSIGN_OR_RETURN(hidden, AboveStandard(FileDescriptor(memfd_create("", MFD_CLOEXEC))));
-    CONCUR_RETURN_IF_ERROR(WriteAll(hidden.get(), command.hidden_argv, "arguments in memory"));
+    CONCUR_RETURN_IF_ERROR(WriteAll(hidden.get(), command.hidden, "text in memory"));
     lseek(hidden.get(), 0, SEEK_SET);
-    arguments.insert(arguments.begin() + 1, {"--args", absl::StrCat(hidden.get())});
+    absl::StrAppend(&arguments[command.hidden_at], hidden.get());
   }
   const std::vector<char*> argv = ArgvOf(arguments);
   const std::vector<char*> env = ArgvOf(command.env);

@@ -47,9 +47,10 @@ struct Command {
   std::string program;            // path of the file to run
   std::vector<std::string> argv;  // as the program sees it; not empty
   std::vector<std::string> env;   // "NAME=value"; nothing else is passed on
-  // Arguments that no other user may see, each ended by a zero byte: the program gets `--args FD`
-  // first, and reads them there. "": none.
-  std::string hidden_argv;
+  // Text that no other user may see, and no file has: the program reads it from a descriptor, whose
+  // number is added to argv[hidden_at]. "": none.
+  std::string hidden;
+  size_t hidden_at = 0;
   std::string directory;            // where it runs
   int64_t file_bytes_max = 0;       // for any file that it writes; 0: no limit
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's

@@ -495,7 +495,7 @@ void ProcessWatcher::MeasureDisk(absl::Time now) {
     } else if (watched->options.on_measure && watched->note.empty()) {
       const std::string line = watched->options.on_measure();
       watched->note = line.empty() ? "" : absl::StrCat("\n", line, "\n");
-      watched->log.Append(watched->note);
+      watched->log.AppendNote(watched->note);
     }
   }
   next_disk_measure_ = now + std::max(4 * memory_interval_, 50 * (clock_.Now() - now));

@@ -8,10 +8,13 @@
 namespace concur::process {
 
 std::string Redactor::Add(absl::string_view data) {
+  const size_t before = held_.size();
   held_.append(data.data(), data.size());
   masked_.resize(held_.size(), false);
   for (const std::string& secret : secrets_) {
-    for (size_t at = held_.find(secret); at != std::string::npos; at = held_.find(secret, at + 1)) {
+    const size_t first = before < secret.size() ? 0 : before - secret.size() + 1;
+    for (size_t at = held_.find(secret, first); at != std::string::npos;
+         at = held_.find(secret, at + 1)) {
       std::fill_n(masked_.begin() + static_cast<std::ptrdiff_t>(at), secret.size(), true);
     }
   }

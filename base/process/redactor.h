@@ -22,7 +22,7 @@ class Redactor {
   // The text as it goes on, with a "*" for every byte of a secret. The end is held back for as long
   // as a secret may begin in it.
   std::string Add(absl::string_view data);
-  // What was held back; no secret ends in it.
+  // The end that was held back; no secret ends in it.
   std::string Finish();
 
  private:

@@ -273,6 +273,11 @@ class GrpcClient : public Client {
   }
 
   absl::StatusOr<v1::Secret> SetSecret(const std::string& name, const std::string& value) override {
+    if (credentials_.ca.empty() && !rpc::IsLocalAddress(address_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the secret would cross the network to ", address_,
+                       " in clear text: name the coordinator's CA with --ca or CONCUR_CA"));
+    }
     v1::SetSecretRequest request;
     request.set_name(name);
     request.set_value(value);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/secrets.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -10,19 +12,37 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "core/fields.h"
 #include "core/sweep/sweep.h"
+#include "store/artifacts/file_blocks.h"
 
 namespace concur {
 namespace {
 
 using SecretsJson = nlohmann::ordered_json;
 
-constexpr int64_t kSecretsFileBytesMax = int64_t{1} << 30;
+constexpr char kUnfinishedPrefix[] = "secrets.json.tmp";
+constexpr int64_t kSecretsFileBytesMax = int64_t{64} << 20;
+
+absl::Status CannotSend() {
+  return absl::FailedPreconditionError(
+      "this coordinator listens beyond its machine without TLS, and handles no secrets");
+}
+
+// Those that a process which was killed left.
+absl::Status RemoveUnfinished(const std::string& data_directory) {
+  return ForEachEntry(data_directory, [&](const std::string& name) {
+    if (absl::StartsWith(name, kUnfinishedPrefix)) {
+      unlink(absl::StrCat(data_directory, "/", name).c_str());
+    }
+    return absl::OkStatus();
+  });
+}
 
 }  // namespace
 
@@ -31,6 +51,7 @@ absl::StatusOr<std::unique_ptr<Secrets>> Secrets::Open(Clock& clock,
                                                        bool may_send) {
   std::unique_ptr<Secrets> secrets(
       new Secrets(clock, absl::StrCat(data_directory, "/secrets.json"), may_send));
+  CONCUR_RETURN_IF_ERROR(RemoveUnfinished(data_directory));
   const absl::StatusOr<std::string> text = ReadFile(secrets->path_, kSecretsFileBytesMax);
   if (absl::IsNotFound(text.status())) {
     return secrets;
@@ -62,7 +83,12 @@ absl::StatusOr<std::unique_ptr<Secrets>> Secrets::Open(Clock& clock,
   return secrets;
 }
 
-absl::Status Secrets::SaveLocked(const Records& records) {
+Secrets::Records Secrets::Copy() const {
+  MutexLock lock(mutex_);
+  return records_;
+}
+
+absl::Status Secrets::Replace(Records records) {
   SecretsJson list = SecretsJson::array();
   for (const auto& [key, record] : records) {
     list.push_back({{"owner", key.first},
@@ -70,15 +96,22 @@ absl::Status Secrets::SaveLocked(const Records& records) {
                     {"value", record.value},
                     {"set_time", absl::FormatTime(record.set_time, absl::UTCTimeZone())}});
   }
-  return WriteFileAtomically(path_, absl::StrCat(SecretsJson{{"secrets", list}}.dump(1), "\n"),
-                             0600);
+  const std::string text = absl::StrCat(SecretsJson{{"secrets", list}}.dump(1), "\n");
+  if (static_cast<int64_t>(text.size()) > kSecretsFileBytesMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("all users' secrets would take ", text.size(),
+                                                     " bytes; expected at most ",
+                                                     kSecretsFileBytesMax));
+  }
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(path_, text, 0600));
+  MutexLock lock(mutex_);
+  records_ = std::move(records);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Secrets::Named> Secrets::Set(const std::string& owner, const std::string& name,
                                             const std::string& value) {
   if (!may_send_) {
-    return absl::FailedPreconditionError(
-        "this coordinator listens beyond its machine without TLS, and takes no secrets");
+    return CannotSend();
   }
   CONCUR_RETURN_IF_ERROR(AtField(FieldPath("name"), ValidateName(name)));
   if (value.size() < kSecretBytesMin || value.size() > kSecretBytesMax || !IsUtf8(value) ||
@@ -86,8 +119,8 @@ absl::StatusOr<Secrets::Named> Secrets::Set(const std::string& owner, const std:
     return absl::InvalidArgumentError(absl::StrCat("value: expected one line of ", kSecretBytesMin,
                                                    " to ", kSecretBytesMax, " bytes in UTF-8"));
   }
-  MutexLock lock(mutex_);
-  Records changed = records_;
+  MutexLock lock(write_mutex_);
+  Records changed = Copy();
   const absl::Time now = clock_.Now();
   changed[{owner, name}] = {value, now};
   const auto first = changed.lower_bound({owner, ""});
@@ -99,20 +132,17 @@ absl::StatusOr<Secrets::Named> Secrets::Set(const std::string& owner, const std:
     return absl::ResourceExhaustedError(
         absl::StrCat("you have ", kSecretsOfOwnerMax, " secrets; delete some that nobody uses"));
   }
-  CONCUR_RETURN_IF_ERROR(SaveLocked(changed));
-  records_ = std::move(changed);
+  CONCUR_RETURN_IF_ERROR(Replace(std::move(changed)));
   return Named{name, now};
 }
 
 absl::Status Secrets::Delete(const std::string& owner, const std::string& name) {
-  MutexLock lock(mutex_);
-  Records changed = records_;
+  MutexLock lock(write_mutex_);
+  Records changed = Copy();
   if (changed.erase({owner, name}) == 0) {
     return absl::NotFoundError(absl::StrCat("you have no secret \"", name, "\""));
   }
-  CONCUR_RETURN_IF_ERROR(SaveLocked(changed));
-  records_ = std::move(changed);
-  return absl::OkStatus();
+  return Replace(std::move(changed));
 }
 
 std::vector<Secrets::Named> Secrets::List(const std::string& owner) const {
@@ -133,6 +163,9 @@ std::string Secrets::Find(const std::string& owner, const std::string& name) con
 
 absl::Status Secrets::CheckHas(const std::string& owner,
                                const std::vector<std::string>& names) const {
+  if (!names.empty() && !may_send_) {
+    return CannotSend();
+  }
   for (const std::string& name : std::set<std::string>(names.begin(), names.end())) {
     if (Find(owner, name).empty()) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -66,11 +66,14 @@ class Secrets {
 
   Secrets(Clock& clock, std::string path, bool may_send)
       : clock_(clock), path_(std::move(path)), may_send_(may_send) {}
-  absl::Status SaveLocked(const Records& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Records Copy() const;
+  // Writes the file, then changes what Find sees.
+  absl::Status Replace(Records records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
 
   Clock& clock_;
   const std::string path_;
   const bool may_send_;
+  Mutex write_mutex_;  // held while the file is written; taken before mutex_
   mutable Mutex mutex_;
   Records records_ ABSL_GUARDED_BY(mutex_);
 };

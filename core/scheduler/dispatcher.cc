@@ -14,7 +14,7 @@
 namespace concur {
 namespace {
 
-// Between owners who hold as much of a named resource, the share of the machines decides.
+// Between owners who hold an equal part of a named resource, the share of the machines decides.
 constexpr int64_t kMachineShareMax = 100'000'000'000;
 
 constexpr int kLocalProbesMax = 8;  // probes of jobs whose systems a worker made, for one choice
@@ -226,7 +226,7 @@ std::optional<ReadyQueue::Choice> Dispatcher::First(ReadyQueue::Accept accept,
                resources.Overlap(lane.uses, first->lane.uses) && accept(lane);
       },
       [&](uint32_t owner) {
-        return resources.HeldBy(owner, first->lane.uses) * kMachineShareMax +
+        return resources.ShareHeldBy(owner, first->lane.uses) * kMachineShareMax +
                std::min(share(owner), kMachineShareMax - 1);
       },
       may_start);

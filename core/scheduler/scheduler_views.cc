@@ -204,10 +204,13 @@ Totals SchedulerViews::CountAll() const {
 }
 
 std::vector<DemandClass> SchedulerViews::Demand() const {
-  std::map<std::tuple<int32_t, Resources, uint32_t, Durations::Rank>, DemandClass> classes;
+  using Key = std::tuple<int32_t, Resources, uint32_t, Durations::Rank>;
+  std::map<Key, DemandClass> classes;
+  const auto key_of = [&](const ReadyQueue::Lane& lane) -> Key {
+    return {lane.priority, lane.resources, lane.labels, places_.durations.RankOf(lane.group)};
+  };
   const auto class_of = [&](const ReadyQueue::Lane& lane) -> DemandClass& {
-    DemandClass& demand =
-        classes[{lane.priority, lane.resources, lane.labels, places_.durations.RankOf(lane.group)}];
+    DemandClass& demand = classes[key_of(lane)];
     demand.priority = lane.priority;
     demand.resources = lane.resources;
     demand.labels = book_.label_sets().Get(lane.labels);
@@ -218,9 +221,18 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
     }
     return demand;
   };
-  std::map<std::string, int64_t> free = book_.resources().Free();
+  // By class: one whose jobs no worker can run leaves the units to the others.
+  std::map<Key, std::map<std::string, int64_t>> free;
   const auto add = [&](const ReadyQueue::Lane& lane, size_t jobs) {
-    if (const size_t startable = book_.resources().TakeFrom(free, lane.uses, jobs); startable > 0) {
+    size_t startable = jobs;
+    if (lane.uses != 0) {
+      const auto [units, is_new] = free.try_emplace(key_of(lane));
+      if (is_new) {
+        units->second = book_.resources().Free();
+      }
+      startable = book_.resources().TakeFrom(units->second, lane.uses, jobs);
+    }
+    if (startable > 0) {
       class_of(lane).ready += startable;
     }
   };

@@ -65,15 +65,19 @@ const std::string* NamedResources::Lacking(uint32_t set) const {
   return nullptr;
 }
 
-int64_t NamedResources::HeldBy(uint32_t owner, uint32_t set) const {
-  int64_t held = 0;
+int64_t NamedResources::ShareHeldBy(uint32_t owner, uint32_t set) const {
+  int64_t share = 0;
   for (const auto& [name, units] : sets_[set]) {
-    if (const auto it = resources_.find(name); it != resources_.end()) {
-      const auto own = it->second.by_owner.find(owner);
-      held += own == it->second.by_owner.end() ? 0 : own->second;
+    const auto it = resources_.find(name);
+    if (it == resources_.end()) {
+      continue;
     }
+    const auto own = it->second.by_owner.find(owner);
+    const int64_t held = own == it->second.by_owner.end() ? 0 : own->second;
+    const int64_t amount = std::max<int64_t>(1, it->second.amount.value_or(0));
+    share = std::max(share, std::min(kHeldShareMax, held * 1'000'000 / amount));
   }
-  return held;
+  return share;
 }
 
 std::map<std::string, int64_t> NamedResources::Free() const {

@@ -24,7 +24,7 @@ namespace concur {
 
 class NamedResources {
  public:
-  // The set of an attempt of which it is not known what it uses: nothing is given out beside it.
+  // The set of an attempt whose uses are not known: while it runs, no units are given out.
   static constexpr uint32_t kUnknown = UINT32_MAX;
 
   struct Resource {
@@ -62,8 +62,10 @@ class NamedResources {
   const std::string* Lacking(uint32_t set) const;
   // True while an attempt holds nobody knows what.
   bool has_unknown() const { return unknown_ > 0; }
-  // Units of the set's resources that the owner's attempts hold.
-  int64_t HeldBy(uint32_t owner, uint32_t set) const;
+  // The largest part of any of the set's resources that the owner's attempts hold, in millionths,
+  // at most kHeldShareMax: more than all once an amount was lowered.
+  static constexpr int64_t kHeldShareMax = 10'000'000;
+  int64_t ShareHeldBy(uint32_t owner, uint32_t set) const;
 
   // The free units by name; and how many of `jobs` that use a set could start with it, which they
   // then take.

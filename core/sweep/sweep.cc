@@ -613,6 +613,7 @@ absl::Status CheckEnvironment(const FieldPath& path,
 
 absl::Status CheckSecrets(const FieldPath& path, const std::map<std::string, std::string>& secrets,
                           const std::map<std::string, std::string>& env) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, secrets.size(), kSecretsMax));
   CONCUR_RETURN_IF_ERROR(CheckEnvironment(path, secrets));
   for (const auto& [variable, name] : secrets) {
     CONCUR_RETURN_IF_ERROR(AtField(path.Field(variable), ValidateName(name)));

@@ -44,6 +44,7 @@ inline constexpr uint64_t kProposalBytesMax = 32 << 20;   // a sweep's: one row,
 inline constexpr size_t kHyperparametersMax = 100;        // an approach's; also parameters
 inline constexpr size_t kArgumentsMax = 1'000;            // one command's; variables of its env
 inline constexpr size_t kTextBytesMax = 65'536;     // an argument, environment value, description
+inline constexpr size_t kSecretsMax = 64;           // an approach's
 inline constexpr size_t kPathBytesMax = 4'096;      // path of a data file
 inline constexpr size_t kSuffixBytesMax = 32;       // suffix of a data file's name
 inline constexpr int32_t kPriorityMax = 1'000'000;  // and its negative

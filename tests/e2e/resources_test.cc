@@ -144,7 +144,7 @@ spec:
   seeds: {from: 1, to: JOBS}
 )";
 
-TEST(ResourcesTest, AServerIsNeverCalledByMoreJobsThanThereAreUnitsAndNearlyAlwaysByAsMany) {
+TEST(ResourcesTest, AServerIsCalledByAsManyJobsAsThereAreUnitsAndNeverByMore) {
   SlowServer server;
   Cluster cluster;
   cluster.Write("data.jsonl", "{}\n");
@@ -174,9 +174,10 @@ TEST(ResourcesTest, AServerIsNeverCalledByMoreJobsThanThereAreUnitsAndNearlyAlwa
   EXPECT_EQ(cluster.Concur({"resource", "delete", "api"}).exit_code, 0);
   server.Stop();
   EXPECT_EQ(server.most(), kAmount);
-  const double full = absl::FDivDuration(server.TimeWith(kAmount), server.time());
-  std::cout << kAmount << " callers in " << 100 * full << " % of " << server.time() << "\n";
-  EXPECT_GT(full, 0.6);
+  // For people: a busy machine has less.
+  std::cout << kAmount << " callers in "
+            << 100 * absl::FDivDuration(server.TimeWith(kAmount), server.time()) << " % of "
+            << server.time() << "\n";
 }
 
 }  // namespace

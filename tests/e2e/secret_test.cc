@@ -127,9 +127,11 @@ TEST_F(SecretTest, JobsHaveItAndNoFileLogOrAnswer) {
     all += output.out + output.err;
   }
   EXPECT_THAT(all, AllOf(HasSubstr("openai"), Not(HasSubstr(kSecretValue))));
+  cluster_.KillWorker("w1", SIGKILL);  // else its files come and go
   EXPECT_THAT(FilesWith(cluster_.dir().path(), kSecretValue), ElementsAre("secrets.json"));
 
   // Deleted while a sweep needs it: the job says so, and runs once it is set again.
+  cluster_.StartWorker("w1");
   ASSERT_EQ(cluster_.Concur({"secret", "delete", "openai"}).exit_code, 0);
   EXPECT_EQ(cluster_.Concur({"sweep", "retry", "s2"}).exit_code, 0);
   EXPECT_EQ(cluster_.Concur({"sweep", "wait", "s2"}).exit_code, 5);

@@ -452,8 +452,8 @@ absl::string_view StopCauseText(StopCause cause) {
     case StopCause::kEarlyStop:
       return "stopped early: other settings do better, or may";
     case StopCause::kLeaseEnds:
-      return "stopped: the coordinator did not answer for a lease, and gives what it uses to "
-             "others";
+      return "stopped: the coordinator did not answer for a lease, and gives its units of named "
+             "resources to others";
     case StopCause::kPreempted:
       break;
   }

@@ -625,13 +625,17 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
 void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt& finished,
                                     int tries) {
   absl::Status status;
+  FinishedAttempt published = finished;
   for (const ArtifactRef& artifact : finished.result.artifacts) {
     status = artifacts_->Publish(artifact.digest, [&entry] { return entry->canceled.load(); });
+    if (artifact.kind == ArtifactKind::kOutputs && !status.ok() && !MayWorkLater(status)) {
+      std::erase(published.result.artifacts, artifact);
+      AddLoss("{output} was", std::exchange(status, absl::OkStatus()), published.result);
+    }
     if (!status.ok()) {
       break;
     }
   }
-  FinishedAttempt published = finished;
   if (!status.ok() && !MayWorkLater(status)) {
     published.result = WithoutArtifacts(finished.result, "handed in", status);
     status = absl::OkStatus();  // the next attempt may go on from its checkpoint all the same

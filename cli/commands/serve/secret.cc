@@ -41,7 +41,7 @@ Json SecretJson(const v1::Secret& secret) {
   return json;
 }
 
-// What is typed is not shown.
+// The terminal does not show it.
 std::string AskFor(CommandContext& context, const std::string& name) {
   context.err << "Value of " << name << " (not shown): " << std::flush;
   termios before{};

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/archive/directory_tar.h"
 #include "base/clock.h"
@@ -221,10 +222,10 @@ absl::Status Outputs(CommandContext& context, const JobFlags& flags) {
         absl::StrCat("--out: ", flags.out, " exists; expected the name of a new directory"));
   }
   CONCUR_ASSIGN_OR_RETURN(const Digest digest, Digest::FromBytes(found->digest()));
-  const std::string tar = absl::StrCat(flags.out, ".tar.part");
+  const std::string tar = absl::StrCat(absl::StripSuffix(flags.out, "/"), ".tar.part");
   absl::Status status;
   {
-    FileDescriptor fd(open(tar.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    FileDescriptor fd(open(tar.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd.valid()) {
       return ErrnoStatus(errno, tar, "create");
     }

@@ -97,5 +97,15 @@ TEST(LogFileTest, SecretsAreMaskedForAnyPieces) {
   }
 }
 
+TEST(LogFileTest, ANoteAmidASecretLeavesItMasked) {
+  testing::TempDir temp;
+  LogFile log(temp.File("log"), 1000, {"sk-0123456789"});
+  log.Append("key sk-0123");
+  log.AppendNote("\nnote\n");
+  log.Append("456789 end");
+  log.EndOutput();
+  EXPECT_EQ(log.Last(100), "key \nnote\n************* end");
+}
+
 }  // namespace
 }  // namespace concur::process
