@@ -63,6 +63,15 @@ def _error_of(exit_code: int, stderr: str) -> ConcurError:
     return BY_EXIT_CODE.get(exit_code, ConcurError)("\n".join(messages) or f"exit code {exit_code}")
 
 
+def _callers_level() -> int:
+    """The stack level of the first caller outside this package and contextlib, for a warning."""
+    inside = (os.path.dirname(os.path.abspath(__file__)), contextlib.__file__)
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 class Program:
     """The program, with the options of a connection before every command."""
 
@@ -158,7 +167,7 @@ class Program:
             if process.returncode != 0:
                 raise _error_of(process.returncode, said)
             for message in _messages(said) if warn else []:
-                warnings.warn(message, stacklevel=2)
+                warnings.warn(message, stacklevel=_callers_level())
             if broken is not None:
                 raise broken
 

@@ -197,8 +197,9 @@ class ClientTest(CoordinatorTest):
         tool.write_text("pass\n")
         command = ["python3", str(tool), "{metrics}", "{test}"]
         own = concur.Approach("own", "1", {"command": command})
-        with self.assertWarnsRegex(UserWarning, "in no code"):
+        with self.assertWarnsRegex(UserWarning, "in no code") as caught:
             self.client.submit(study(approaches=[own], seeds=[1]))
+        self.assertEqual(caught.filename, __file__)  # not a line of contextlib
 
     def test_failures_say_why(self):
         bad = approach("bad", "echo out of milk >&2; exit 3; : {metrics} {test}")
