@@ -344,8 +344,12 @@ void ProcessWatcher::End(uint64_t number) {
   }
   end.disk_bytes_peak = watched->disk_bytes_peak;
   watched->log.EndOutput();
-  end.log_bytes = watched->log.bytes_seen();
   end.log_last = absl::StrReplaceAll(watched->log.Last(kLastBytes), {{watched->note, ""}});
+  if (watched->options.on_close) {
+    const std::string line = watched->options.on_close();
+    watched->log.AppendNote(line.empty() ? "" : absl::StrCat("\n", line, "\n"));
+  }
+  end.log_bytes = watched->log.bytes_seen();
   end.log_status = watched->log.Finish();
   watched->on_end(std::move(end));
 }

@@ -68,6 +68,8 @@ struct WatchOptions {
   // Asked as often as disk use is measured, until it gives a line for the log, which is not taken
   // for the process's own last words; may be null.
   std::function<std::string()> on_measure;
+  // Asked once all output is read for one more such line; may be null.
+  std::function<std::string()> on_close;
   std::string run_directory;  // by which daemons of the job are found
   // The process only waits for another one of its group, and would end first by a SIGTERM.
   bool spares_leader = false;

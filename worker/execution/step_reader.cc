@@ -8,11 +8,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 
 namespace concur::worker {
 namespace {
 
 constexpr size_t kMarkBytes = sizeof kStepMark - 1;
+constexpr size_t kShownBytesMax = 100;  // of a report or name in a warning
 
 // Progress bars end their lines with a carriage return, and colour them by escape sequences.
 bool EndsLine(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
@@ -49,14 +52,22 @@ void StepReader::Emit(absl::string_view line, const Sink& sink) {
     step = StepOfJson(line.substr(at + kMarkBytes));
   }
   if (!step) {
+    const size_t at = line.rfind(kStepMark);
+    if (warning_.empty() && at != line.npos &&
+        absl::StartsWith(line.substr(at + kMarkBytes), "{")) {
+      warning_ = absl::StrCat(
+          "concur: warning: no report: ", CleanUtf8(line.substr(at + kMarkBytes), kShownBytesMax),
+          "; expected {\"step\": 3, \"name\": \"loss\", \"value\": 0.5}");
+    }
     return;
   }
   if (counts_.Count(*step)) {
     sink(*step);
-  } else if (refused_name_.empty() &&
+  } else if (warning_.empty() &&
              std::none_of(counts_.series().begin(), counts_.series().end(),
                           [&](const auto& series) { return series.name == step->name; })) {
-    refused_name_ = step->name;
+    warning_ = absl::StrCat("concur: warning: reports of \"", CleanUtf8(step->name, kShownBytesMax),
+                            "\" do not count: a job has at most ", kStepNamesMax, " names");
   }
 }
 
@@ -85,11 +96,12 @@ void StepReader::Read(absl::string_view data, bool is_file, const Sink& sink) {
   }
 }
 
-void StepReader::Finish(const Sink& sink) {
+std::string StepReader::Finish(const Sink& sink) {
   for (std::string* line : {&line_, &file_line_}) {
     Emit(*line, sink);
     line->clear();
   }
+  return warning_;
 }
 
 }  // namespace concur::worker

@@ -28,10 +28,10 @@ class StepReader {
   void Add(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/false, sink); }
   // The same for the next piece of the file of reports, whose lines may lack the mark.
   void AddFile(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/true, sink); }
-  // Output and file have ended: their last lines may lack a line feed.
-  void Finish(const Sink& sink);
-  // The first name that found no room beside kStepNamesMax others; "" when all have.
-  const std::string& refused_name() const { return refused_name_; }
+  // Output and file have ended: their last lines may lack a line feed. A warning for the job's log
+  // on the first report that is malformed, or whose name found no room beside kStepNamesMax others;
+  // "" when there was none.
+  std::string Finish(const Sink& sink);
 
  private:
   void Emit(absl::string_view line, const Sink& sink);
@@ -41,7 +41,7 @@ class StepReader {
   std::string line_;
   std::string file_line_;
   StepCounts counts_;
-  std::string refused_name_;
+  std::string warning_;
 };
 
 }  // namespace concur::worker

@@ -450,6 +450,7 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.on_output = [entry](absl::string_view data) { entry->steps.Add(data, entry->on_step); };
   watch.tail_path = entry->paths.reports;
   watch.on_tail = [entry](absl::string_view data) { entry->steps.AddFile(data, entry->on_step); };
+  watch.on_close = [entry] { return entry->steps.Finish(entry->on_step); };
   if (entry->order.is_train) {
     watch.on_measure = [model = entry->paths.model] { return WarningOfModel(model); };
   }
@@ -481,18 +482,7 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   }
 }
 
-void SubprocessExecutor::FinishSteps(Entry& entry) {
-  entry.steps.Finish(entry.on_step);
-  if (const std::string& name = entry.steps.refused_name(); !name.empty()) {
-    LogWarning("a job has reported values of more names than count",
-               {{"directory", entry.paths.directory},
-                {"names_max", absl::StrCat(kStepNamesMax)},
-                {"first_beyond", name}});
-  }
-}
-
 void SubprocessExecutor::OnEnd(const EntryPtr& entry, process::ProcessEnd end) {
-  FinishSteps(*entry);
   std::optional<StopCause> stopped;
   Work work;
   const size_t own = entry->watcher;

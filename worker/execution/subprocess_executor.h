@@ -97,7 +97,6 @@ class SubprocessExecutor : public Executor {
   // Chooses the watcher of an entry that is about to start.
   void AssignWatcher(Entry& entry);
   // By the watcher's thread.
-  static void FinishSteps(Entry& entry);  // by the watcher's thread
   void OnEnd(const EntryPtr& entry, process::ProcessEnd end);
   void Finish(const EntryPtr& entry, const Outputs& outputs, const process::ProcessEnd& end,
               std::optional<StopCause> stopped);

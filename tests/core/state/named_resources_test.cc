@@ -75,10 +75,10 @@ TEST_F(NamedResourcesTest, NothingIsGivenBesideAnAttemptThatHoldsNobodyKnowsWhat
 TEST_F(NamedResourcesTest, AnOwnerHoldsWhatItsAttemptsHoldUntilNobodyWaitsForThem) {
   resources_.Take(two_, 1);
   resources_.Take(both_, 2);
-  EXPECT_EQ(resources_.HeldBy(1, one_), 2);
-  EXPECT_EQ(resources_.HeldBy(2, both_), 2);
+  EXPECT_EQ(resources_.ShareHeldBy(1, one_), 666666);
+  EXPECT_EQ(resources_.ShareHeldBy(2, both_), 1000000);
   resources_.Disown(two_, 1);
-  EXPECT_EQ(resources_.HeldBy(1, one_), 0);
+  EXPECT_EQ(resources_.ShareHeldBy(1, one_), 0);
   EXPECT_EQ(resources_.all().at("api").in_use, 3);
   resources_.Return(two_, {});
   EXPECT_EQ(resources_.all().at("api").in_use, 1);

@@ -15,6 +15,7 @@ namespace concur::worker {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<std::string> StepsOf(const std::vector<std::string>& pieces) {
@@ -119,7 +120,6 @@ TEST(StepReaderTest, LinesOfTheFileNeedNoMark) {
 TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
   StepReader reader;
   size_t found = 0;
-  EXPECT_EQ(reader.refused_name(), "");
   for (int name = 0; name < 100; ++name) {
     for (int64_t step = 0; step < 2'000; ++step) {
       reader.Add(absl::StrCat("concur-metric {\"step\": ", step, ", \"value\": 1, \"name\": \"n",
@@ -129,7 +129,19 @@ TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
   }
   EXPECT_GT(found, kStepsDense);
   EXPECT_LE(found, kStepsOfJobMax);
-  EXPECT_EQ(reader.refused_name(), "n4");
+  EXPECT_THAT(reader.Finish([](const ReportedStep&) {}),
+              HasSubstr("reports of \"n4\" do not count: a job has at most 4 names"));
+}
+
+// {"step": 1, "loss": 2} was passed over, and nothing said so.
+TEST(StepReaderTest, TheFirstMalformedReportIsWarnedOf) {
+  const auto none = [](const ReportedStep&) {};
+  StepReader good;
+  good.Add("reports are concur-metric lines\nconcur-metric {\"step\": 1, \"value\": 2}\n", none);
+  EXPECT_EQ(good.Finish(none), "");
+  StepReader bad;
+  bad.Add("50%|# concur-metric {\"step\": 1, \"loss\": 2}\nconcur-metric {oh}\n", none);
+  EXPECT_THAT(bad.Finish(none), HasSubstr("no report: {\"step\": 1, \"loss\": 2}; expected {"));
 }
 
 }  // namespace

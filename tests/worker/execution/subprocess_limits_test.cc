@@ -238,6 +238,14 @@ TEST_F(SubprocessLimitsTest, WhatAJobReportsIsThereBeforeItsEndIsSeen) {
   EXPECT_EQ(steps[1].step, (ReportedStep{2, "f1", 3}));
 }
 
+TEST_F(SubprocessLimitsTest, AMalformedReportIsWarnedOfInTheLog) {
+  const JobResult result =
+      Run(Train("echo 'concur-metric {\"step\": 1, \"loss\": 2}'; echo last words >&2; exit 3"));
+  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kLog),
+              HasSubstr("no report: {\"step\": 1, \"loss\": 2}; expected {"));
+  EXPECT_THAT(result.message, HasSubstr("last words"));
+}
+
 // A program whose output goes elsewhere could report nothing.
 TEST_F(SubprocessLimitsTest, AFileTakesReportsLiveAndAtTheEnd) {
   const JobOrder order = Train(
