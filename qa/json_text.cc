@@ -67,7 +67,10 @@ std::string PlainReason(absl::string_view text, size_t at, absl::string_view rea
       absl::StartsWith(reason, "invalid literal") && !word.empty()) {
     return absl::StrCat(Shown(word), " is no JSON value");
   }
-  return std::string(reason);
+  if (absl::StartsWith(reason, "number overflow")) {
+    return absl::StrCat("the number ", Shown(WordAt(text, at)), " is too large");
+  }
+  return std::string(reason.substr(0, reason.find("; last read:")));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -146,6 +147,10 @@ absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
                                                 CommandContext& context) {
   constexpr int64_t kScoresBytesMax = int64_t{1} << 30;
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kScoresBytesMax));
+  if (absl::StartsWith(text, "{") || absl::StartsWith(text, "[{")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ":1: expected CSV, got JSON; results of other programs: concur bundle convert"));
+  }
   analysis::ScoresCsvOptions options;
   options.keys = flags.keys;
   CONCUR_ASSIGN_OR_RETURN(options.with_goal, SplitAllNames("--minimize", flags.minimize));

@@ -46,6 +46,13 @@ TEST_F(ScoreFilesTest, MatrixOfPerplexityAndAccuracyThatRankAlikeIsOne) {
   EXPECT_THAT(output.err, HasSubstr("minimize: unknown column \"pp\" (did you mean \"ppl\"?)"));
 }
 
+// "a quote inside an unquoted field" was all that JSON was told.
+TEST_F(ScoreFilesTest, JsonIsToldWhatIsExpected) {
+  const Output output = RunConcur({"rank", "--scores", Write("{\"a\": 1}\n")});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("s.csv:1: expected CSV, got JSON"));
+}
+
 TEST_F(ScoreFilesTest, RankPutsTheLowestPerplexityFirst) {
   const std::string file = Write(kAlike);
   Output output = RunConcur(

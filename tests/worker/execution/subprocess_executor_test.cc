@@ -415,6 +415,7 @@ TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
            {"echo '{\"a\": 1,}' > $3", "column 9: a comma before \"}\""},
            {"echo '{\"a\": .5}' > $3", "column 7: \".5\" is no JSON value"},
            {"printf %s '{\"a\": 1' > $3", "the text ends within a value"},
+           {"echo '{\"a\": 1e999}' > $3", ": the number \"1e999\" is too large"},
            {"echo '{\"a\": 1} {\"a\": 2}' > $3", "column 10: more text behind the value"},
        }) {
     SCOPED_TRACE(c.script);
