@@ -198,8 +198,8 @@ std::string SubmittedText(const v1::Sweep& sweep) {
       sweep.id(), " ", sweep.name(), ": ", CountText(jobs), jobs == 1 ? " job in " : " jobs in ",
       CountText(sweep.cell_count()), sweep.cell_count() == 1 ? " cell" : " cells");
   if (sweep.reused() > 0) {
-    absl::StrAppend(&text, "; ", sweep.reused() == jobs ? "all" : CountText(sweep.reused()),
-                    " of them are finished: their results are reused");
+    absl::StrAppend(&text, "; finished results are reused for ",
+                    sweep.reused() == jobs ? "all" : CountText(sweep.reused()), " of them");
     if (sweep.trials() > 0 && sweep.reused() < jobs) {
       absl::StrAppend(&text, "; its search may try other settings than before (--once submits ",
                       "nothing twice)");

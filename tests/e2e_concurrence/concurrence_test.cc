@@ -167,7 +167,7 @@ TEST_F(ConcurrenceTest, KilledInTheMiddleItGoesOnAndAReferenceMayBeAColumn) {
   ASSERT_EQ(column.exit_code, 0) << column.err;
   EXPECT_THAT(column.out, HasSubstr("towns × colors: tau-b "));
   EXPECT_THAT(column.out, HasSubstr("High concurrence (tau > 0.8) is open."));
-  EXPECT_THAT(column.err, HasSubstr("all of them are finished: their results are reused"));
+  EXPECT_THAT(column.err, HasSubstr("finished results are reused for all of them"));
 }
 
 }  // namespace

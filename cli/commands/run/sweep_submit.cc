@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -47,15 +48,23 @@ void PrintPlanned(CommandContext& context, const v1::CreateSweepResponse& respon
     return;
   }
   analysis::Table table;
-  table.columns = {{"job", "JOB"}, {"does", ""}, {"why", "WHY"}};
-  table.columns[2].width_max = 0;
-  table.columns[2].wraps = true;
+  table.columns = {{"job", "JOB"}, {"does", "PLAN"}, {"why", "WHY"}};
+  table.key_columns = table.columns.size();  // a job is one line, or is wrapped
+  for (analysis::TableColumn& column : table.columns) {
+    column.width_max = 0;
+    column.wraps = column.key != "does";
+  }
+  uint64_t runs = 0;
+  uint64_t reused = 0;
+  uint64_t open = 0;
   for (const v1::PlannedJob& job : response.jobs()) {
-    table.rows.push_back({analysis::TextCell(job.job()),
-                          analysis::TextCell(job.runs()            ? "runs"
-                                             : job.equal().empty() ? "is open"
-                                                                   : "is reused"),
-                          analysis::TextCell(job.why())});
+    const bool is_open = !job.runs() && job.equal().empty();
+    (is_open ? open : job.runs() ? runs : reused) += 1;
+    table.rows.push_back(TextCells({job.job(),
+                                    job.runs() ? "runs"
+                                    : is_open  ? "is open"
+                                               : "is reused",
+                                    job.why()}));
   }
   if (!table.rows.empty()) {
     PrintRows(table, context);
@@ -63,6 +72,11 @@ void PrintPlanned(CommandContext& context, const v1::CreateSweepResponse& respon
   if (context.output == OutputMode::kTable) {
     context.out << "\n";
     PrintSweep(context, response.sweep(), warnings);
+    if (!table.rows.empty()) {
+      PrintNote(context, absl::StrCat("of these jobs ", CountText(runs), " would run, ",
+                                      CountText(reused), " would be reused",
+                                      open == 0 ? "" : ", " + CountText(open) + " are open"));
+    }
   }
 }
 

@@ -145,6 +145,19 @@ TEST_F(SubmitTest, ADryRunSaysOfEachJobWhetherItRunsAndWhy) {
   EXPECT_EQ(TestJson::parse(json.out)["jobs"][1]["equal"], "s1/3");
 }
 
+// At 80 columns the reasons stood in a table of their own, far from their jobs.
+TEST_F(SubmitTest, ADryRunOnATerminalHasAJobAndItsReasonInOneRow) {
+  v1::PlannedJob& job = fake_.planned.emplace_back();
+  job.set_job("logistic-regression on lastword, setting 0, seed 1, evaluated on lastword");
+  job.set_runs(true);
+  job.set_why("nothing equal has finished");
+  const Output output = RunConcur(
+      {"--server", fake_.address(), "sweep", "submit", dir_.File("sweep.yaml"), "--dry-run"}, true);
+  EXPECT_THAT(output.out, HasSubstr("\nlogistic-regression on lastword, setting 0,  runs  nothing "
+                                    "equal has finished\nseed 1, evaluated on lastword\n"));
+  EXPECT_THAT(output.err, HasSubstr("of these jobs 1 would run, 0 would be reused\n"));
+}
+
 TEST_F(SubmitTest, AFileThatIsNotThereIsNotFound) {
   const Output output = Concur({"sweep", "submit", dir_.File("nosuch.yaml")});
   EXPECT_EQ(output.code, kExitNotFound);
@@ -208,7 +221,8 @@ TEST_F(SubmitTest, WatchedToTheEnd) {
   fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
   const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--watch"});
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.err, HasSubstr("s13 next: 1,235 jobs in 4 cells; 6 of them are finished"));
+  EXPECT_THAT(output.err,
+              HasSubstr("s13 next: 1,235 jobs in 4 cells; finished results are reused for 6 of "));
   EXPECT_THAT(output.out, HasSubstr("state    succeeded"));
 }
 
