@@ -36,14 +36,17 @@ absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
         absl::StrCat(found.status().message(), "; ./", name, " is a bundle: write ./", name));
   }
   CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, std::move(found));
-  if (context.output == OutputMode::kTable && name != sweep.id()) {
+  // Else the newest is what everybody expects.
+  const bool surprises = sweep.state() != v1::Sweep::STATE_SUCCEEDED;
+  if (context.output == OutputMode::kTable && name != sweep.id() && surprises) {
     constexpr size_t kLookedAt = 100;
     CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> newest,
                             client.ListSweeps(sweep.owner(), kLookedAt));
     if (std::any_of(newest.begin(), newest.end(), [&](const v1::Sweep& other) {
           return other.name() == name && other.id() != sweep.id();
         })) {
-      PrintNote(context, absl::StrCat(name, ": ", sweep.id(), ", the newest of that name"));
+      PrintNote(context, absl::StrCat(name, ": ", sweep.id(), ", the newest of that name, is ",
+                                      StateText(sweep.state())));
     }
   }
   return sweep;

@@ -178,17 +178,22 @@ TEST_F(SignificanceTest, AMisspeltMetricIsRefused) {
 }
 
 TEST_F(SignificanceTest, TablesSayWhichSweepANameTook) {
-  // The newest of several sweeps of one name was taken, and nothing said so; one alone is known.
+  // The newest of several sweeps of one name was taken, and nothing said so; one alone is known,
+  // and a newest one that has succeeded is what everybody expects.
   EXPECT_THAT(Concur({"scores", "demo"}).err, Not(HasSubstr("newest")));
   fake_.sweeps.push_back(fake_.sweeps[0]);
   fake_.sweeps.back().set_id("s0");
+  fake_.sweeps[0].set_state(v1::Sweep::STATE_SUCCEEDED);
+  EXPECT_THAT(Concur({"scores", "demo"}).err, Not(HasSubstr("newest")));
+  fake_.sweeps[0].set_state(v1::Sweep::STATE_ACTIVE);
   for (const char* command : {"scores", "significance", "rank", "report"}) {
     std::vector<std::string> args = {command, "demo"};
     const testing::TempDir dir;
     if (args[0] == "report") {
       args.insert(args.end(), {"--out", dir.File("report.html")});
     }
-    EXPECT_THAT(Concur(args).err, HasSubstr("concur: demo: s1, the newest of that name\n"))
+    EXPECT_THAT(Concur(args).err,
+                HasSubstr("concur: demo: s1, the newest of that name, is active\n"))
         << command;
     args[1] = "s1";
     EXPECT_THAT(Concur(args).err, Not(HasSubstr("newest"))) << command;
