@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -48,7 +49,13 @@ struct JobFlags {
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
-void AddResult(const v1::JobResult& result, Lines* lines) {
+// A message without what `why` says already.
+std::string MessageBeside(const std::string& why, const v1::JobResult& result) {
+  const std::string message = HeadLine(result.message());
+  return absl::StrContains(why, message) ? "" : message;
+}
+
+void AddResult(const v1::JobResult& result, const std::string& why, Lines* lines) {
   lines->push_back(
       {"started", result.has_start_time() ? FormatIsoTime(TimeOf(result.start_time())) : ""});
   lines->push_back({"took", SpanText(SpanOf(result.run_time()))});
@@ -59,7 +66,7 @@ void AddResult(const v1::JobResult& result, Lines* lines) {
                            ? ""
                            : absl::StrCat("the checkpoint of attempt ", result.resumed_from())});
   lines->push_back({"exit code", result.succeeded() ? "" : absl::StrCat(result.exit_code())});
-  lines->push_back({"message", HeadLine(result.message())});
+  lines->push_back({"message", MessageBeside(why, result)});
   for (const v1::Metric& metric : result.metrics()) {
     std::string value = absl::StrFormat("%.4f", metric.value());
     if (metric.examples() > 0) {
@@ -93,6 +100,7 @@ void AddSteps(const v1::Job& job, Lines* lines) {
 absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job, /*include_steps=*/true));
+  const std::string why = HeadLine(job.explanation());
   Lines lines = {{"id", job.id()},
                  {"kind", KindText(job.kind())},
                  {"state", StateText(job.state())},
@@ -107,20 +115,21 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
                  {"failure", job.state() == v1::Job::STATE_SUCCEEDED
                                  ? ""  // that of an earlier attempt, which is listed below
                                  : FailureText(job.failure())},
-                 {"why", HeadLine(job.explanation())}};
+                 {"why", why}};
   if (job.has_checkpoint()) {
     lines.push_back({"checkpoint", absl::StrCat("of attempt ", job.checkpoint().attempt(), ", ",
                                                 BytesText(job.checkpoint().size_bytes()))});
   }
   if (job.has_result()) {
-    AddResult(job.result(), &lines);
+    AddResult(job.result(), why, &lines);
   }
   AddSteps(job, &lines);
   for (const v1::AttemptRecord& attempt : job.attempts()) {
+    const std::string message = MessageBeside(why, attempt.result());
     lines.push_back({absl::StrCat("attempt ", attempt.attempt()),
                      absl::StrCat(FailureText(attempt.result().failure()), " on ", attempt.worker(),
-                                  " at ", FormatIsoTime(TimeOf(attempt.end_time())), ": ",
-                                  HeadLine(attempt.result().message()))});
+                                  " at ", FormatIsoTime(TimeOf(attempt.end_time())),
+                                  message.empty() ? "" : ": ", message)});
   }
   PrintDetails(context, lines, JobJson(job));
   return absl::OkStatus();

@@ -231,6 +231,8 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
   for (const char* name : {"JOBS", "ATTEMPTS", "HOURS", "CPU-HOURS", "GPU-HOURS", "GIB-HOURS"}) {
     columns.push_back({.name = name, .is_number = true});
   }
+  columns[names.size() + 1].drop = 2;
+  columns.back().drop = 1;
   Listing listing(context, columns,
                   UsageJson(names, std::vector<std::string>(names.size()), Usage()), nothing);
   for (const auto& [key, usage] : table.rows()) {

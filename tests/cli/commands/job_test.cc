@@ -184,6 +184,21 @@ TEST_F(JobCommandsTest, AJobAsTextCsvAndExplained) {
   EXPECT_EQ(Concur({"job", "get", "s12/9"}).code, kExitNotFound);
 }
 
+// The one message of three equal attempts stood there five times.
+TEST_F(JobCommandsTest, AMessageThatTheReasonHasIsNotRepeated) {
+  v1::Job& job = fake_.jobs[1];
+  job.mutable_result()->set_message("no memory");
+  job.set_explanation("given up after attempt 2: no memory; what it printed: …");
+  for (const char* message : {"no disk", "no memory"}) {
+    v1::AttemptRecord& attempt = *job.add_attempts();
+    attempt.set_attempt(static_cast<uint32_t>(job.attempts_size()));
+    attempt.mutable_result()->set_message(message);
+  }
+  const std::string text = Concur({"job", "get", "s12/1"}).out;
+  EXPECT_EQ(Count(text, "no memory"), 1u) << text;
+  EXPECT_EQ(Count(text, "no disk"), 1u) << "another one stays";
+}
+
 TEST_F(JobCommandsTest, ALogIsReadOnWhereTheServerWentAway) {
   fake_.log = "first line\nsecond \x1b line\n";
   fake_.unavailable_calls = 1;

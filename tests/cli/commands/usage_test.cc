@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
 
@@ -51,6 +53,18 @@ TEST_F(UsageTest, HoursAreRunTimesTimesWhatCommandsAskedFor) {
             "OWNER  SWEEP  ID   APPROACH  JOBS  ATTEMPTS  HOURS  CPU-HOURS  GPU-HOURS  GIB-HOURS\n"
             "ada    demo   s12  lr           2         2   1.50       2.25       1.00       4.00\n")
       << output.err;
+}
+
+TEST_F(UsageTest, OnATerminalItsRowsFit) {
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.mutable_spec()->mutable_approaches(0)->set_name("sliding-window-distance");
+  }
+  fake_.jobs[0].set_approach("sliding-window-distance");
+  const Output output = RunConcur({"--server", fake_.address(), "usage", "s12"}, true);
+  EXPECT_THAT(output.out, HasSubstr("GPU-HOURS"));
+  for (const absl::string_view line : absl::StrSplit(output.out, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST_F(UsageTest, FailedAttemptsCountAndReusedResultsDoNot) {
