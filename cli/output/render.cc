@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/render.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -228,6 +231,14 @@ SweepForecast ForecastOf(const v1::Sweep& sweep) {
     forecast.error = absl::FDivDuration(*forecast.expected, *forecast.took) - 1;
   }
   return forecast;
+}
+
+std::string ForecastErrorText(double error) {
+  const double ratio = 1 + error;
+  return absl::StrCat(ratio > 0.5 && ratio < 2
+                          ? absl::StrFormat("%.1f %%", 100 * std::abs(error))
+                          : absl::StrFormat("%.0f times", std::max(ratio, 1 / ratio)),
+                      ratio > 1 ? " too long" : " too short");
 }
 
 Json SweepJson(const v1::Sweep& sweep) {

@@ -58,6 +58,8 @@ struct SweepForecast {
   std::optional<double> error;
 };
 SweepForecast ForecastOf(const v1::Sweep& sweep);
+// "2.3 % too long", or "3 times too long" where it was far off; of expected / took - 1.
+std::string ForecastErrorText(double error);
 Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);

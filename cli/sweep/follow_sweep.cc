@@ -236,7 +236,7 @@ absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
 
 std::string RetryHint(const std::string& sweep) {
   return absl::StrCat("run them again as submitted: concur sweep retry ", sweep,
-                      "   with changed files: concur sweep submit FILE");
+                      "\n  with changed files: concur sweep submit FILE");
 }
 
 void ReportEnd(CommandContext& context, const v1::Sweep& sweep) {
@@ -249,8 +249,8 @@ void ReportEnd(CommandContext& context, const v1::Sweep& sweep) {
                absl::StrCat(sweep.id(), " ", StateText(sweep.state()), ": ", CountsText(counts),
                             counts.failed() + counts.skipped() == 0
                                 ? ""
-                                : absl::StrCat("; see why: concur sweep failures ", sweep.id(),
-                                               "   ", RetryHint(sweep.id()))));
+                                : absl::StrCat("\n  see why: concur sweep failures ", sweep.id(),
+                                               "\n  ", RetryHint(sweep.id()))));
 }
 
 }  // namespace concur::cli

@@ -78,7 +78,7 @@ absl::Status Simulate(CommandContext& context, const SimulateFlags& flags) {
   if (subject.took && *subject.took > absl::ZeroDuration()) {
     const double error = absl::FDivDuration(forecast.makespan, *subject.took) - 1;
     lines.push_back({"took", SpanText(*subject.took)});
-    lines.push_back({"error", absl::StrFormat("%+.1f %%", 100 * error)});
+    lines.push_back({"forecast", ForecastErrorText(error)});
     record["took_seconds"] = absl::ToDoubleSeconds(*subject.took);
     record["error"] = error;
   }

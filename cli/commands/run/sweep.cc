@@ -165,7 +165,7 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
   } else {
     const std::string example = table.rows[0][kFailuresExample].text;
     PrintNote(context, absl::StrCat("all that ", example, " printed: concur job logs ", example,
-                                    "   ", RetryHint(id)));
+                                    "\n  ", RetryHint(id)));
   }
   if (counts.skipped() > 0) {
     v1::ListJobsRequest first;
@@ -361,12 +361,7 @@ std::string ForecastText(const v1::Sweep& sweep) {
   }
   std::string text = absl::StrCat(SpanText(*forecast.expected), " when it was submitted");
   if (forecast.error) {
-    const double ratio = 1 + *forecast.error;  // expected / took
-    absl::StrAppend(&text, ", ",
-                    ratio > 0.5 && ratio < 2
-                        ? absl::StrFormat("%.1f %%", 100 * std::abs(ratio - 1))
-                        : absl::StrFormat("%.0f times", std::max(ratio, 1 / ratio)),
-                    ratio > 1 ? " too long" : " too short");
+    absl::StrAppend(&text, ", ", ForecastErrorText(*forecast.error));
   }
   return text;
 }

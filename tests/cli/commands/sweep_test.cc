@@ -143,8 +143,8 @@ TEST_F(SweepCommandsTest, EqualFailuresOfASweepAreOneLine) {
   EXPECT_EQ(json[0]["jobs"], 2);
   EXPECT_EQ(json[1]["example"], "s12/5");
   // Not only "run them again": a retry runs what was submitted.
-  EXPECT_THAT(output.err, HasSubstr("again as submitted: concur sweep retry s12   with changed "
-                                    "files: concur sweep submit FILE"));
+  EXPECT_THAT(output.err, HasSubstr("again as submitted: concur sweep retry s12\n"
+                                    "  with changed files: concur sweep submit FILE"));
   fake_.jobs = {TheJob(6, v1::Job::STATE_SKIPPED)};
   fake_.sweeps[1].mutable_counts()->set_skipped(1);
   const std::string skipped = Concur({"sweep", "failures", "s12"}).err;

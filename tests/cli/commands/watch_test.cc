@@ -97,8 +97,9 @@ TEST_F(WatchCommandsTest, WaitTellsWorkThatFailedByExitCode5) {
   fake_.watch[0].mutable_sweep()->mutable_counts()->set_failed(1);
   const Output output = Concur({"sweep", "wait", "s12"});
   EXPECT_EQ(output.code, kExitWorkFailed);
-  EXPECT_THAT(output.err, HasSubstr("s12 failed: 2 succeeded, 1 failed; see why: concur sweep "
-                                    "failures s12"));
+  EXPECT_THAT(output.err, HasSubstr("s12 failed: 2 succeeded, 1 failed\n"
+                                    "  see why: concur sweep failures s12\n"
+                                    "  run them again as submitted: concur sweep retry s12\n"));
 }
 
 // docs/exit-codes.md said so; the command ended with 0.
