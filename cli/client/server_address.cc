@@ -41,8 +41,9 @@ absl::StatusOr<std::string> ReadPageLink(const std::string& data_directory) {
   if (absl::IsNotFound(link.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat(data_directory,
-                     ": no coordinator serves a page; \"concur up\" does, and "
-                     "concur-coordinator with --page-listen 127.0.0.1:7449"));
+                     ": no coordinator of this directory serves a page; name another directory by "
+                     "--data-dir, or start one: \"concur up\", or concur-coordinator with "
+                     "--page-listen 127.0.0.1:7449"));
   }
   CONCUR_RETURN_IF_ERROR(link.status());
   return std::string(absl::StripAsciiWhitespace(*link));

@@ -10,6 +10,7 @@
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/cli/run_concur.h"
+#include "tests/testing/temp_dir.h"
 
 namespace concur::cli {
 namespace {
@@ -20,6 +21,14 @@ using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
 
 class CommandsTest : public CommandsFixture {};
+
+// It named `concur up` alone, which ran, in another directory.
+TEST_F(CommandsTest, APageInAnotherDirectoryIsToldHowToBeNamed) {
+  const testing::TempDir empty;
+  const Output output = Concur({"page", "--data-dir", empty.path()});
+  EXPECT_NE(output.code, 0);
+  EXPECT_THAT(output.err, HasSubstr("name another directory by --data-dir"));
+}
 
 TEST_F(CommandsTest, ARestartingServerIsAskedAgain) {
   fake_.unavailable_calls = 2;
