@@ -15,8 +15,8 @@ namespace concur::analysis {
 
 // The note under curves whose scores were chosen among k settings.
 inline constexpr char kBestOnTestNote[] =
-    "Settings are chosen on the test sets that are shown: the best of two or more is too high as "
-    "an estimate.";
+    "Settings are chosen on the test sets that are shown: the best of two or more is optimistic, "
+    "the more settings the more so.";
 
 // `x_key` names the x axis, e.g. "approaches"; `choices` say how settings were chosen.
 Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::string>& benchmarks,

@@ -263,8 +263,9 @@ std::string CoefficientTitle(const ConcurrenceMatrix& matrix) {
 }
 
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
-  std::string title = absl::StrCat(CoefficientTitle(matrix), " over ", matrix.approaches.size(),
-                                   " approaches, ", matrix.benchmarks.size(), " benchmarks");
+  std::string title = absl::StrCat(CoefficientTitle(matrix), " over ",
+                                   Counted(matrix.approaches.size(), "approach", "es"), ", ",
+                                   Counted(matrix.benchmarks.size(), "benchmark"));
   if (matrix.level > 0) {
     absl::StrAppend(&title, "; ", ShortestDecimal(matrix.level * 100),
                     " % intervals: ", matrix.interval_method);

@@ -62,11 +62,11 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
   const std::string& pair = name_of(next.pairs[next.sample_widest]);
   output.notes.push_back(
       next.approaches_more > 0
-          ? absl::StrFormat("As a sample of further approaches, these %d would leave %s at ± %.2f "
-                            "with every cell run: ± %g needs about %d more approaches.",
+          ? absl::StrFormat("For approaches beyond these %d, %s stays at ± %.2f even with every "
+                            "cell run; ± %g takes about %d more approaches.",
                             table.approaches().size(), pair, next.sample_half_width, options.within,
                             next.approaches_more)
-          : absl::StrFormat("Also as a sample of further approaches, these %d are enough.",
+          : absl::StrFormat("For approaches beyond these %d, they are enough, too.",
                             table.approaches().size()));
   if (!next.in_order) {
     output.notes.push_back(

@@ -163,7 +163,7 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
     result.notes.push_back(absl::StrCat(
         "Averages of ", group.name, " are over the ", group.benchmarks.size(), " of ",
         group.benchmarks.size() + left_out.size(),
-        " benchmarks that all ranked approaches have; without these, which some lack: ",
+        " benchmarks that all ranked approaches have. Left out, since some lack them: ",
         FirstNames(left_out, "; "), "."));
   }
   if (any_partial) {
@@ -221,17 +221,17 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
                                     [&](double p) { return p <= 1 - options.level; });
   const int64_t groups =
       sets.groups.empty() ? 0 : *std::max_element(sets.groups.begin(), sets.groups.end());
-  table.notes.push_back(absl::StrCat("Resolved by ", estimate.unit, ": ", differ, " of ",
-                                     sets.neighbour_p.size(),
-                                     " neighbours in the ranking differ, all pairs together; ",
-                                     groups, groups == 1 ? " group." : " groups."));
+  table.notes.push_back(absl::StrCat(
+      "Resolved by ", estimate.unit, ": ", differ, " of ", Counted(sets.neighbour_p.size(), "pair"),
+      " of neighbours in the ranking differ, at ", ShortestDecimal(options.level * 100),
+      " % for all pairs together; ", Counted(static_cast<size_t>(groups), "group"), "."));
   if (!estimate.note.empty()) {
     table.notes.push_back(estimate.note);
   }
-  table.notes.push_back(absl::StrCat(
-      "Rank sets hold each approach's true rank with ", ShortestDecimal(options.level * 100),
-      " % confidence, \"of all\" all true ranks together; no two approaches of one group are told "
-      "apart."));
+  table.notes.push_back(absl::StrCat("With ", ShortestDecimal(options.level * 100),
+                                     " % confidence, a rank set holds the approach's true rank, "
+                                     "and those \"of all\" hold all true "
+                                     "ranks at once. Approaches of one group are not told apart."));
   if (options.ties_within > 0) {
     table.notes.push_back(absl::StrCat("Averages that differ by at most ",
                                        ShortestDecimal(options.ties_within),

@@ -102,6 +102,10 @@ std::string FixedOrUndef(std::optional<double> value, int decimals) {
   return value.has_value() ? Fixed(*value, decimals) : "undef";
 }
 
+std::string Counted(size_t count, absl::string_view one, absl::string_view plural) {
+  return absl::StrCat(count, " ", one, count == 1 ? "" : plural);
+}
+
 std::string IntervalText(const Interval& interval, int decimals) {
   return absl::StrCat("[", Fixed(interval.low, decimals), ", ", Fixed(interval.high, decimals),
                       "]");

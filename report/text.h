@@ -35,6 +35,9 @@ std::string Fixed(double value, int decimals);
 // As Fixed; "undef" without a value.
 std::string FixedOrUndef(std::optional<double> value, int decimals);
 
+// "1 approach", "2 approaches".
+std::string Counted(size_t count, absl::string_view one, absl::string_view plural = "s");
+
 // "[0.70, 0.95]".
 std::string IntervalText(const Interval& interval, int decimals);
 

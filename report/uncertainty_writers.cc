@@ -110,8 +110,9 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
   Table table;
   const BootstrapOptions& bootstrap = uncertainty.options.bootstrap;
   table.title = absl::StrCat(
-      CoefficientName(uncertainty.options.coefficient), " over ", uncertainty.approaches.size(),
-      " approaches, ", uncertainty.benchmarks.size(), " benchmarks; ",
+      CoefficientName(uncertainty.options.coefficient), " over ",
+      Counted(uncertainty.approaches.size(), "approach", "es"), ", ",
+      Counted(uncertainty.benchmarks.size(), "benchmark"), "; ",
       ShortestDecimal(bootstrap.level * 100),
       " % intervals: hierarchical bootstrap over approaches, seeds and test examples, ",
       bootstrap.replicates, " replicates, seed ", bootstrap.seed);

@@ -21,10 +21,6 @@ namespace {
 
 constexpr double kResolvedBelow = 0.05;  // p-values after Holm's correction
 
-std::string Counted(size_t count, const char* one, const char* plural = "s") {
-  return absl::StrCat(count, " ", one, count == 1 ? "" : plural);
-}
-
 // " (a, b, c and 17 more)"; "" for none.
 std::string Listed(const std::vector<AxisEntry>& entries) {
   std::vector<std::string> names;

@@ -33,6 +33,7 @@
 #include "core/sweep/expansion.h"
 #include "report/json_text.h"
 #include "report/table.h"
+#include "report/text.h"
 #include "yaml/options_yaml.h"
 #include "yaml/pools_yaml.h"
 #include "yaml/sweep_yaml.h"
@@ -288,9 +289,10 @@ void PrintPlanTable(const FileFlags& flags, const Opened& opened, const Plan& pl
                    });
     context.out << "\n";
   }
-  context.out << absl::StrCat("total: ", plan.total.jobs(), " jobs (", plan.total.train_jobs,
-                              " train, ", plan.total.eval_jobs, " eval) in ", plan.total.cells,
-                              " cells, ", opened.expansion.spec().seeds.size(), " seeds\n");
+  context.out << absl::StrCat(
+      "total: ", plan.total.jobs(), " jobs (", plan.total.train_jobs, " train, ",
+      plan.total.eval_jobs, " eval) in ", plan.total.cells, " cells, ",
+      analysis::Counted(opened.expansion.spec().seeds.size(), "seed"), "\n");
   if (const auto& search = opened.expansion.spec().search) {
     context.out << "search: each approach on each train set has "
                 << SettingsText(opened.expansion.spec()) << ", " << search->parallel
@@ -398,8 +400,10 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
         PrintProgramsTable(programs, context);
       }
       context.out << absl::StrCat(
-          flags.path, ": valid: sweep ", sweep.name, " with ", sweep.approaches.size(),
-          " approaches, ", BenchmarkCount(sweep), " benchmarks and ", jobs, " jobs",
+          flags.path, ": valid: sweep ", sweep.name, " with ",
+          analysis::Counted(sweep.approaches.size(), "approach", "es"), ", ",
+          analysis::Counted(BenchmarkCount(sweep), "benchmark"), " and ",
+          analysis::Counted(jobs, "job"),
           opened.missing == 0 ? "" : "; not to be submitted while data is missing", "\n");
       break;
   }

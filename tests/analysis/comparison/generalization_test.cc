@@ -181,7 +181,7 @@ TEST(GeneralizationTest, OneMissingBenchmarkLeavesApproachesRanked) {
   EXPECT_THAT(ranking.left_out, ElementsAre(2));
   EXPECT_THAT(GeneralizationTable(table, ranking).notes,
               Contains("Averages of all are over the 2 of 3 benchmarks that all ranked approaches "
-                       "have; without these, which some lack: z (r, q, o, p, s)."));
+                       "have. Left out, since some lack them: z (r, q, o, p, s)."));
 }
 
 // The two best were not ranked, since each lacked one of seven tasks.

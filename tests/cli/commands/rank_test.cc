@@ -68,8 +68,8 @@ TEST_F(RankTest, ShowsHowMuchOfTheRankingIsResolved) {
   EXPECT_EQ(json["rows"][2]["all_ranks_low"], 3);
   EXPECT_GT(json["rows"][0]["next_p"], 0.05);
   EXPECT_LT(json["rows"][1]["next_p"], 0.001);
-  EXPECT_THAT(json["notes"][0],
-              HasSubstr("1 of 2 neighbours in the ranking differ, all pairs together; 2 groups"));
+  EXPECT_THAT(json["notes"][0], HasSubstr("1 of 2 pairs of neighbours in the ranking differ, at 95 "
+                                          "% for all pairs together; 2 groups"));
   const std::string wide = Write("w.csv", "model,x,y\na,99,99\nb,99,99\nc,99,99\n");
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--errors", wide, "-o", "json"}).out,
               HasSubstr("; 1 group."));

@@ -175,7 +175,7 @@ TEST_F(UncertaintyCommandTest, CurvesOfASweepAndOfFiles) {
   const PlainJson best = PlainJson::parse(output.out);
   EXPECT_EQ(best["rows"][1]["k"], 2) << "lr has two settings";
   EXPECT_EQ(best["rows"][1]["expected_best"], 75);
-  EXPECT_THAT(best["notes"].dump(), HasSubstr("too high as an estimate"));
+  EXPECT_THAT(best["notes"].dump(), HasSubstr("optimistic"));
   for (const char* by : {"approaches", "budget"}) {
     EXPECT_THAT(Concur({"curve", "demo", "--by", by, "--notes"}).out,
                 HasSubstr("chosen on the test sets"));

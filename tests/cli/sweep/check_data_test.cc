@@ -72,7 +72,7 @@ class CheckDataTest : public ::testing::Test {
 TEST_F(CheckDataTest, GoodDataIsValid) {
   const Output valid = Validate("good.jsonl");
   EXPECT_EQ(valid.code, 0) << valid.err;
-  EXPECT_THAT(valid.out, HasSubstr("valid: sweep mine with 1 approaches"));
+  EXPECT_THAT(valid.out, HasSubstr("valid: sweep mine with 1 approach, 1 benchmark and 2 jobs"));
 }
 
 // Symptom: `sweep validate` called a directory, a FIFO and an endless device "valid".
