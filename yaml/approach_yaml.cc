@@ -332,8 +332,8 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   if (const auto version = spec.code
                                ? fields.Get("version")
                                : fields.Require("version",
-                                                "of its code; change it when the code changes, or "
-                                                "list the files in the field code")) {
+                                                "such as \"1\", to be changed with the code; or "
+                                                "instead code: [FILES]")) {
     spec.version = version->Text().value_or("");
     NotePlace(".version", *version, &approach->places);
   }
