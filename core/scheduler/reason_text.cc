@@ -162,8 +162,8 @@ std::string PausedText(const JobReason& reason) {
   return absl::StrCat(
       "paused by early_stop at ", reason.rung.until, " of ", reason.rung.max, " steps: of the ",
       reason.rung.reached, " settings ", reason.rung.has_brackets ? "of its bracket " : "",
-      "that have come as far, the best one in ", reason.rung.eta, " by ", reason.metric,
-      " goes on, and once no other can come at least one; `concur sweep steps ",
+      "that have reached this step, the best 1 in ", reason.rung.eta, " by ", reason.metric,
+      " continues, and at least one when no more can reach it; `concur sweep steps ",
       reason.job.sweep.ToString(), "` shows what they reported");
 }
 

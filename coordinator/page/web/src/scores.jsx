@@ -63,7 +63,7 @@ export function Scores({ sweep, version }) {
           </tbody>
         </table>
       </div>
-      <p class="faint">± is the standard deviation over seeds; * marks a score some of whose parts are not there.</p>
+      <p class="faint">± is the standard deviation over seeds; *: some seeds or settings of the score failed or have not ended.</p>
       {minimized.length > 0 && <p class="faint">Less is better on {minimized.join(", ")}.</p>}
       <Choices answer={data} />
     </section>
