@@ -7,6 +7,7 @@
 #define CONCUR_YAML_LOADED_SWEEP_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,17 @@ struct LoadedSweep {
 
   // Benchmarks whose test files are made of their parameters; until then they have no FileUse.
   std::vector<uint32_t> made_of_parameters;
+
+  // A benchmark whose train and test set a builder makes once the data are read; until then it has
+  // no FileUse.
+  struct Built {
+    uint32_t benchmark = 0;
+    std::string builder;
+    uint64_t seed = 1;
+    std::map<std::string, std::string> parameters = {};
+    std::string place = {};
+  };
+  std::vector<Built> built;
 
   struct CodeOf {
     uint32_t approach = 0;

@@ -64,6 +64,8 @@ class SweepReader {
   void OverrideApproach(const Value& overrides, ParsedApproach* approach);
   void PinSettings(const Value& set, ParsedApproach* approach);
   void AddBenchmark(const Source& source);
+  // {build: BUILDER, parameters: …}: one benchmark for each combination of the grids.
+  void AddBuiltBenchmarks(const Value& build, Fields& fields);
   // Leaves the benchmark out, and returns true, if its optional test file is not there.
   bool LeaveOut(const ParsedBenchmark& benchmark);
   // Appends the validation sets of the benchmarks to them, once everything that names benchmarks

@@ -3,8 +3,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,6 +51,30 @@ std::vector<std::string> Match(const std::string& pattern, bool* too_many) {
   }
   std::sort(matches.begin(), matches.end());
   return matches;
+}
+
+constexpr absl::string_view kBenchmarkKind = "Benchmark";
+constexpr size_t kVariantsMax = 100;  // benchmarks that one `build` makes
+
+// A value, or those of {grid: […]}.
+std::vector<std::string> BuilderValues(const Value& value) {
+  std::vector<Value> values = {value};
+  if (value.IsMap()) {
+    Fields fields(value);
+    const auto grid = fields.Require("grid", "a list of values");
+    fields.Finish();
+    values = (grid ? grid->List("a list of values") : std::nullopt).value_or(std::vector<Value>());
+    if (grid && values.empty()) {
+      grid->Error("expected at least one value");
+    }
+  }
+  std::vector<std::string> texts;
+  for (const Value& each : values) {
+    if (const std::optional<ParamValue> parameter = each.Param()) {
+      texts.push_back(ParamText(*parameter));
+    }
+  }
+  return texts;
 }
 
 }  // namespace
@@ -171,6 +198,12 @@ void SweepReader::ReadSources(const Value& item, absl::string_view kind,
     return;
   }
   Fields fields(item);
+  if (kind == kBenchmarkKind) {
+    if (const auto build = fields.Get("build")) {
+      AddBuiltBenchmarks(*build, fields);
+      return;
+    }
+  }
   const auto file = fields.Get("file");
   if (!file) {
     Source source;
@@ -286,6 +319,58 @@ void SweepReader::PinSettings(const Value& set, ParsedApproach* approach) {
       hyperparameters.defaults[entry.key] = *std::move(value);
       hyperparameters.space.erase(entry.key);
     }
+  }
+}
+
+void SweepReader::AddBuiltBenchmarks(const Value& build, Fields& fields) {
+  LoadedSweep::Built built;
+  built.builder = build.Name().value_or("");
+  built.place = build.Place();
+  BenchmarkSpec spec;
+  spec.name = built.builder;
+  if (const auto name = fields.Get("name")) {
+    spec.name = name->Name().value_or("");
+  }
+  spec.tags["builder"] = built.builder;
+  if (const auto seed = fields.Get("seed")) {
+    built.seed =
+        static_cast<uint64_t>(seed->Integer(0, std::numeric_limits<int64_t>::max()).value_or(1));
+  }
+  std::vector<std::pair<BenchmarkSpec, LoadedSweep::Built>> variants = {{spec, built}};
+  if (const auto parameters = fields.Get("parameters")) {
+    const auto entries = parameters->Entries("parameters of the builder: concur data list BUILDER");
+    for (const Value::Entry& entry : entries.value_or(std::vector<Value::Entry>())) {
+      const std::vector<std::string> values = BuilderValues(entry.value);
+      if (values.size() * variants.size() > kVariantsMax) {
+        entry.value.Error(absl::StrCat("expected grids of at most ", kVariantsMax,
+                                       " benchmarks, got ", values.size() * variants.size()));
+        return;
+      }
+      std::vector<std::pair<BenchmarkSpec, LoadedSweep::Built>> grown;
+      for (const auto& variant : variants) {
+        for (const std::string& value : values) {
+          auto& [more, how] = grown.emplace_back(variant);
+          how.parameters[entry.key] = value;
+          if (entry.value.IsMap()) {
+            absl::StrAppend(&more.name, "+", entry.key, "=", value);
+            more.tags[entry.key] = value;
+          }
+        }
+      }
+      variants = std::move(grown);
+    }
+  }
+  fields.Finish();
+  for (auto& [more, how] : variants) {
+    if (const absl::Status valid = ValidateName(more.name); !valid.ok() && !built.builder.empty()) {
+      build.Error(valid.message());
+    }
+    more.train = DataFile{{}, 0, absl::StrCat(more.name, "/train.jsonl"), ".jsonl"};
+    more.test = DataFile{{}, 0, absl::StrCat(more.name, "/test.jsonl"), ".jsonl"};
+    how.benchmark = static_cast<uint32_t>(sweep_.spec.benchmarks.size());
+    sweep_.places[absl::StrCat("benchmarks[", how.benchmark, "]")] = how.place;
+    sweep_.built.push_back(std::move(how));
+    sweep_.spec.benchmarks.push_back(std::move(more));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "qa/builders/builder.h"
 #include "qa/builders/derive.h"
 #include "yaml/errors.h"
 
@@ -52,6 +53,23 @@ absl::Status Cut(const spec::LoadedSweep::HeldOut& held_out, const std::string& 
   return absl::OkStatus();
 }
 
+absl::Status BuildBenchmark(const spec::LoadedSweep::Built& built, const std::string& directory,
+                            spec::LoadedSweep* sweep) {
+  qa::BuildRequest request;
+  request.builder = built.builder;
+  request.directory = absl::StrCat(directory, "/built-", built.benchmark);
+  request.seed = built.seed;
+  request.parameters = built.parameters;
+  CONCUR_ASSIGN_OR_RETURN(const qa::BuildResult result, qa::Build(request));
+  for (const bool is_train : {true, false}) {
+    spec::LoadedSweep::FileUse file{built.benchmark, is_train, {}};
+    file.use.path = is_train ? result.train.path : result.test.path;
+    file.use.place = built.place;
+    sweep->files.push_back(std::move(file));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteParameters(uint32_t benchmark, const std::string& directory,
                              spec::LoadedSweep* sweep) {
   spec::LoadedSweep::FileUse file;
@@ -68,11 +86,17 @@ absl::Status WriteParameters(uint32_t benchmark, const std::string& directory,
 }  // namespace
 
 absl::StatusOr<MadeFiles> MakeFiles(spec::LoadedSweep* sweep) {
-  if (sweep->held_out.empty() && sweep->made_of_parameters.empty()) {
+  if (sweep->held_out.empty() && sweep->made_of_parameters.empty() && sweep->built.empty()) {
     return MadeFiles();
   }
   CONCUR_ASSIGN_OR_RETURN(MadeFiles files, TemporaryDirectory::Make("made"));
   spec::ErrorList errors;
+  for (const spec::LoadedSweep::Built& built : sweep->built) {
+    const absl::Status status = BuildBenchmark(built, files.path(), sweep);
+    if (!status.ok()) {
+      errors.Add("", {}, "", absl::StrCat(built.place, status.message()));
+    }
+  }
   for (const spec::LoadedSweep::HeldOut& held_out : sweep->held_out) {
     const absl::Status status =
         Cut(held_out, absl::StrCat(files.path(), "/", held_out.validation), sweep);
