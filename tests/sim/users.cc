@@ -235,12 +235,11 @@ void Users::Meddle(size_t planned, SweepId id) {
           }
         });
   }
-  if (plan.cancel_job_after) {
-    const JobId job{id, plan.cancel_job};
+  for (const auto& [after, index] : plan.cancel_jobs) {
+    const JobId job{id, index};
     checker_.OnAskedToCancel(job);
     AskAfter(
-        *plan.cancel_job_after, UserRequest::kCancelJob, id,
-        absl::StrCat("cancel ", job.ToString()),
+        after, UserRequest::kCancelJob, id, absl::StrCat("cancel ", job.ToString()),
         [job](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
           const absl::Status status = scheduler.CancelJob(job);
           return status.ok() ? absl::StatusOr<SweepId>(job.sweep) : status;
