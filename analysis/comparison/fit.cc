@@ -42,6 +42,21 @@ absl::StatusOr<double> FullScoreOfPair(const ScoreTable& table, size_t from, siz
                                        FitScale scale) {
   double full = 0;
   double guess = 0;
+  const bool is_from_share = table.full_score(from) == 1;
+  const absl::Span<const ScoreCell> shares = table.column(is_from_share ? from : to);
+  const auto is_unstated = [&table](size_t benchmark) {
+    return table.benchmarks()[benchmark].metric.scale.kind == Scale::Kind::kUnstated;
+  };
+  if (is_unstated(from) && is_unstated(to) && table.full_score(from) != table.full_score(to) &&
+      std::any_of(shares.begin(), shares.end(), [](const ScoreCell& cell) {
+        return cell.state == CellState::kValue && cell.value > 0 && cell.value < 1;
+      })) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", table.benchmarks()[from].name, "\" looks like ",
+                     is_from_share ? "shares" : "percents", " and \"", table.benchmarks()[to].name,
+                     "\" like ", is_from_share ? "percents" : "shares",
+                     ": expected one unit; state it by --unit, or by #scale in the file"));
+  }
   for (const size_t benchmark : {from, to}) {
     const Scale& stated = table.benchmarks()[benchmark].metric.scale;
     const std::optional<double> own = table.full_score(benchmark);

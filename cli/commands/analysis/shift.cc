@@ -152,7 +152,7 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
     return absl::OkStatus();
   }
   const analysis::TableFormat form = FormatOf(flags.format, context);
-  PrintAs(form, analysis::WriteShift(fits, form, {.details = context.notes}), context);
+  PrintAs(form, analysis::WriteShift(fits, form, TextOptionsOf(context)), context);
   return absl::OkStatus();
 }
 

@@ -57,6 +57,17 @@ TEST(FitTest, OtherColumnsDoNotChangeTheUnit) {
   EXPECT_EQ(beside.full_score, 1);
 }
 
+// Percents against shares had a mean gap of 53.59, without a word.
+TEST(FitTest, PercentsAgainstSharesAreRefusedUnlessTheUnitIsStated) {
+  const ScoreTable table = ParseFit("system,X,Y\na,50,.4\nb,60,.7\nc,90,.8\n");
+  EXPECT_THAT(FitShift(table, "X", {"Y"}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("\"X\" looks like percents and \"Y\" like shares")));
+  FitOptions stated;
+  stated.full_score = 100;
+  EXPECT_OK(FitShift(table, "X", {"Y"}, stated));
+}
+
 TEST(FitTest, IntervalsOfScoresAreInTheirUnit) {
   const std::string csv = "system,X,Y\na,.5,.4\nb,.6,.7\n";
   std::vector<ShiftFit> fits = {FitOf(csv)};
