@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -45,6 +46,19 @@ const MethodDescriptor& DescriptorOf(const ApiMethod& method) {
 std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor& type) {
   return std::unique_ptr<Message>(
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
+}
+
+// The library's reason in one line, in words of the API: "sweeep: no such field".
+std::string JsonProblem(absl::string_view reason) {
+  reason = reason.substr(0, reason.find('\n'));
+  absl::ConsumePrefix(&reason, ": ");
+  return absl::StrReplaceAll(
+      absl::StripSuffix(reason, "."),
+      {{": Cannot find field", ": no such field"},
+       {"invalid value Starting an object on a scalar field for type ", "expected no object for "},
+       {"Root element must be a message", "expected an object"},
+       {"for type TYPE_", "for type "},
+       {"for type type.googleapis.com/concur.v1.", "for type "}});
 }
 
 absl::StatusOr<std::string> BytesOf(const grpc::ByteBuffer& buffer) {
@@ -242,9 +256,9 @@ absl::StatusOr<std::string> Api::RequestFromJson(const ApiMethod& method, absl::
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), message.get());
   if (!status.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(method.name(), ": expected the JSON of ",
-                                                   message->GetDescriptor()->name(), ": ",
-                                                   status.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(method.name(), ": expected the JSON of ", message->GetDescriptor()->name(),
+                     ": ", JsonProblem({status.message().data(), status.message().size()})));
   }
   return message->SerializeAsString();
 }

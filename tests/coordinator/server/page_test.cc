@@ -163,6 +163,20 @@ TEST_F(PageTest, ErrorsAreThoseOfTheCall) {
   EXPECT_EQ(Get("/elsewhere").status, 404);
 }
 
+// "INVALID_ARGUMENT:: Root element must be a message." and two lines with a caret were shown.
+TEST_F(PageTest, AWrongBodyIsSaidInOneLineInWordsOfTheApi) {
+  const auto reason = [this](const std::string& body) {
+    const std::string text = Json::parse(Post("/api/v1/PauseSweep", body).body)["error"]["message"];
+    return std::string(
+        absl::StripPrefix(text, "PauseSweep: expected the JSON of PauseSweepRequest: "));
+  };
+  EXPECT_EQ(reason(R"({"sweeep": "s1"})"), "sweeep: no such field");
+  EXPECT_EQ(reason("[1]"), "expected an object");
+  EXPECT_EQ(reason(R"({"sweep": {}})"), "expected no object for sweep");
+  EXPECT_EQ(reason(R"({"sweep": "s1")"),
+            "Unexpected end of string. Expected , or } after key:value pair");
+}
+
 TEST_F(PageTest, NothingIsChangedByAGet) {
   const std::string sweep = Submit(Spec("a", 1));
   for (const MethodRule& rule : MethodRules()) {
