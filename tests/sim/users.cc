@@ -235,11 +235,12 @@ void Users::Meddle(size_t planned, SweepId id) {
           }
         });
   }
-  for (const auto& [after, index] : plan.cancel_jobs) {
-    const JobId job{id, index};
+  if (plan.cancel_job_after) {
+    const JobId job{id, plan.cancel_job};
     checker_.OnAskedToCancel(job);
     AskAfter(
-        after, UserRequest::kCancelJob, id, absl::StrCat("cancel ", job.ToString()),
+        *plan.cancel_job_after, UserRequest::kCancelJob, id,
+        absl::StrCat("cancel ", job.ToString()),
         [job](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
           const absl::Status status = scheduler.CancelJob(job);
           return status.ok() ? absl::StatusOr<SweepId>(job.sweep) : status;

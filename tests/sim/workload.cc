@@ -365,17 +365,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   }
   Random cancel_job(seed, "sim.cancel_job");
   for (PlannedSweep& sweep : workload.sweeps) {
-    const std::optional<absl::Duration> after = Sometimes(cancel_job, 0.2);
-    const auto job = static_cast<uint32_t>(cancel_job.Below(sweep.expansion->job_count()));
-    if (after) {
-      sweep.cancel_jobs.emplace_back(*after, job);
-    }
-    // Attempts that are being stopped hold units, also over a restart.
-    for (uint64_t more = uses_any ? uses.Below(6) : 0; more > 0; --more) {
-      sweep.cancel_jobs.emplace_back(
-          absl::Milliseconds(uses.Between(1'000, 40'000)),
-          static_cast<uint32_t>(uses.Below(sweep.expansion->job_count())));
-    }
+    sweep.cancel_job_after = Sometimes(cancel_job, 0.2);
+    sweep.cancel_job = static_cast<uint32_t>(cancel_job.Below(sweep.expansion->job_count()));
   }
   Random import(seed, "sim.import");
   for (uint64_t imports = import.Chance(0.3) ? 1 + import.Below(2) : 0; imports > 0; --imports) {

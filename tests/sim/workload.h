@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -50,8 +49,9 @@ struct PlannedSweep {
   std::optional<absl::Duration> retry_after;  // retries jobs failed by then
   std::optional<absl::Duration> rerun_after;  // reruns one successful job
   std::optional<absl::Duration> delete_after;
+  std::optional<absl::Duration> cancel_job_after;  // cancels one job
   uint32_t rerun_job = 0;
-  std::vector<std::pair<absl::Duration, uint32_t>> cancel_jobs;  // cancels one job each
+  uint32_t cancel_job = 0;
   // The user's failures_max_per_block; kGivenUpAtOnce submits another value.
   uint32_t failures_max = 0;
 };
