@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -168,6 +170,75 @@ TEST_F(ConcurrenceTest, KilledInTheMiddleItGoesOnAndAReferenceMayBeAColumn) {
   EXPECT_THAT(column.out, HasSubstr("towns × colors: tau-b "));
   EXPECT_THAT(column.out, HasSubstr("High concurrence (tau > 0.8) is open."));
   EXPECT_THAT(column.err, HasSubstr("finished results are reused for all of them"));
+}
+
+TEST_F(ConcurrenceTest, PublishedScoresAreAReferenceForApproachesOfTheirNames) {
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w");
+  const char* const root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_NE(root, nullptr);
+  const auto write_panel = [&](const std::vector<std::string>& names) {
+    std::string text =
+        "apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: panel}\nspec:\n"
+        "  variables: {new: new.yaml}\n  benchmarks: [\"${new}\"]\n  approaches:\n";
+    const std::vector<std::string> programs = {"random-span", "sliding-window",
+                                               "sliding-window-distance", "max-margin"};
+    for (size_t i = 0; i < names.size(); ++i) {
+      absl::StrAppend(&text, "    - {file: ", root, "/configs/approaches/",
+                      programs[i % programs.size()], ".yaml, name: ", names[i], "}\n");
+    }
+    cluster_.Write("panel.yaml", text);
+  };
+  const std::vector<std::string> more = {"--panel", cluster_.File("panel.yaml"), "-o", "json"};
+  write_panel({"rasor", "bidaf", "qanet", "bert-base", "mine", "yours"});
+  const Output few = Ask("towns.yaml", "published:squad", more);
+  EXPECT_EQ(few.exit_code, 2) << few.err;
+  EXPECT_THAT(few.err, HasSubstr("published:SQuAD has by name, got 4; it has rasor, bidaf"));
+  const Output unknown = Ask("towns.yaml", "published:SQuAT", more);
+  EXPECT_EQ(unknown.exit_code, 3) << unknown.err;
+  EXPECT_THAT(unknown.err, HasSubstr("SQuAD\\\"?); there are SQuAD, "));
+  EXPECT_THAT(json::parse(Sweeps()), IsEmpty());
+  write_panel({"rasor", "bidaf", "qanet", "bert-base", "mine", "fusionnet", "roberta-base"});
+  const Output asked = Ask("towns.yaml", "published:squad", more);
+  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  EXPECT_THAT(asked.err, HasSubstr("left out, without a published score: mine"));
+  const json verdict = json::parse(asked.out);
+  EXPECT_EQ(verdict["reference"], "published:SQuAD");
+  EXPECT_EQ(verdict["approaches"], 6);
+  EXPECT_EQ(verdict["verdict"], "open");
+  EXPECT_THAT(verdict["warning"].get<std::string>(), HasSubstr("nothing can be refuted"));
+  const json listed = json::parse(cluster_.Concur({"concurrence", "--list", "-o", "json"}).out);
+  ASSERT_THAT(listed, SizeIs(1));
+  EXPECT_EQ(listed[0]["reference"], "published:SQuAD");
+  EXPECT_EQ(listed[0]["tau"], verdict["tau"]);
+  const Output spaces = Ask("towns.yaml", "published:mrqa newsqa", more);
+  EXPECT_EQ(spaces.exit_code, 0) << spaces.err;
+}
+
+TEST_F(ConcurrenceTest, AGridOfABuildersParametersIsBenchmarksOfASweep) {
+  if (!std::filesystem::exists("/usr/share/wordnet/data.noun")) {
+    GTEST_SKIP() << "needs the Debian package wordnet-base";
+  }
+  const char* const root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_NE(root, nullptr);
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w");
+  const Output ran =
+      cluster_.Concur({"sweep", "submit", absl::StrCat(root, "/configs/sweeps/ablation-fuzzy.yaml"),
+                       "--watch", "--var", "train=30", "--var", "test=30"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  const Output matrix = cluster_.Concur({"matrix", "ablation-fuzzy", "-o", "csv"});
+  EXPECT_EQ(matrix.exit_code, 0) << matrix.err;
+  EXPECT_THAT(matrix.out, HasSubstr("cloze,fuzzy+neighbours=100+replacement-rate=0.5,"));
+  cluster_.Write("bad.yaml",
+                 absl::StrCat("apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: b}\n"
+                              "spec:\n  approaches: [",
+                              root, "/configs/approaches/random-span.yaml]\n",
+                              "  benchmarks: [{build: fuzzi}]\n"));
+  const Output bad = cluster_.Concur({"sweep", "submit", cluster_.File("bad.yaml")});
+  EXPECT_EQ(bad.exit_code, 2) << bad.err;
+  EXPECT_THAT(bad.err, HasSubstr("bad.yaml:6:"));
+  EXPECT_THAT(bad.err, HasSubstr("fuzzy"));
 }
 
 }  // namespace

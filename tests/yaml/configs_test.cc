@@ -29,9 +29,9 @@ namespace concur::spec {
 namespace {
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
-  const std::set<std::string> known = {"adapters",  "approaches", "benchmarks", "environments",
-                                       "data",      "options",    "panels",     "pools",
-                                       "providers", "starter",    "sweeps",     "README.md"};
+  const std::set<std::string> known = {
+      "adapters", "approaches", "benchmarks", "environments", "data",   "options",  "panels",
+      "pools",    "providers",  "references", "starter",      "sweeps", "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }
@@ -187,6 +187,30 @@ TEST(ConfigsTest, EverySweepIsReadAndHasNoWarning) {
     EXPECT_TRUE(sweep->warnings.empty()) << path << ": " << sweep->warnings[0];
     EXPECT_EQ(sweep->spec.name, std::filesystem::path(path).stem().string());
   }
+}
+
+TEST(ConfigsTest, ThePublishedPanelHasTheApproachesOfThePublishedScores) {
+  const testing::TempDir dir;
+  ASSERT_OK(WriteFileAtomically(dir.File("new.yaml"),
+                                "apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: new}\n"
+                                "spec: {train: a.jsonl, test: b.jsonl}\n"));
+  ASSERT_OK_AND_ASSIGN(
+      const LoadedSweep sweep,
+      LoadSweep(ConfigDirectory() + "/panels/published.yaml", {{"new", dir.File("new.yaml")}}));
+  std::set<std::string> names;
+  for (const ApproachSpec& approach : sweep.spec.approaches) {
+    names.insert(approach.name);
+    EXPECT_EQ(approach.tags.count("family"), 1u) << approach.name;
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       ReadFile(ConfigDirectory() + "/references/published.csv"));
+  std::set<std::string> published;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    published.insert(std::string(line.substr(0, line.find(','))));
+  }
+  published.erase("approach");
+  EXPECT_EQ(published.size(), 20u);
+  EXPECT_EQ(names, published);
 }
 
 TEST(ConfigsTest, TheDemoHasFourBenchmarksSixApproachesAndTwoSettings) {

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -44,6 +45,7 @@
 #include "cli/commands/run/concurrence_list.h"
 #include "cli/commands/run/concurrence_page.h"
 #include "cli/commands/run/concurrence_verdict.h"
+#include "cli/commands/run/published_reference.h"
 #include "cli/commands/run/sweep_submit_until.h"
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
@@ -113,13 +115,14 @@ BenchmarkSpec* BenchmarkIn(Question& question, const std::string& name) {
 }
 
 absl::Status CheckPanel(const std::string& panel, Question& question) {
+  const bool is_published = IsPublished(question.reference);
   for (const std::string& name : {question.added, question.reference}) {
-    if (BenchmarkIn(question, name) == nullptr) {
+    if (BenchmarkIn(question, name) == nullptr && !IsPublished(name)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(panel,
-                       ": spec.benchmarks: expected [\"${new}\", \"${reference}\"], which "
-                       "the command fills in, got none of the name \"",
-                       name, "\"; see configs/panels/cheap.yaml"));
+          absl::StrCat(panel, ": spec.benchmarks: expected ",
+                       is_published ? "[\"${new}\"]" : "[\"${new}\", \"${reference}\"]",
+                       ", which the command fills in, got none of the name \"", name,
+                       "\"; see configs/panels/", is_published ? "published" : "cheap", ".yaml"));
     }
   }
   if (question.loaded.spec.approaches.size() < analysis::kIntervalApproachesMin) {
@@ -130,38 +133,85 @@ absl::Status CheckPanel(const std::string& panel, Question& question) {
   return absl::OkStatus();
 }
 
+// Leaves out the approaches that have no published score, and says which. InvalidArgument when too
+// few are left.
+absl::Status KeepPublished(CommandContext& context, const std::string& panel,
+                           const analysis::ScoreTable& published, SweepSpec& spec) {
+  const std::vector<std::string> names = analysis::NamesOf(published.approaches());
+  std::vector<std::string> matched;
+  std::vector<std::string> others;
+  for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
+    const std::string& name = spec.approaches[i].name;
+    const auto row = std::find(names.begin(), names.end(), name);
+    const bool has_score =
+        row != names.end() && published.cell(static_cast<size_t>(row - names.begin()), 0).state ==
+                                  analysis::CellState::kValue;
+    (has_score ? matched : others).push_back(name);
+    if (!has_score) {
+      spec.exclude.push_back({i, {}, {}});
+    }
+  }
+  if (matched.size() < analysis::kIntervalApproachesMin) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        panel, ": spec.approaches: expected at least ", analysis::kIntervalApproachesMin,
+        " approaches that ", published.benchmarks()[0].name, " has by name, got ", matched.size(),
+        "; it has ", absl::StrJoin(names, ", ")));
+  }
+  PrintNote(context, absl::StrCat(matched.size(), " approaches have a published score: ",
+                                  absl::StrJoin(matched, ", ")));
+  if (!others.empty()) {
+    PrintWarning(context, absl::StrCat("left out, without a published score: ",
+                                       absl::StrJoin(others, ", ")));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Question>> LoadQuestion(CommandContext& context, Client& client,
                                                        const ConcurrenceFlags& flags,
                                                        std::optional<BenchmarkCheck>& check) {
   auto question = std::make_unique<Question>();
   CONCUR_ASSIGN_OR_RETURN(question->added, NameOfBenchmark(flags.added, flags.variables));
   std::string reference = flags.with;
-  const bool is_column = !IsFile(reference);
-  if (is_column) {
+  analysis::ScoreTable published;
+  const bool is_published = IsPublished(reference);
+  const bool is_column = !is_published && !IsFile(reference);
+  if (is_published) {
+    CONCUR_ASSIGN_OR_RETURN(published, PublishedScores(reference));
+    question->reference = published.benchmarks()[0].name;
+  } else if (is_column) {
     CONCUR_ASSIGN_OR_RETURN(question->column, TemporaryDirectory::Make("column"));
     CONCUR_ASSIGN_OR_RETURN(reference,
                             FetchColumnBenchmark(client, flags.with, question->column.path()));
   }
-  CONCUR_ASSIGN_OR_RETURN(question->reference, NameOfBenchmark(reference, flags.variables));
+  if (!is_published) {
+    CONCUR_ASSIGN_OR_RETURN(question->reference, NameOfBenchmark(reference, flags.variables));
+  }
   if (question->added == question->reference) {
     return absl::InvalidArgumentError(absl::StrCat("--with: expected another benchmark than ",
                                                    flags.added, ", got one of the same name, \"",
                                                    question->added, "\"; rename one"));
   }
   SubmitFlags submit;
-  submit.file =
-      flags.panel.empty() ? absl::StrCat(ConfigsDirectory(), "/panels/cheap.yaml") : flags.panel;
+  submit.file = !flags.panel.empty() ? flags.panel
+                                     : absl::StrCat(ConfigsDirectory(), "/panels/",
+                                                    is_published ? "published.yaml" : "cheap.yaml");
   submit.request_id = "concurrence";
   submit.variables = flags.variables;
   submit.variables.push_back(absl::StrCat("new=", AbsolutePath(flags.added)));
-  submit.variables.push_back(absl::StrCat("reference=", AbsolutePath(reference)));
+  if (!is_published) {
+    submit.variables.push_back(absl::StrCat("reference=", AbsolutePath(reference)));
+  }
   CONCUR_ASSIGN_OR_RETURN(question->loaded, LoadForSubmission(context, submit, &question->made));
   CONCUR_RETURN_IF_ERROR(CheckPanel(submit.file, *question));
   SweepSpec& spec = question->loaded.spec;
-  spec.name = absl::StrCat(kConcurrencePrefix, question->added, "@", question->reference);
+  if (is_published) {
+    CONCUR_RETURN_IF_ERROR(KeepPublished(context, submit.file, published, spec));
+  }
+  spec.name = absl::StrCat(kConcurrencePrefix, question->added, "@",
+                           is_published ? PublishedId(question->reference) : question->reference);
   CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--with"), CheckSweepName(spec.name)));
   const BenchmarkSpec& added = *BenchmarkIn(*question, question->added);
-  BenchmarkSpec& known = *BenchmarkIn(*question, question->reference);
+  BenchmarkSpec* const known = BenchmarkIn(*question, question->reference);
   if (!flags.no_check) {
     CONCUR_ASSIGN_OR_RETURN(check, CheckNewBenchmark(added, known));
     PrintWarnings(context, check->warnings);
@@ -169,9 +219,9 @@ absl::StatusOr<std::unique_ptr<Question>> LoadQuestion(CommandContext& context, 
   question->test = added.test.has_value() ? added.test->path : "";
   if (is_column) {
     // An equal question is an equal request, wherever its files are.
-    for (std::optional<DataFile>* file : {&known.train, &known.test}) {
+    for (std::optional<DataFile>* file : {&known->train, &known->test}) {
       if (file->has_value()) {
-        (*file)->path = absl::StrCat(known.name, (*file)->suffix);
+        (*file)->path = absl::StrCat(known->name, (*file)->suffix);
       }
     }
   }
@@ -445,13 +495,13 @@ void AddConcurrenceCommand(Command& app, CommandContext& context) {
   command->AddOption("new", flags->added, "A benchmark file (kind: Benchmark)")->TypeName("NEW");
   command
       ->AddOption("--with", flags->with,
-                  "What to compare it with: a benchmark file, or a benchmark of a sweep of this "
-                  "coordinator, by name")
+                  "What to compare it with: a benchmark file, a benchmark of a sweep of this "
+                  "coordinator, by name, or published:NAME, published scores of 20 approaches")
       ->TypeName("REFERENCE");
   command
       ->AddOption("--panel", flags->panel,
                   "A sweep file whose benchmarks are [\"${new}\", \"${reference}\"] (default: ten "
-                  "cheap approaches)")
+                  "cheap approaches; with published:NAME [\"${new}\"], by default all published)")
       ->TypeName("FILE");
   command->AddOption("--var", flags->variables, "Sets a variable of these files")
       ->TypeName("NAME=VALUE")

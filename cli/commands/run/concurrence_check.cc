@@ -77,8 +77,11 @@ absl::Status AddShared(absl::string_view set, const std::optional<DataFile>& fil
 }  // namespace
 
 absl::StatusOr<BenchmarkCheck> CheckNewBenchmark(const BenchmarkSpec& added,
-                                                 const BenchmarkSpec& reference) {
-  for (const BenchmarkSpec* benchmark : {&added, &reference}) {
+                                                 const BenchmarkSpec* reference) {
+  for (const BenchmarkSpec* benchmark : {&added, reference}) {
+    if (benchmark == nullptr) {
+      continue;
+    }
     for (const auto& [field, file] :
          {std::pair("test", &benchmark->test), std::pair("train", &benchmark->train)}) {
       if (!file->has_value()) {
@@ -90,13 +93,13 @@ absl::StatusOr<BenchmarkCheck> CheckNewBenchmark(const BenchmarkSpec& added,
       }
     }
   }
-  if (added.test->digest == reference.test->digest) {
+  if (reference != nullptr && added.test->digest == reference->test->digest) {
     return absl::FailedPreconditionError(
-        absl::StrCat(added.test->path, ": expected other test data than that of ", reference.name,
+        absl::StrCat(added.test->path, ": expected other test data than that of ", reference->name,
                      ", got the same bytes; name two benchmarks"));
   }
   BenchmarkCheck check;
-  if (!IsQa(added.format) || !IsQa(reference.format)) {
+  if (!IsQa(added.format) || (reference != nullptr && !IsQa(reference->format))) {
     return check;
   }
   CONCUR_ASSIGN_OR_RETURN(check.test, qa::CountQuestions(added.test->path));
@@ -105,12 +108,15 @@ absl::StatusOr<BenchmarkCheck> CheckNewBenchmark(const BenchmarkSpec& added,
   WarnOfCounts("new test", check.test, check);
   WarnOfCounts("new train", check.train, check);
   CONCUR_RETURN_IF_ERROR(AddShared("new test", added.test, "new train", added.train, check));
+  if (reference == nullptr) {
+    return check;
+  }
   CONCUR_RETURN_IF_ERROR(
-      AddShared("new test", added.test, "reference train", reference.train, check));
+      AddShared("new test", added.test, "reference train", reference->train, check));
   CONCUR_RETURN_IF_ERROR(
-      AddShared("new test", added.test, "reference test", reference.test, check));
+      AddShared("new test", added.test, "reference test", reference->test, check));
   CONCUR_RETURN_IF_ERROR(
-      AddShared("new train", added.train, "reference test", reference.test, check));
+      AddShared("new train", added.train, "reference test", reference->test, check));
   return check;
 }
 

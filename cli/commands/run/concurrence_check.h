@@ -28,11 +28,12 @@ struct BenchmarkCheck {
   std::vector<std::string> warnings;
 };
 
-// Data files by their paths; formats other than qa have no counts. FailedPrecondition, with the
-// file and the remedy, for a benchmark that cannot rank anybody: no test or no train set, the
-// reference's own test data, too few different questions, answers that mostly stand in no passage.
+// Data files by their paths; null: the reference has none; formats other than qa have no counts.
+// FailedPrecondition, with the file and the remedy, for a benchmark that cannot rank anybody: no
+// test or no train set, the reference's own test data, too few different questions, answers that
+// mostly stand in no passage.
 absl::StatusOr<BenchmarkCheck> CheckNewBenchmark(const BenchmarkSpec& added,
-                                                 const BenchmarkSpec& reference);
+                                                 const BenchmarkSpec* reference);
 
 }  // namespace concur::cli
 

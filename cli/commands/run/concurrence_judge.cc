@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/run/concurrence_judge.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "analysis/plan/verdict.h"
 #include "analysis/score_table.h"
 #include "base/status_macros.h"
+#include "cli/commands/run/published_reference.h"
 #include "cli/study/example_runs.h"
 #include "cli/study/study.h"
 
@@ -22,6 +25,9 @@ absl::StatusOr<analysis::NoiseEstimate> NoiseFreeOf(const Study& study,
                                                     const std::vector<std::string>& names,
                                                     const analysis::VerdictOptions& verdict) {
   analysis::NoiseEstimate noise_free;
+  if (IsPublished(names[1])) {
+    return absl::NotFoundError("published scores come without per-example scores");
+  }
   if (!HasExamples(study)) {
     return noise_free;
   }
@@ -42,7 +48,24 @@ absl::StatusOr<analysis::NoiseEstimate> NoiseFreeOf(const Study& study,
 
 absl::StatusOr<analysis::ScoreTable> PairScores(const Study& study, const ComparedPair& pair) {
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, ScoreTableOf(study, ""));
-  return all.SelectBenchmarks({pair.added, pair.reference});
+  if (!IsPublished(pair.reference)) {
+    return all.SelectBenchmarks({pair.added, pair.reference});
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable added, all.SelectBenchmarks({pair.added}));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable published, PublishedScores(pair.reference));
+  CONCUR_ASSIGN_OR_RETURN(
+      analysis::ScoreTable both,
+      analysis::ScoreTable::Create(added.approaches(),
+                                   {added.benchmarks()[0], published.benchmarks()[0]}));
+  const std::vector<std::string> names = analysis::NamesOf(published.approaches());
+  for (size_t i = 0; i < both.approaches().size(); ++i) {
+    both.cell(i, 0) = added.cell(i, 0);
+    const auto row = std::find(names.begin(), names.end(), both.approaches()[i].name);
+    if (row != names.end()) {
+      both.cell(i, 1) = published.cell(static_cast<size_t>(row - names.begin()), 0);
+    }
+  }
+  return both;
 }
 
 absl::StatusOr<analysis::Verdict> JudgeStudy(const Study& study, const analysis::ScoreTable& scores,

@@ -21,6 +21,7 @@
 #include "cli/client/client.h"
 #include "cli/commands/run/concurrence_judge.h"
 #include "cli/commands/run/concurrence_verdict.h"
+#include "cli/commands/run/published_reference.h"
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
@@ -51,7 +52,8 @@ std::string QuestionKey(SweepSpec spec) {
 
 std::optional<ComparedPair> PairOf(absl::string_view name) {
   const std::vector<std::string> names = absl::StrSplit(name, absl::MaxSplits('@', 1));
-  return names.size() == 2 ? std::optional(ComparedPair{names[0], names[1]}) : std::nullopt;
+  return names.size() == 2 ? std::optional(ComparedPair{names[0], ReferenceOfId(names[1])})
+                           : std::nullopt;
 }
 
 // The questions, newest first; sweeps of such names that `concur concurrence` did not submit are
@@ -101,6 +103,7 @@ absl::Status Judge(Client& client, AskedQuestion& question) {
   options.bootstrap.parallel_for = ThreadedFor;
   CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(client, question.sweep));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable scores, PairScores(study, question.pair));
+  question.pair.reference = scores.benchmarks()[1].name;  // as the published table spells it
   CONCUR_ASSIGN_OR_RETURN(question.verdict, JudgeStudy(study, scores, question.pair, options,
                                                        HasEnded(state) && !is_canceled));
   question.outcome = is_canceled       ? "canceled"
