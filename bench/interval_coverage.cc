@@ -210,14 +210,15 @@ void PrintRanks(int64_t trials) {
 // benchmarks have this tau, a share of .5 of the variance between families.
 void PrintVerdicts(int64_t trials) {
   std::printf(
-      "| panel | families of | tau | tau > .8 shown %% | refuted %% | held the truth %% | stopped "
-      "with ± .15 %% | of these within it %% | mean approaches |\n");
+      "| panel | families of | tau | tau > .8 shown %% | refuted %% | held the truth %% | ± | "
+      "reached it %% | of these within it %% | mean approaches |\n");
   for (const VerdictDesign& design : VerdictDesigns()) {
     const VerdictCoverage coverage = MeasureVerdicts(design, trials);
-    std::printf("| %d | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f |\n",
+    std::printf("| %d | %d | %.1f | %.1f | %.1f | %.1f | %g | %.1f | %.1f | %.0f |\n",
                 static_cast<int>(design.approaches), static_cast<int>(design.family_size),
                 design.tau, 100 * coverage.shown, 100 * coverage.refuted, 100 * coverage.held,
-                100 * coverage.precise, 100 * coverage.precise_right, coverage.approaches);
+                design.within, 100 * coverage.precise, 100 * coverage.precise_right,
+                coverage.approaches);
     std::fflush(stdout);
   }
 }

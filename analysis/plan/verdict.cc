@@ -25,6 +25,11 @@ namespace {
 constexpr size_t kOutliersMax = 3;
 // An approach that lowers tau by less is no outlier.
 constexpr double kOutlierChange = 0.02;
+// An interval is narrow also where few approaches have, by chance, a nearly perfect order. So the
+// number that a width takes is that of this tau, whatever the estimate: for a lesser one, a few
+// percent of small panels stopped with a tau that was wrong by more than the width
+// (docs/coverage.md).
+constexpr double kPrecisionTau = 0.5;
 // Nearer to the bound than this, no affordable number of approaches settles the claim.
 constexpr double kSettleDistanceMin = 0.02;
 
@@ -50,6 +55,20 @@ Claim ClaimOf(const Verdict& verdict, double above) {
   const bool noise_may_explain =
       noise_free.asked && !(noise_free.interval.has_value() && noise_free.interval->high < above);
   return verdict.tau_interval->high < above && !noise_may_explain ? Claim::kRefuted : Claim::kOpen;
+}
+
+// Both ends are within ± `within` of tau, of as many families as that width takes at
+// kPrecisionTau.
+bool IsPrecise(const Verdict& verdict, double within) {
+  if (!verdict.tau_interval.has_value() || verdict.approaches < kIntervalApproachesMin) {
+    return false;
+  }
+  const absl::StatusOr<Interval> planned =
+      FisherInterval(Coefficient::kKendall, kPrecisionTau,
+                     static_cast<int64_t>(std::floor(verdict.families)), verdict.level);
+  return planned.ok() && (planned->high - planned->low) / 2 <= within &&
+         *verdict.tau - verdict.tau_interval->low <= within &&
+         verdict.tau_interval->high - *verdict.tau <= within;
 }
 
 // Half-widths shrink with the root of the number of approaches.
@@ -126,9 +145,7 @@ absl::StatusOr<Verdict> JudgePair(const ScoreTable& table, const NoiseEstimate& 
   verdict.r_interval = rs.pairs[0].interval;
   verdict.noise_free = noise_free;
   verdict.claim = ClaimOf(verdict, options.above);
-  verdict.precise = options.within.has_value() && verdict.tau_interval.has_value() &&
-                    verdict.approaches >= kIntervalApproachesMin &&
-                    (verdict.tau_interval->high - verdict.tau_interval->low) / 2 <= *options.within;
+  verdict.precise = options.within.has_value() && IsPrecise(verdict, *options.within);
   for (const Influence& influence : pair.influences) {
     if (influence.without.has_value() && influence.change <= -kOutlierChange) {
       verdict.outliers.push_back(influence);

@@ -57,7 +57,7 @@ struct Verdict {
   std::optional<Interval> r_interval;
   NoiseEstimate noise_free;
   Claim claim = Claim::kOpen;
-  bool precise = false;             // known to ± within
+  bool precise = false;             // known to ± within, of enough families for that width
   std::vector<Influence> outliers;  // approaches without which tau is higher, strongest first
   // Roughly how many more such approaches would settle an open claim if tau stays as it is;
   // nothing where that cannot be said.

@@ -340,12 +340,13 @@ double FalseRankSets(const RankDesign& design, int64_t trials, int64_t draws) {
 }
 
 std::vector<VerdictDesign> VerdictDesigns() {
-  return {{10, 1, 0.7}, {10, 1, 0.9}, {40, 1, 0.5}, {40, 1, 0.7}, {40, 1, 0.8},
-          {40, 1, 0.9}, {40, 2, 0.7}, {40, 2, 0.9}, {100, 1, 0.7}};
+  return {{10, 1, 0.7}, {10, 1, 0.9},      {20, 1, 0.7}, {20, 1, 0.7, 0.3},
+          {40, 1, 0.5}, {40, 1, 0.5, 0.3}, {40, 1, 0.7}, {40, 1, 0.7, 0.3},
+          {40, 1, 0.8}, {40, 1, 0.9},      {40, 2, 0.7}, {40, 2, 0.7, 0.3},
+          {40, 2, 0.9}, {100, 1, 0.5},     {100, 1, 0.7}};
 }
 
 VerdictCoverage MeasureVerdicts(const VerdictDesign& design, int64_t trials) {
-  constexpr double kWithin = 0.15;
   const Population population{std::sin(M_PI / 2 * design.tau), 0};
   std::vector<AxisEntry> rows;
   for (size_t i = 0; i < design.approaches; ++i) {
@@ -356,7 +357,7 @@ VerdictCoverage MeasureVerdicts(const VerdictDesign& design, int64_t trials) {
   const CellPlan plan(EqualCosts(empty), 1);
   const std::vector<CellBatch> batches = BatchesOf(plan, design.approaches);
   VerdictOptions options;
-  options.within = kWithin;
+  options.within = design.within;
   options.looks = batches.size();
   options.bootstrap.replicates = 1000;
   options.bootstrap.families = design.family_size > 1 ? kFamilyTag : kNoFamilies;
@@ -406,7 +407,7 @@ VerdictCoverage MeasureVerdicts(const VerdictDesign& design, int64_t trials) {
       if (!is_precise && verdict->precise) {
         is_precise = true;
         coverage.precise += 1;
-        coverage.precise_right += std::abs(*verdict->tau - design.tau) <= kWithin ? 1 : 0;
+        coverage.precise_right += std::abs(*verdict->tau - design.tau) <= design.within ? 1 : 0;
       }
     }
   }

@@ -91,6 +91,7 @@ struct VerdictDesign {
   size_t approaches = 40;
   size_t family_size = 1;  // families differ by half of the variance
   double tau = 0.7;        // the population's
+  double within = 0.15;    // a half-width to stop at
 };
 std::vector<VerdictDesign> VerdictDesigns();
 // Shares of the studies, but for the last two.
@@ -98,8 +99,8 @@ struct VerdictCoverage {
   double shown = 0;          // "tau > .8", in studies that stop at a claim
   double refuted = 0;        // the same
   double held = 0;           // the interval where they stopped holds the truth
-  double precise = 0;        // studies that stop at ± .15 reached it
-  double precise_right = 0;  // share of these with the truth within ± .15 of tau
+  double precise = 0;        // studies that stop at ± within reached it
+  double precise_right = 0;  // share of these with the truth within that of tau
   double approaches = 0;     // where studies that stop at a claim did, mean
 };
 VerdictCoverage MeasureVerdicts(const VerdictDesign& design, int64_t trials);

@@ -85,6 +85,23 @@ TEST(VerdictTest, MoreLooksMakeWiderIntervals) {
   EXPECT_LT(five.tau_interval->low, one.tau_interval->low);
 }
 
+TEST(VerdictTest, ANearlyPerfectOrderOfFewIsNotPrecise) {
+  // Stopped: "tau is known to ± 0.15", of ten approaches whose tau was 1 by chance.
+  ASSERT_OK_AND_ASSIGN(const Verdict few, JudgePair(TableOf(10, 0), {}, {.within = 0.15}));
+  EXPECT_LT(few.tau_interval->high - few.tau_interval->low, 0.15);
+  EXPECT_FALSE(few.precise);
+  VerdictOptions options = {.within = 0.2};
+  options.bootstrap.replicates = 500;
+  ASSERT_OK_AND_ASSIGN(const Verdict many, JudgePair(TableOf(60, 0.2), {}, options));
+  EXPECT_TRUE(many.precise);
+}
+
+TEST(VerdictTest, AWidthIsClaimedOfNoPanelOfASimulationThatIsTooSmallForIt) {
+  // 3 % of these reached ± 0.15, and none of them had the truth within it.
+  const VerdictCoverage coverage = MeasureVerdicts({.approaches = 10, .tau = 0.7}, 100);
+  EXPECT_EQ(coverage.precise, 0);
+}
+
 TEST(VerdictTest, WithStoppingAFalseShownComesInFewStudiesOfASimulation) {
   const VerdictCoverage coverage = MeasureVerdicts({.approaches = 20, .tau = 0.7}, 100);
   EXPECT_LE(coverage.shown, 0.05);
