@@ -2,7 +2,6 @@
 #include "base/metric_meaning.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -18,7 +17,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "absl/types/span.h"
 #include "base/decimal.h"
 #include "base/status_macros.h"
 
@@ -104,9 +102,11 @@ bool HasAny(const Words& parts, absl::string_view list) {
   });
 }
 
-bool EndsWithAny(const Words& parts, absl::Span<const absl::string_view> ends) {
+// `ends` stand between "|".
+bool EndsWithAny(const Words& parts, absl::string_view ends) {
   const std::string words = absl::StrCat(" ", absl::StrJoin(parts, " "));
-  return std::any_of(ends.begin(), ends.end(), [&](absl::string_view end) {
+  const std::vector<absl::string_view> list = absl::StrSplit(ends, '|');
+  return std::any_of(list.begin(), list.end(), [&](absl::string_view end) {
     return absl::EndsWith(words, absl::StrCat(" ", end));
   });
 }
@@ -115,7 +115,7 @@ bool EndsWithAny(const Words& parts, absl::Span<const absl::string_view> ends) {
 bool IsLoss(absl::string_view word) {
   constexpr absl::string_view kWords =
       " perplexity ppl loss logloss nll brier wer cer ter eer fpr fpr95 fnr bpb bpc ece fid kid "
-      "lpips mpjpe mase rmsle xent ";
+      "lpips mpjpe mase rmsle msle xent crps wql dcf epe fvd niqe brisque mcd rtf ";
   return absl::StrContains(kWords, absl::StrCat(" ", word, " ")) || absl::EndsWith(word, "mse") ||
          absl::EndsWith(word, "mae") || absl::EndsWith(word, "mape");
 }
@@ -150,21 +150,14 @@ bool IsReversed(absl::string_view name, const Words& parts) {
 
 bool UsuallyMinimized(absl::string_view name) {
   // Only at the end: a benchmark of error detection is none of errors.
-  constexpr std::array<absl::string_view, 24> kEnds = {"error",          "errors",
-                                                       "error rate",     "err",
-                                                       "cross entropy",  "latency",
-                                                       "bits per byte",  "runtime",
-                                                       "distance",       "hallucination rate",
-                                                       "failures",       "failure rate",
-                                                       "violations",     "miss rate",
-                                                       "hallucinations", "der",
-                                                       "violation rate", "false positive rate",
-                                                       "toxicity",       "toxicity probability",
-                                                       "toxicity rate",  "toxicity score",
-                                                       "toxic fraction", "toxic frac"};
+  constexpr absl::string_view kEnds =
+      "error|errors|error rate|err|abs rel|cross entropy|latency|bits per byte|runtime|distance|"
+      "hallucination rate|hallucinations|failure rate|failures|violation rate|violations|miss rate|"
+      "der|false positive rate|toxicity|toxicity probability|toxicity rate|toxicity score|"
+      "toxic fraction|toxic frac";
   // Though they have a word that turns others round.
-  constexpr std::array<absl::string_view, 3> kNegative = {
-      "negative log likelihood", "false negative rate", "neg log likelihood"};
+  constexpr absl::string_view kNegative =
+      "negative log likelihood|false negative rate|neg log likelihood";
   // Units and statistics that may follow that end.
   constexpr absl::string_view kUnits =
       " percent pct ms msec millisecond milliseconds s sec secs second seconds us µs ns min mins "

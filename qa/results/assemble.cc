@@ -421,7 +421,7 @@ absl::Status Assembly::NumberCells() {
   if (unnumbered > 0 && request_.format == "leaderboard") {
     results_.columns.push_back(
         {"repeat", "several scores", unnumbered,
-         absl::StrCat("a guess: repetitions, as no column tells them apart; ", first_unnumbered)});
+         absl::StrCat("a guess: repetitions, as no setting differs; ", first_unnumbered)});
   }
   for (ImportedAxis& task : results_.tasks) {
     // Not of its first run, which may lack the metric.

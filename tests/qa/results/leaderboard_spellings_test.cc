@@ -55,7 +55,7 @@ TEST_F(SpellingsTest, EqualRowsCountUnlessTheyAreCertainToBeCopies) {
     EXPECT_EQ(results.seeds, 3U) << text;
     EXPECT_EQ(Score(results, "a", "T", 1), 50) << text;
     EXPECT_THAT(NoteOf(results, "several scores"),
-                HasSubstr("a guess: repetitions, as no column tells them apart; \"a\" on \"T\""));
+                HasSubstr("a guess: repetitions, as no setting differs; \"a\" on \"T\""));
   }
   for (const char* text :
        {"model,task,seed,score\na,T,1,50\na,T,1,50\na,T,2,65\n",
