@@ -24,7 +24,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -50,6 +49,7 @@
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "cli/output/shell_word.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "cli/study/telling_examples.h"
@@ -408,11 +408,6 @@ absl::Status Ask(Run& run, ConcurrenceResult& result) {
     ReportEnd(run.context, last);
   }
   return absl::OkStatus();
-}
-
-// A word of a shell's command line.
-std::string ShellWord(const std::string& word) {
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 std::string CommandOf(const ConcurrenceFlags& flags) {

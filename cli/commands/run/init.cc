@@ -8,16 +8,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/command/command.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/app/companion.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
+#include "cli/output/shell_word.h"
 #include "cli/output/table_output.h"
 #include "report/table.h"
 
@@ -54,14 +52,6 @@ absl::Status CheckFree(const std::string& directory) {
   }
   return absl::AlreadyExistsError(
       absl::StrCat(directory, ": expected a new or an empty directory; name another"));
-}
-
-// `word` as a shell reads it.
-std::string ShellWord(const std::string& word) {
-  const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._-/+=@", c);
-  });
-  return plain ? word : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", R"('\'')"}}), "'");
 }
 
 absl::Status RunInit(const std::string& directory, CommandContext& context) {
