@@ -198,13 +198,16 @@ void SweepReader::ReadSources(const Value& item, absl::string_view kind,
     return;
   }
   Fields fields(item);
-  if (kind == kBenchmarkKind) {
-    if (const auto build = fields.Get("build")) {
-      AddBuiltBenchmarks(*build, fields);
-      return;
-    }
-  }
   const auto file = fields.Get("file");
+  const auto build = kind == kBenchmarkKind ? fields.Get("build") : std::nullopt;
+  const bool is_built = build && !file && !fields.Get("metadata");
+  if (is_built) {
+    AddBuiltBenchmarks(*build, fields);
+    return;
+  }
+  if (build) {
+    build->Error("expected no build beside file or metadata");
+  }
   if (!file) {
     Source source;
     source.metadata = fields.Require("metadata", "or \"file\" for one in another file");

@@ -113,20 +113,22 @@ class GrpcClient : public Client {
         [](v1::ListSweepsResponse& page) { return page.mutable_sweeps(); });
   }
 
-  absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) override {
-    return ChangeSweep(sweep, &v1::Coordinator::Stub::PauseSweep);
-  }
-  absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) override {
-    return ChangeSweep(sweep, &v1::Coordinator::Stub::ResumeSweep);
+  absl::StatusOr<v1::Sweep> ChangeSweep(const std::string& sweep, SweepChange change) override {
+    switch (change) {
+      case SweepChange::kPause:
+        return CallForSweep(sweep, &v1::Coordinator::Stub::PauseSweep);
+      case SweepChange::kResume:
+        return CallForSweep(sweep, &v1::Coordinator::Stub::ResumeSweep);
+      case SweepChange::kCancel:
+        break;
+    }
+    return CallForSweep(sweep, &v1::Coordinator::Stub::CancelSweep);
   }
   absl::StatusOr<v1::Sweep> SetPriority(const std::string& sweep, int32_t priority) override {
     v1::SetPriorityRequest request;
     request.set_sweep(sweep);
     request.set_priority(priority);
     return Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::SetPriority);
-  }
-  absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) override {
-    return ChangeSweep(sweep, &v1::Coordinator::Stub::CancelSweep);
   }
 
   absl::StatusOr<v1::Job> CancelJob(const std::string& job) override {
@@ -220,13 +222,10 @@ class GrpcClient : public Client {
     return Repeat<v1::NamedResource>(request, &v1::Coordinator::Stub::SetResource);
   }
 
-  absl::Status DeleteResource(const std::string& name) override {
-    v1::DeleteResourceRequest request;
-    request.set_name(name);
-    v1::DeleteResourceResponse response;
-    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
-      return stub_->DeleteResource(&context, request, &response);
-    }));
+  absl::Status Delete(Named kind, const std::string& name) override {
+    return kind == Named::kResource
+               ? DeleteOnce<v1::DeleteResourceRequest>(name, &v1::Coordinator::Stub::DeleteResource)
+               : DeleteOnce<v1::DeleteSecretRequest>(name, &v1::Coordinator::Stub::DeleteSecret);
   }
 
   absl::StatusOr<std::vector<v1::Pool>> ListPools() override {
@@ -289,15 +288,6 @@ class GrpcClient : public Client {
                             Repeat<v1::ListSecretsResponse>(v1::ListSecretsRequest(),
                                                             &v1::Coordinator::Stub::ListSecrets));
     return std::vector<v1::Secret>(response.secrets().begin(), response.secrets().end());
-  }
-
-  absl::Status DeleteSecret(const std::string& name) override {
-    v1::DeleteSecretRequest request;
-    request.set_name(name);
-    v1::DeleteSecretResponse response;
-    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
-      return stub_->DeleteSecret(&context, request, &response);
-    }));
   }
 
   absl::Status ListScores(const std::string& sweep, const std::string& metric,
@@ -509,11 +499,21 @@ class GrpcClient : public Client {
   }
 
   template <typename Request>
-  absl::StatusOr<v1::Sweep> ChangeSweep(const std::string& sweep,
-                                        Method<v1::Sweep, Request> method) {
+  absl::StatusOr<v1::Sweep> CallForSweep(const std::string& sweep,
+                                         Method<v1::Sweep, Request> method) {
     Request request;
     request.set_sweep(sweep);
     return Repeat<v1::Sweep>(request, method);
+  }
+
+  template <typename Request, typename Response>
+  absl::Status DeleteOnce(const std::string& name, Method<Response, Request> method) {
+    Request request;
+    request.set_name(name);
+    Response response;
+    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return (stub_.get()->*method)(&context, request, &response);
+    }));
   }
 
   template <typename Thing, typename Response, typename Request, typename List>
@@ -626,9 +626,10 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectWithNotes(const std::string& addr
 
 }  // namespace
 
-absl::StatusOr<std::string> Client::DownloadArtifact(const Digest& digest, int64_t bytes_max) {
+absl::StatusOr<std::string> DownloadArtifact(Client& client, const Digest& digest,
+                                             int64_t bytes_max) {
   std::string data;
-  CONCUR_RETURN_IF_ERROR(StreamArtifact(digest, [&](absl::string_view piece) {
+  CONCUR_RETURN_IF_ERROR(client.StreamArtifact(digest, [&](absl::string_view piece) {
     data.append(piece.data(), piece.size());
     return static_cast<int64_t>(data.size()) > bytes_max
                ? absl::ResourceExhaustedError(absl::StrCat("artifact ", digest.ToHex(),

@@ -46,10 +46,9 @@ class Client {
   // All pages up to `count_max` sweeps; 0: all.
   virtual absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,
                                                             size_t count_max) = 0;
-  virtual absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) = 0;
-  virtual absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) = 0;
+  enum class SweepChange { kPause, kResume, kCancel };
+  virtual absl::StatusOr<v1::Sweep> ChangeSweep(const std::string& sweep, SweepChange change) = 0;
   virtual absl::StatusOr<v1::Sweep> SetPriority(const std::string& sweep, int32_t priority) = 0;
-  virtual absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job) = 0;
   // Not repeated: a second one would not find the sweep.
   virtual absl::Status DeleteSweep(const std::string& sweep) = 0;
@@ -66,8 +65,9 @@ class Client {
   virtual absl::StatusOr<std::vector<v1::NamedResource>> ListResources() = 0;
   virtual absl::StatusOr<v1::NamedResource> SetResource(const std::string& name,
                                                         int64_t amount) = 0;
-  // Not repeated: a second one would not find the resource.
-  virtual absl::Status DeleteResource(const std::string& name) = 0;
+  // Not repeated: a second one would not find it.
+  enum class Named { kResource, kSecret };
+  virtual absl::Status Delete(Named kind, const std::string& name) = 0;
   virtual absl::StatusOr<std::vector<v1::Pool>> ListPools() = 0;
   // With its explanation and its workers.
   virtual absl::StatusOr<v1::Pool> GetPool(const std::string& pool) = 0;
@@ -80,8 +80,6 @@ class Client {
   virtual absl::StatusOr<v1::Secret> SetSecret(const std::string& name,
                                                const std::string& value) = 0;
   virtual absl::StatusOr<std::vector<v1::Secret>> ListSecrets() = 0;
-  // Not repeated: a second one would not find the secret.
-  virtual absl::Status DeleteSecret(const std::string& name) = 0;
   // Entries of the audit log, newest first, up to `count_max` of them (0: all).
   virtual absl::StatusOr<std::vector<v1::AuditEntry>> ListAuditEntries(
       v1::ListAuditEntriesRequest request, size_t count_max) = 0;
@@ -115,9 +113,6 @@ class Client {
   // when it is not kept (any more); DataLoss, at the end, when they do not match the digest.
   virtual absl::Status StreamArtifact(
       const Digest& digest, const std::function<absl::Status(absl::string_view)>& sink) = 0;
-  // All bytes of an artifact, checked against the digest. NotFound when it is not kept (any more);
-  // ResourceExhausted beyond `bytes_max`; DataLoss when they do not match the digest.
-  absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max);
 
  protected:
   explicit Client(std::string address) : address_(std::move(address)) {}
@@ -125,6 +120,10 @@ class Client {
   const std::string address_;
   absl::Duration patience_ = absl::Seconds(3);
 };
+
+// All bytes of an artifact, as StreamArtifact gives them. ResourceExhausted beyond `bytes_max`.
+absl::StatusOr<std::string> DownloadArtifact(Client& client, const Digest& digest,
+                                             int64_t bytes_max);
 
 }  // namespace concur::cli
 

@@ -92,7 +92,7 @@ absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep) {
   }
   study.read_artifact = [&client](const Digest& digest) {
     constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
-    return client.DownloadArtifact(digest, kExamplesBytesMax);
+    return DownloadArtifact(client, digest, kExamplesBytesMax);
   };
   return study;
 }

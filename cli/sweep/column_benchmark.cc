@@ -61,7 +61,7 @@ absl::StatusOr<std::string> FetchColumnBenchmark(Client& client, const std::stri
        {std::pair("train", &*benchmark.train), std::pair("test", &*benchmark.test)}) {
     const std::string file_name = absl::StrCat(field, file->suffix);
     CONCUR_ASSIGN_OR_RETURN(const std::string bytes,
-                            client.DownloadArtifact(file->digest, kDataBytesMax));
+                            DownloadArtifact(client, file->digest, kDataBytesMax));
     CONCUR_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(directory, "/", file_name), bytes));
     spec[field] = file_name;
   }

@@ -115,7 +115,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
       CONCUR_RETURN_IF_ERROR(Begin());
     }
     if (writer_->bytes() + static_cast<int64_t>(piece_->data().size()) > limits_.bytes_max) {
-      return absl::OutOfRangeError(absl::StrCat(
+      return absl::ResourceExhaustedError(absl::StrCat(
           "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
     if (writer_->bytes() + static_cast<int64_t>(piece_->data().size()) > admitted_max_) {

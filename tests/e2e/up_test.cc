@@ -92,7 +92,7 @@ TEST_F(UpTest, SweepRunsAndASecondTimeNothingRuns) {
   const Output again = RunSweep(0);
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   EXPECT_THAT(absl::StrCat(again.out, again.err),
-              AllOf(HasSubstr("their results are reused"), Not(HasSubstr("no worker"))));
+              AllOf(HasSubstr("finished results are reused"), Not(HasSubstr("no worker"))));
 }
 
 // It said "ready" and waited for workers that Slurm would never start.
@@ -145,7 +145,7 @@ TEST_F(UpTest, TheDemoEndsWithAMatrixAndASecondOneTrainsNothing) {
   EXPECT_THAT(first.err, HasSubstr("concur matrix demo --coefficient kendall"));
   const Output again = Cluster::Run(demo, cluster_.File("run"));
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
-  EXPECT_THAT(absl::StrCat(again.out, again.err), HasSubstr("their results are reused"));
+  EXPECT_THAT(absl::StrCat(again.out, again.err), HasSubstr("finished results are reused"));
 }
 
 TEST_F(UpTest, AFreshDemoDeletesNothingThatIsInUse) {

@@ -53,6 +53,7 @@ void Checker::NoteRetries(const Batch& batch) {
     const bool is_new = applied != whole_retries_.end();
     if (row.canceled || !planned_.contains(row.id)) {
       saved_retries_.erase(row.id);
+      whole_retries_.erase(row.id);  // canceled in the turn that retried it
       continue;
     }
     if (is_new) {

@@ -15,7 +15,7 @@ namespace concur::worker {
 namespace {
 
 constexpr size_t kMarkBytes = sizeof kStepMark - 1;
-constexpr size_t kShownBytesMax = 100;  // of a report or name in a warning
+constexpr size_t kShownBytesMax = 100;  // a report or name in a warning has no more
 
 // Progress bars end their lines with a carriage return, and colour them by escape sequences.
 bool EndsLine(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }

@@ -618,7 +618,9 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
   FinishedAttempt published = finished;
   for (const ArtifactRef& artifact : finished.result.artifacts) {
     status = artifacts_->Publish(artifact.digest, [&entry] { return entry->canceled.load(); });
-    if (artifact.kind == ArtifactKind::kOutputs && !status.ok() && !MayWorkLater(status)) {
+    // The coordinator refuses what is too large, and would again.
+    if (artifact.kind == ArtifactKind::kOutputs && !status.ok() &&
+        (!MayWorkLater(status) || absl::IsResourceExhausted(status))) {
       std::erase(published.result.artifacts, artifact);
       AddLoss("{output} was", std::exchange(status, absl::OkStatus()), published.result);
     }

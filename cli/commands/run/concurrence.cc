@@ -260,7 +260,8 @@ absl::StatusOr<v1::Sweep> RunReleased(Run& run, const std::vector<bool>& release
       FollowSweep(run.context, run.client, submitted.id(), watch);
   if (absl::IsDeadlineExceeded(ended.status())) {
     run.out_of_time = true;
-    CONCUR_RETURN_IF_ERROR(run.client.CancelSweep(submitted.id()).status());
+    CONCUR_RETURN_IF_ERROR(
+        run.client.ChangeSweep(submitted.id(), Client::SweepChange::kCancel).status());
   } else {
     CONCUR_RETURN_IF_ERROR(ended.status());
     CONCUR_RETURN_IF_ERROR(CheckNotCanceled(*ended));
@@ -525,7 +526,7 @@ void AddConcurrenceCommand(Command& app, CommandContext& context) {
       "  concur concurrence --list\n"
       "  concur concurrence mine.yaml --with squad.yaml\n"
       "  concur concurrence mine.yaml --with squad --within 0.15 --hours 2\n"
-      "  concur concurrence mine.yaml --with squad.yaml --html verdict.html --badge verdict.svg");
+      "  concur concurrence mine.yaml --with squad --html page.html --badge tau.svg");
   OnRun(command, context, [flags, &context] { return RunConcurrence(context, *flags); });
 }
 

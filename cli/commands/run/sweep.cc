@@ -110,11 +110,11 @@ absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
   return absl::OkStatus();
 }
 
-using Change = absl::StatusOr<v1::Sweep> (Client::*)(const std::string&);
+using Change = Client::SweepChange;
 
 absl::Status Apply(CommandContext& context, const SweepFlags& flags, Change change) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, (client.get()->*change)(flags.sweep));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->ChangeSweep(flags.sweep, change));
   PrintSweep(context, sweep);
   return absl::OkStatus();
 }
@@ -297,7 +297,8 @@ void AddChange(Command* group, CommandContext& context, const std::string& name,
 
 absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->CancelSweep(flags.sweep));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->ChangeSweep(flags.sweep, Client::SweepChange::kCancel));
   PrintSweep(context, sweep);
   if (sweep.state() == v1::Sweep::STATE_SUCCEEDED || sweep.state() == v1::Sweep::STATE_FAILED) {
     PrintNote(context, "it had ended before: nothing was canceled");
@@ -427,8 +428,9 @@ void AddSweepCommands(Command& app, CommandContext& context) {
           "Grouped by approach, benchmark and message; two numbers in a message count as equal.\n"
           "Examples:\n  concur sweep failures s12");
   AddSweepStepsCommand(*group, context);
-  AddChange(group, context, "pause", "Start no more jobs; what runs goes on", &Client::PauseSweep);
-  AddChange(group, context, "resume", "Start jobs again", &Client::ResumeSweep);
+  AddChange(group, context, "pause", "Start no more jobs; what runs goes on",
+            Client::SweepChange::kPause);
+  AddChange(group, context, "resume", "Start jobs again", Client::SweepChange::kResume);
   AddSweep(group, context, "cancel", "End every unfinished job; finished results stay",
            std::make_shared<SweepFlags>(), Cancel);
 

@@ -59,7 +59,7 @@ absl::Status SetResource(CommandContext& context, const ResourceFlags& flags) {
 
 absl::Status DeleteResource(CommandContext& context, const ResourceFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  const absl::Status deleted = client->DeleteResource(flags.name);
+  const absl::Status deleted = client->Delete(Client::Named::kResource, flags.name);
   if (!absl::IsNotFound(deleted)) {
     return deleted;
   }

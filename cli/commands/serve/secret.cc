@@ -92,7 +92,7 @@ absl::Status ListSecrets(CommandContext& context) {
 
 absl::Status DeleteSecret(CommandContext& context, const SecretFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_RETURN_IF_ERROR(client->DeleteSecret(flags.name));
+  CONCUR_RETURN_IF_ERROR(client->Delete(Client::Named::kSecret, flags.name));
   Json record = Json::object();
   record["name"] = flags.name;
   record["deleted"] = true;

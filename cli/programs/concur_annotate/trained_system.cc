@@ -108,7 +108,7 @@ absl::StatusOr<std::string> FetchSystem(const AnnotateFlags& flags, const Digest
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   CONCUR_ASSIGN_OR_RETURN(const std::string bytes,
-                          client.DownloadArtifact(digest, kSystemBytesMax));
+                          DownloadArtifact(client, digest, kSystemBytesMax));
   return Unpack(directory, digest, bytes);
 }
 
