@@ -200,13 +200,15 @@ void SweepReader::ReadSources(const Value& item, absl::string_view kind,
   Fields fields(item);
   const auto file = fields.Get("file");
   const auto build = kind == kBenchmarkKind ? fields.Get("build") : std::nullopt;
-  const bool is_built = build && !file && !fields.Get("metadata");
-  if (is_built) {
+  const bool is_sample = item.shape() != nullptr;  // of a schema, with fields of all forms
+  if (build && (is_sample || (!file && !fields.Get("metadata")))) {
     AddBuiltBenchmarks(*build, fields);
-    return;
   }
-  if (build) {
-    build->Error("expected no build beside file or metadata");
+  if (build && !is_sample) {
+    if (file || fields.Get("metadata")) {
+      build->Error("expected no build beside file or metadata");
+    }
+    return;
   }
   if (!file) {
     Source source;

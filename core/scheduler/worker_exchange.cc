@@ -403,11 +403,8 @@ bool WorkerExchange::MayAdopt(const Worker& worker, AttemptId id) const {
   }
   const JobTable::Job& record = book_.JobOf(id.job);
   const RunningJobs::Lost* lost = places_.running.FindLost(id.job);
-  // The units that it held may be another attempt's by now.
-  const uint32_t uses = book_.SweepOf(id.job).LaneOf(id.job.index).uses;
   return record.attempt == id.attempt.number && !record.settled &&
-         record.state() == JobState::kReady && lost != nullptr && lost->holder == worker.holder &&
-         (uses == 0 || book_.resources().HasUnits(uses));
+         record.state() == JobState::kReady && lost != nullptr && lost->holder == worker.holder;
 }
 
 // The GPUs that an attempt has which the worker lists but was not known to hold; 0 when unknown.

@@ -23,7 +23,7 @@ constexpr absl::Duration kQuarantineMax = absl::Minutes(1);
 constexpr size_t kBoardEventsMax = 30;
 constexpr size_t kEventsPerMessageMax = 4;
 // Few, so that cancels and retries of whole sweeps take several turns.
-constexpr uint32_t kSliceJobs = 33;
+constexpr uint32_t kSliceJobs = 12;
 constexpr absl::Duration kTurnDelayMax = absl::Milliseconds(5);
 constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
 constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);

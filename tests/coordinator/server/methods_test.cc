@@ -342,6 +342,29 @@ TEST_F(MethodsTest, ANamedResourceIsSetUsedListedAndDeleted) {
   EXPECT_THAT(Fail(&Users::DeleteResource, drop), HasSubstr("no resource \"unused\""));
 }
 
+TEST_F(MethodsTest, ASecretIsSetListedUsedAndDeletedAndNoCallReturnsItsValue) {
+  SweepSpec spec = Spec("a", 1);
+  spec.approaches[0].secrets["KEY"] = "openai";
+  v1::CreateSweepRequest create;
+  *create.mutable_spec() = rpc::ToProto(spec);
+  create.set_request_id("r");
+  EXPECT_THAT(Fail(&Users::CreateSweep, create), HasSubstr("concur secret set openai"));
+  v1::SetSecretRequest set;
+  set.set_name("openai");
+  set.set_value("short");
+  EXPECT_THAT(Fail(&Users::SetSecret, set), HasSubstr("value: expected one line"));
+  set.set_value("sk-0123456789");
+  EXPECT_EQ(Call(client(), &Users::SetSecret, set).name(), "openai");
+  const auto list = Call(client(), &Users::ListSecrets, v1::ListSecretsRequest());
+  ASSERT_THAT(list.secrets(), SizeIs(1));
+  EXPECT_THAT(list.DebugString(), ::testing::Not(HasSubstr("sk-0123456789")));
+  Submit(spec);
+  v1::DeleteSecretRequest drop;
+  drop.set_name("openai");
+  Call(client(), &Users::DeleteSecret, drop);
+  EXPECT_THAT(Fail(&Users::DeleteSecret, drop), HasSubstr("no secret \"openai\""));
+}
+
 TEST_F(MethodsTest, APoolIsCreatedPausedResumedAndDeleted) {
   v1::CreatePoolRequest create;
   create.mutable_spec()->set_name("cpu");
