@@ -200,7 +200,8 @@ void SweepReader::ReadSources(const Value& item, absl::string_view kind,
   Fields fields(item);
   const auto file = fields.Get("file");
   const auto build = kind == kBenchmarkKind ? fields.Get("build") : std::nullopt;
-  const bool is_sample = item.shape() != nullptr;  // of a schema, with fields of all forms
+  // A schema is made of samples, which have fields of all forms.
+  const bool is_sample = item.shape() != nullptr;
   if (build && (is_sample || (!file && !fields.Get("metadata")))) {
     AddBuiltBenchmarks(*build, fields);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/scheduler/reason_text.h"
 #include "core/sweep/content_key.h"
@@ -514,7 +515,10 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
   }
   for (const ForgetOrder& order : response.forget) {
     if (!order.accepted) {
-      CheckPauseTaken(order.id);
+      // Another job may have been paused anew in this turn, after its result was refused.
+      if (absl::EndsWith(order.reason, JobStateName(JobState::kBlocked))) {
+        CheckPauseTaken(order.id);
+      }
       continue;
     }
     ++acknowledged_;
