@@ -25,7 +25,7 @@ TEST(ReasonTextTest, EveryReasonOfAJobHasWordsOfItsOwn) {
     JobReason reason;
     reason.code = static_cast<JobReason::Code>(code);
     reason.missing = {{"gpu", "a100"}};
-    reason.use.emplace();
+    reason.use = JobReason::Use();
     reason.source_reason.resize(1);
     EXPECT_TRUE(texts.insert(ReasonText(reason)).second) << code << ": " << ReasonText(reason);
   }
