@@ -150,7 +150,7 @@ absl::Status ListConcurrences(CommandContext& context) {
                   QuestionJson({}),
                   "Nothing was asked yet. Ask: concur concurrence NEW.yaml --with REFERENCE");
   for (AskedQuestion& question : questions) {
-    if (const absl::Status status = Judge(*client, question); absl::IsUnavailable(status)) {
+    if (absl::Status status = Judge(*client, question); absl::IsUnavailable(status)) {
       return status;
     } else if (!status.ok()) {
       question.outcome = "unknown";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,7 @@ absl::Status SetResource(CommandContext& context, const ResourceFlags& flags) {
 
 absl::Status DeleteResource(CommandContext& context, const ResourceFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  const absl::Status deleted = client->Delete(Client::Named::kResource, flags.name);
+  absl::Status deleted = client->Delete(Client::Named::kResource, flags.name);
   if (!absl::IsNotFound(deleted)) {
     return deleted;
   }
