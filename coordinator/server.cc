@@ -91,6 +91,7 @@ bool IsPrivate(const ServerOptions& options) {
   return rpc::IsLocalAddress(options.listen) || !options.tls.certificate.empty();
 }
 
+// InvalidArgument when tokens would cross the network in clear text.
 absl::Status CheckListen(const ServerOptions& options) {
   if (IsPrivate(options) || options.without_authentication) {
     return absl::OkStatus();

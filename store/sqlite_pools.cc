@@ -21,6 +21,9 @@ absl::Status Delete(SqliteDatabase& database, absl::string_view sql,
 }  // namespace
 
 absl::Status SqliteStore::ChangeResources(const Batch& batch) {
+  if (batch.put_resources.empty() && batch.delete_resources.empty()) {
+    return absl::OkStatus();
+  }
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put,
       database_->Prepare(
@@ -33,9 +36,6 @@ absl::Status SqliteStore::ChangeResources(const Batch& batch) {
   }
   CONCUR_RETURN_IF_ERROR(
       Delete(*database_, "DELETE FROM resource WHERE name = ?1", batch.delete_resources));
-  if (batch.put_resources.empty() && batch.delete_resources.empty()) {
-    return absl::OkStatus();
-  }
   CONCUR_ASSIGN_OR_RETURN(const int64_t count,
                           database_->QueryInt("SELECT count(*) FROM resource"));
   return PutCounter(*database_, kResourcesCounter, count);

@@ -202,14 +202,15 @@ void SweepReader::ReadSources(const Value& item, absl::string_view kind,
   const auto build = kind == kBenchmarkKind ? fields.Get("build") : std::nullopt;
   // A schema is made of samples, which have fields of all forms.
   const bool is_sample = item.shape() != nullptr;
-  if (build && (is_sample || (!file && !fields.Get("metadata")))) {
-    AddBuiltBenchmarks(*build, fields);
-  }
-  if (build && !is_sample) {
-    if (file || fields.Get("metadata")) {
-      build->Error("expected no build beside file or metadata");
-    }
+  if (build && !is_sample && (file || fields.Get("metadata"))) {
+    build->Error("expected no build beside file or metadata");
     return;
+  }
+  if (build) {
+    AddBuiltBenchmarks(*build, fields);
+    if (!is_sample) {
+      return;
+    }
   }
   if (!file) {
     Source source;

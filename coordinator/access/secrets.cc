@@ -34,7 +34,7 @@ absl::Status CannotSend() {
       "this coordinator listens beyond its machine without TLS, and handles no secrets");
 }
 
-// Those that a process which was killed left.
+// A process that was killed may have left some.
 absl::Status RemoveUnfinished(const std::string& data_directory) {
   return ForEachEntry(data_directory, [&](const std::string& name) {
     if (absl::StartsWith(name, kUnfinishedPrefix)) {

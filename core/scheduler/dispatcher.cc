@@ -37,7 +37,9 @@ void Dispatcher::Dispatch() {
 }
 
 void Dispatcher::GiveOut() {
-  gives_units_ = book_.resources().empty() || workers_.FindSilent() == nullptr;
+  if (!gives_units_ && !book_.resources().empty()) {
+    gives_units_ = workers_.FindSilent() == nullptr;
+  }
   absl::flat_hash_set<const Worker*> taken;
   if (places_.suspects.size() > 0) {
     taken = DispatchSuspects();

@@ -74,8 +74,8 @@ class Dispatcher {
   JobLifecycle& jobs_;
   EarlyStopJudge judge_;
   SettingSearch& search_;
-  bool gives_units_ = true;  // in this Dispatch: all that is held of named resources is known
-  std::string last_served_;  // worker that the last Dispatch ended with: turns are taken
+  bool gives_units_ = false;  // all that is held of named resources is known, and so from now on
+  std::string last_served_;   // worker that the last Dispatch ended with: turns are taken
 };
 
 }  // namespace concur

@@ -45,7 +45,7 @@ class NamedResources {
 
   void Set(const std::string& name, int64_t amount) { resources_[name].amount = amount; }
   void Unset(const std::string& name) { resources_[name].amount.reset(); }
-  // Those that are set or held, by name.
+  // The resources that are set or held, by name.
   const std::map<std::string, Resource>& all() const { return resources_; }
   std::optional<int64_t> AmountOf(const std::string& name) const;
   size_t count() const;  // that are set

@@ -148,6 +148,7 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.resources = at.is_train ? approach.train_resources : approach.predict_resources;
   order.gpu_mask = gpu_mask;
   order.holds_units =
+      expansion.has_uses() &&
       !expansion.UsesOf(block, at.is_train ? std::nullopt : std::optional(at.test_benchmark))
            .empty();
   order.timeout = approach.TimeoutOf(at.is_train);

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
@@ -93,6 +94,17 @@ TEST_F(UpTest, SweepRunsAndASecondTimeNothingRuns) {
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   EXPECT_THAT(absl::StrCat(again.out, again.err),
               AllOf(HasSubstr("finished results are reused"), Not(HasSubstr("no worker"))));
+}
+
+TEST_F(UpTest, AVariableThatIsPassedReachesJobsAndNoOtherDoes) {
+  cluster_.Write(
+      "sweep.yaml",
+      absl::StrReplaceAll(SweepUp(0),
+                          {{"printf", "test \\\"$IT_PASSED:$IT_KEPT\\\" = yes: && printf"}}));
+  const Output run =
+      Cluster::Run(Up({"--env-pass", "IT_PASSED", "--run", cluster_.File("sweep.yaml")}),
+                   cluster_.File("run"), {{"IT_PASSED", "yes"}, {"IT_KEPT", "no"}});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
 }
 
 // It said "ready" and waited for workers that Slurm would never start.

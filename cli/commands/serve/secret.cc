@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/command/command.h"
 #include "base/status_macros.h"
+#include "cli/app/interrupt.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
@@ -41,11 +42,20 @@ Json SecretJson(const v1::Secret& secret) {
   return json;
 }
 
-// The terminal does not show it.
+// The terminal does not show it, and shows text again also after Ctrl-C.
 std::string AskFor(CommandContext& context, const std::string& name) {
   context.err << "Value of " << name << " (not shown): " << std::flush;
   termios before{};
   const bool hides = tcgetattr(STDIN_FILENO, &before) == 0;
+  const auto show = [&before, hides] {
+    if (hides) {
+      tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    }
+  };
+  const InterruptScope interrupt([&show] {
+    show();
+    _exit(kExitInterrupted);
+  });
   if (hides) {
     termios hidden = before;
     hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
@@ -53,9 +63,7 @@ std::string AskFor(CommandContext& context, const std::string& name) {
   }
   std::string value;
   std::getline(*context.in, value);
-  if (hides) {
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
-  }
+  show();
   context.err << "\n";
   return value;
 }

@@ -63,8 +63,8 @@ TEST(LogFileTest, ADiskErrorIsKeptForTheEnd) {
   EXPECT_TRUE(absl::IsNotFound(log.Finish()));
 }
 
-// Whatever the pieces, the log has the text with every secret masked, also where secrets overlap,
-// follow each other, contain each other, or begin and do not end.
+// The log is the same for any pieces: every secret is masked, also where secrets overlap, follow
+// each other, contain each other, or begin and do not end.
 TEST(LogFileTest, SecretsAreMaskedForAnyPieces) {
   const std::vector<std::string> secrets = {"abcab", "bcabc", "xx", "xxyxx-1"};
   const std::string text = "abcabcabc abcax xxyxxyxx-1 xxyxx-abcabxxx bcabab abca";

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/score_table.h"
 #include "base/file.h"
 #include "report/table.h"
 #include "tests/analysis/reference_scores.h"
@@ -86,13 +87,41 @@ std::string FigureLines(const PublishedRow& row, const Comparison& comparison) {
 class PublishedTablesTest : public ::testing::Test {
  protected:
   static std::string Document(const std::string& name) {
+    return Source(absl::StrCat("docs/", name));
+  }
+  static std::string Source(const std::string& path) {
     const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
     const absl::StatusOr<std::string> text =
-        ReadFile(absl::StrCat(source == nullptr ? "." : source, "/docs/", name), 1 << 20);
+        ReadFile(absl::StrCat(source == nullptr ? "." : source, "/", path), 1 << 20);
     EXPECT_OK(text.status());
     return text.value_or("");
   }
 };
+
+// References of `concur concurrence`: the printed scores, row by row; tests/yaml compares the
+// names.
+TEST_F(PublishedTablesTest, TheShippedReferencesAreThePrintedScores) {
+  const std::string printed_path = TablePath("concurrence-em.csv");
+  if (printed_path.empty()) {
+    GTEST_SKIP() << "the printed tables are not on this machine (see CONCUR_SHARED_DIR)";
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string printed_text, ReadFile(printed_path));
+  ASSERT_OK_AND_ASSIGN(const analysis::ParsedScores printed_scores,
+                       analysis::ParseScoresCsv(printed_text, printed_path));
+  ASSERT_OK_AND_ASSIGN(const analysis::ParsedScores shipped_scores,
+                       analysis::ParseScoresCsv(Source("configs/references/published.csv"), ""));
+  const analysis::ScoreTable& printed = printed_scores.table;
+  const analysis::ScoreTable& shipped = shipped_scores.table;
+  ASSERT_EQ(analysis::NamesOf(shipped.benchmarks()), analysis::NamesOf(printed.benchmarks()));
+  ASSERT_EQ(shipped.approaches().size(), printed.approaches().size());
+  for (size_t a = 0; a < shipped.approaches().size(); ++a) {
+    for (size_t b = 0; b < shipped.benchmarks().size(); ++b) {
+      EXPECT_EQ(shipped.cell(a, b).state, printed.cell(a, b).state);
+      EXPECT_EQ(shipped.cell(a, b).value, printed.cell(a, b).value)
+          << shipped.approaches()[a].name << ", " << shipped.benchmarks()[b].name;
+    }
+  }
+}
 
 TEST_F(PublishedTablesTest, EveryRowOfTheDocumentationIsWhatItsCommandGives) {
   const std::string document = Document("studies.md");

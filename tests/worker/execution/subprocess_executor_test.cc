@@ -137,6 +137,25 @@ TEST_F(SubprocessExecutorTest, OutputsAreKeptWholeWhereTheSweepKeepsThem) {
   EXPECT_THAT(replaced.message, HasSubstr("{output} was not kept"));
 }
 
+TEST_F(SubprocessExecutorTest, OutputsThatTheCoordinatorRefusesCostTheResultNothing) {
+  for (const absl::Status& refusal :
+       {absl::ResourceExhaustedError("too large"), absl::InvalidArgumentError("too large")}) {
+    JobOrder order = Train("echo model > $2; printf 12 > $3/a");
+    order.keep.outputs = true;
+    executor_->Start(order);
+    const FinishedAttempt finished = Next().finished;
+    const ArtifactRef* outputs = FindArtifact(finished.result, ArtifactKind::kOutputs);
+    ASSERT_NE(outputs, nullptr);
+    transfer_.Refuse(outputs->digest, refusal);
+    executor_->Publish(finished);
+    const JobResult result = Next().finished.result;
+    EXPECT_TRUE(result.succeeded);
+    EXPECT_EQ(FindArtifact(result, ArtifactKind::kOutputs), nullptr);
+    EXPECT_NE(FindArtifact(result, ArtifactKind::kSystem), nullptr);
+    EXPECT_THAT(result.message, HasSubstr("{output} was not kept: too large"));
+  }
+}
+
 TEST_F(SubprocessExecutorTest, ASecretIsInTheEnvironmentAndMaskedInLogAndMessage) {
   JobOrder order =
       Train("echo \"<$KEY>\"; printf %s \"$KEY\" | wc -c; echo \"bad $KEY\" >&2; exit 1");
