@@ -438,7 +438,7 @@ absl::StatusOr<std::vector<BootstrappedStatistic>> BootstrapStatistics(
   if (count * replicates > kValuesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("replicates: ", replicates, " of ", count,
-                     " values are more than can be kept; ask for fewer, or for fewer benchmarks"));
+                     " values are too many to keep; ask for fewer replicates or benchmarks"));
   }
   std::vector<double> values(count * replicates);
   options.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {

@@ -34,7 +34,7 @@ absl::Status ForEachListItem(const std::string& path, absl::string_view list,
 // member only.
 absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item);
 
-// The lines of a JSON-lines file without blank lines. Places are "FILE:LINE".
+// The lines of a JSON-lines file but blank ones. Places are "FILE:LINE".
 absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
                              size_t line_bytes_max = LineReader::kLineBytesMax);
 

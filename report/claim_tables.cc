@@ -170,7 +170,7 @@ Table SuiteTable(const ScoreTable& table, const std::vector<ConcurrenceMatrix>& 
   }
   add(is_flat ? kAllReplicatesAgree : "");
   if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
-    add(LessIsBetter(minimized) + "; counted as better.");
+    add(LessIsBetter(minimized) + ".");
   }
   result.details = ChoiceNotes(table.benchmarks());
   return result;

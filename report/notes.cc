@@ -411,7 +411,7 @@ std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
     notes.push_back(absl::StrCat("Warning: ", warning, "."));
   }
   if (!matrix.minimized.empty()) {
-    notes.push_back(absl::StrCat(LessIsBetter(matrix.minimized), "; counted as better."));
+    notes.push_back(absl::StrCat(LessIsBetter(matrix.minimized), "."));
   }
   return notes;
 }

@@ -56,7 +56,7 @@ void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
     }
   }
   if (alone > 0) {
-    table.details.push_back(absl::StrCat("Questions drawn alone would cause ",
+    table.details.push_back(absl::StrCat("Drawing single questions gives ",
                                          Fixed(100 * alone / drawn, 0),
                                          " % of the variance that examples have here."));
   }
@@ -93,7 +93,7 @@ std::string UncertaintyInWords(const PairUncertainty& pair) {
   absl::StrAppend(&text, can.empty() ? "nothing alone narrows it much" : absl::StrJoin(can, ", "),
                   can.empty() ? "" : " can narrow it");
   if (!cannot.empty()) {
-    absl::StrAppend(&text, "; ", absl::StrJoin(cannot, " and "), " hardly");
+    absl::StrAppend(&text, "; ", absl::StrJoin(cannot, " and "), " hardly can");
   }
   absl::StrAppend(&text, "; with these ", pair.n, " approaches ",
                   Deviation(pair.total - pair.examples.value_or(0) - seeds), " remains");
@@ -192,10 +192,10 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
   table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   table.details.insert(table.details.end(), warnings.begin(), warnings.end());
   table.details.emplace_back(
-      "Approaches are drawn as unrelated: relatives among them make intervals too short, and "
+      "Approaches are drawn as unrelated: with related ones intervals are too short; "
       "concur matrix --families TAG draws families.");
   if (!uncertainty.minimized.empty()) {
-    table.notes.push_back(LessIsBetter(uncertainty.minimized) + "; counted as better.");
+    table.notes.push_back(LessIsBetter(uncertainty.minimized) + ".");
   }
   if (!uncertainty.left_out.empty()) {
     table.notes.push_back(

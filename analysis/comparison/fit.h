@@ -45,14 +45,14 @@ struct FittedSystem {
   int64_t rank = 0;
   int64_t new_rank = 0;
   bool is_reference = false;  // AxisEntry::is_reference: listed, and never fitted
-  bool fitted = true;  // false: left out of the line (asked for, or a score that is 0 or 100 %)
-  // Score that the line predicts, and that beyond it (effective robustness); in the table's unit.
+  bool fitted = true;         // false: not in the line (asked for, or no probit or logit)
+  // The line's score, and the score less it (effective robustness); in the table's unit.
   // Nothing where there is no line, or the scale has no value for `from`.
   std::optional<double> predicted;
   std::optional<double> residual;
   std::optional<double> from_error;  // standard error of `from`, where it is known
-  // With intervals: where the line lies at `from` (a point of its band), and the score beyond where
-  // one more system of another family would be, so that one in twenty leaves 0 out by chance.
+  // With intervals: the line at `from` (a point of its band), and `to` less the prediction interval
+  // of one more system of another family (by chance 0 is outside in 1 - level of cases).
   std::optional<Interval> predicted_interval;
   std::optional<Interval> residual_interval;
   // Intervals of the scores themselves, where AddScoreIntervals has put them.

@@ -91,10 +91,10 @@ absl::StatusOr<GroupReplicates> DrawGroup(const ScoreTable& table, Coefficient c
   if (pairs * replicates > kValuesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("contrast: ", replicates, " replicates of ", pairs,
-                     " pairs are more than can be kept; ask for fewer, or for fewer benchmarks"));
+                     "  pairs are too many to keep; ask for fewer replicates or benchmarks"));
   }
   group.replicates.resize(pairs * replicates);
-  // A group's draws have a seed of their own, so that the groups are independent.
+  // The caller gives each group its own seed: the groups are independent.
   options.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
     WeightedCoefficients::Scratch scratch;
     std::vector<double> row(pairs);
@@ -129,7 +129,7 @@ absl::StatusOr<GroupContrast> ContrastGroups(const ScoreTable& table, Coefficien
                           DrawGroup(table, coefficient, condition(contrast.second), other));
   contrast.first_count = static_cast<int64_t>(first.table.approaches().size());
   contrast.second_count = static_cast<int64_t>(second.table.approaches().size());
-  // Families, or approaches alone, that a group has of a pair.
+  // Sizes of a group's families with both scores of a pair.
   const auto units_of = [](const GroupReplicates& group, const PairContrast& pair) {
     return SizesOfPair(group.table, group.draws.units, pair.a, pair.b);
   };

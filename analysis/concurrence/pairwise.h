@@ -21,7 +21,7 @@ namespace concur::analysis {
 
 class PairwiseCorrelations {
  public:
-  // Without p-values, they are NaN. `table` must outlive this. What takes long is done for all
+  // Unasked p-values are NaN. `table` must outlive this. What takes long is done for all
   // pairs at once, by `parallel_for`.
   PairwiseCorrelations(const ScoreTable& table, Coefficient coefficient, bool with_p_values,
                        size_t top = kTopDefault, const ParallelFor& parallel_for = SequentialFor);

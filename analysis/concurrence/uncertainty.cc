@@ -522,7 +522,7 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs,
   if (pairs * replicates > kValuesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("replicates: ", replicates, " of ", pairs,
-                     " pairs are more than can be kept; ask for fewer, or for fewer benchmarks"));
+                     " pairs are too many to keep; ask for fewer replicates or benchmarks"));
   }
   Uncertainty result;
   result.options = options;

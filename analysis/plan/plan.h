@@ -95,7 +95,7 @@ class CellPlan {
   double CostOf(const PlannedCell& cell) const { return costs_.at(cell.approach, cell.benchmark); }
   // The cells whose key is below `threshold`.
   CellSample Below(double threshold) const;
-  // As many of the first cells as cost no more than `cost`, equal keys together.
+  // The first cells, up to `cost` in all; equal keys together.
   CellSample Within(double cost) const;
   // With which probability a cell belongs to Below(threshold).
   double Probability(size_t approach, size_t benchmark, double threshold) const;
@@ -107,7 +107,7 @@ class CellPlan {
   double total_ = 0;
 };
 
-// The rivals: complete approaches, and cells, in random order, as many as cost no more than `cost`.
+// Baselines: complete approaches, and cells, in random order, as many as cost no more than `cost`.
 CellSample RandomRows(const CellCosts& costs, double cost, uint64_t seed);
 CellSample RandomCells(const CellCosts& costs, double cost, uint64_t seed);
 

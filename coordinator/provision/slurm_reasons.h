@@ -12,7 +12,7 @@
 namespace concur::provision {
 
 struct SlurmReason {
-  std::string words;        // "waits for room (Resources)"
+  std::string words;        // "no room yet (Resources)"
   bool impossible = false;  // the job never starts unless somebody changes something
   bool known = false;       // else the words are the reason itself
 };

@@ -429,9 +429,9 @@ std::string ReasonText(const PoolReason& reason) {
                           Count(reason.count, "start", "starts"), " in a row failed; paused after ",
                           reason.max);
     case PoolCode::kAtMaximum:
-      return absl::StrCat("at its maximum: jobs would have ", reason.count, " workers");
+      return absl::StrCat("at its maximum: jobs could use ", reason.count, " workers");
     case PoolCode::kWanted:
-      return absl::StrCat("jobs would have ", reason.count, " workers");
+      return absl::StrCat("jobs could use ", reason.count, " workers");
     case PoolCode::kIdle:
       return "no job waits for a worker of this pool";
     case PoolCode::kImageNotBefore:

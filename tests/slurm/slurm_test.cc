@@ -279,7 +279,7 @@ TEST_F(SlurmTest, AWaitingWorkerSaysWhatSlurmWaitsFor) {
   ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
   EXPECT_TRUE(Eventually([&] {
     const std::string text = Explain();
-    return text.find("waits for room") != std::string::npos ||
+    return text.find("no room yet") != std::string::npos ||
            text.find("other jobs are before it") != std::string::npos;
   })) << Explain();
   EXPECT_THAT(cluster_.Concur({"job", "explain", "many/0"}).out, HasSubstr("pool cluster has"));

@@ -127,7 +127,7 @@ TEST(SlurmTextTest, PilotsAreFoundByNameAmongOthersJobs) {
   EXPECT_EQ((*pilots)[0].report.name, "cpu-3");
   EXPECT_EQ((*pilots)[0].report.state, PilotReport::State::kPending);
   EXPECT_EQ((*pilots)[0].report.message,
-            "waits for room: wait, or ask for less per worker (Resources)");
+            "no room yet: wait, or ask for less per worker (Resources)");
   EXPECT_EQ((*pilots)[1].report.name, "big-pool-12");
   EXPECT_EQ((*pilots)[1].report.external_id, "8_2");
   EXPECT_EQ((*pilots)[1].report.state, PilotReport::State::kRunning);
