@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,6 +34,14 @@ bool AreTwoVersions(const Version& a, const Version& b) {
          (a.bytes >= 0 && b.bytes >= 0 && a.bytes != b.bytes);
 }
 
+absl::Status CheckSize(const RemoteFile& file, int64_t bytes, const DownloadOptions& options) {
+  return bytes <= options.bytes_max
+             ? absl::OkStatus()
+             : absl::ResourceExhaustedError(absl::StrCat(
+                   file.url, ": more than the limit of ", std::max<int64_t>(0, options.bytes_max),
+                   " bytes; ", options.disk_kept, " bytes of the disk stay free"));
+}
+
 // One GET from the end of the partial file; starts over if the server sends from the beginning, and
 // if nothing would show that what is here and what comes are of one version. OutOfRange: they are
 // not.
@@ -47,6 +56,7 @@ absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& par
       file.url, part.bytes(), validator,
       [&](const Reply& reply) -> absl::Status {
         total = reply.version.bytes;
+        CONCUR_RETURN_IF_ERROR(CheckSize(file, total, options));
         if (!reply.from_offset || part.bytes() == 0) {
           return part.Begin(reply.version);
         }
@@ -58,10 +68,8 @@ absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& par
         return absl::OkStatus();
       },
       [&](absl::string_view bytes) -> absl::Status {
-        if (part.bytes() + static_cast<int64_t>(bytes.size()) > options.bytes_max) {
-          return absl::ResourceExhaustedError(
-              absl::StrCat(file.url, ": more than the limit of ", options.bytes_max, " bytes"));
-        }
+        CONCUR_RETURN_IF_ERROR(
+            CheckSize(file, part.bytes() + static_cast<int64_t>(bytes.size()), options));
         CONCUR_RETURN_IF_ERROR(part.Append(bytes));
         if (options.progress) {
           options.progress(part.bytes(), total);
@@ -112,6 +120,13 @@ absl::Status FillPart(Transport& transport, const RemoteFile& file, PartFile& pa
   }
 }
 
+// The bytes that the part may come to have until its disk is full.
+int64_t RoomOf(const PartFile& part) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(part.path(), error);
+  return error ? INT64_MAX : part.bytes() + static_cast<int64_t>(space.available);
+}
+
 // The existing file at `path` if it is usable.
 absl::StatusOr<FileDigest> Present(const RemoteFile& file, const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
@@ -124,7 +139,7 @@ absl::StatusOr<FileDigest> Present(const RemoteFile& file, const std::string& pa
 }  // namespace
 
 absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& file,
-                                      const std::string& path, const DownloadOptions& options) {
+                                      const std::string& path, DownloadOptions options) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (!parent.empty()) {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(parent));
@@ -138,6 +153,7 @@ absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& fi
   }
   CONCUR_RETURN_IF_ERROR(opened.status());
   PartFile part = *std::move(opened);
+  options.bytes_max = std::min(options.bytes_max, RoomOf(part) - options.disk_kept);
   const bool had_bytes = part.bytes() > 0;
   for (int mismatches = 0;;) {
     const absl::Status filled = FillPart(transport, file, part, options);

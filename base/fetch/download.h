@@ -28,6 +28,7 @@ struct DownloadOptions {
   absl::Duration backoff = absl::Seconds(1);  // doubled after each of them
   absl::Duration backoff_max = absl::Minutes(1);
   int64_t bytes_max = int64_t{1} << 40;
+  int64_t disk_kept = int64_t{256} << 20;          // bytes of the disk that stay free
   std::function<void(absl::Duration)> sleep = {};  // absl::SleepFor when empty
   // Bytes present so far; `total` is -1 when the server does not say.
   std::function<void(int64_t done, int64_t total)> progress = {};
@@ -51,10 +52,11 @@ struct Download {
 // only if the server still has that version or, where it does not say, if the digest is known.
 // An existing file at `path` is kept if it has the expected digest or if none is given.
 // DataLoss: two complete downloads had another digest. FailedPrecondition: another process
-// downloads the file. Aborted: others finished or removed it again and again meanwhile. Otherwise
+// downloads the file. ResourceExhausted: it is larger than `bytes_max` or what the disk has room
+// for. Aborted: others finished or removed it again and again meanwhile. Otherwise
 // the transport's last error; transient errors are retried.
 absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& file,
-                                      const std::string& path, const DownloadOptions& options);
+                                      const std::string& path, DownloadOptions options);
 
 }  // namespace concur::fetch
 

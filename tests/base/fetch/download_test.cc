@@ -332,6 +332,14 @@ TEST_F(DownloadTest, AnEndlessFileStopsAtTheLimit) {
   ExpectNothing();
 }
 
+// It filled the disk.
+TEST_F(DownloadTest, AFileThatTheDiskHasNoRoomForIsRefused) {
+  options_.disk_kept = int64_t{1} << 60;
+  EXPECT_THAT(Fetch({{.body = body_}}),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes of the disk stay free")));
+  ExpectNothing();
+}
+
 TEST_F(DownloadTest, TwoProcessesDoNotFetchOneFile) {
   // A lock is the open file's: another opening of it is as good as another process.
   options_.progress = [this](int64_t, int64_t) {
