@@ -84,7 +84,7 @@ class HttpServer::Loop {
       : limits_(limits),
         connections_max_(RequestTimer::ConnectionsMax(limits.connections_max)),
         handler_(std::move(handler)),
-        timer_(connections_max_, limits.idle_max),
+        timer_(connections_max_, limits.idle_max, limits.answer_rate_min),
         heartbeat_(1) {}
 
   // A daemon with suspended connections cannot be stopped.
@@ -310,6 +310,7 @@ class HttpServer::Loop {
 
   MHD_Result Queue(MHD_Connection* connection, Exchange& exchange) {
     if (exchange.events_ == nullptr) {
+      timer_.AnswerBegan(connection, exchange.response_.body.size());
       return QueueResponse(connection, exchange.response_);
     }
     // Events that a dead viewer does not read fill this much of the kernel's memory, and then their

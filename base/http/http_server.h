@@ -21,8 +21,11 @@ namespace concur::http {
 struct HttpLimits {
   size_t connections_max = 512;  // fewer where the process may have few descriptors
   // The head of a request must come within this time, its body within four times as long (see
-  // request_timer.h). An answer whose reader stands still that long is given up. Whole seconds.
+  // request_timer.h). An answer whose reader stands still that long is given up; so is one that it
+  // takes more slowly than at `answer_rate_min`, in bytes a second, after the time of a body. Whole
+  // seconds.
   absl::Duration idle_max = absl::Seconds(15);
+  int64_t answer_rate_min = int64_t{64} << 10;
   size_t body_bytes_max = size_t{1} << 20;  // more gets 413
   size_t requests_max = 64;                 // being answered at a time; more get 503
   // Streams of events to all viewers, at most half of the connections; more get 503.

@@ -33,7 +33,7 @@ void RequestTimer::Opened(MHD_Connection* connection) {
   if (++open_ > connections_max_ / 4 * 3) {
     CloseOldest();
   }
-  Wait(connection);
+  Wait(connection, head_max_);
 }
 
 // Before the daemon closes the descriptor, so that no other one is shut down under its number.
@@ -55,19 +55,25 @@ void RequestTimer::RequestCame(MHD_Connection* connection) {
   waiting_.erase(connection);
 }
 
-void RequestTimer::RequestEnded(MHD_Connection* connection) {
+void RequestTimer::AnswerBegan(MHD_Connection* connection, uint64_t bytes) {
   MutexLock lock(mu_);
-  Wait(connection);
+  Wait(connection,
+       kBodyTimes * head_max_ + absl::Seconds(bytes / static_cast<uint64_t>(answer_rate_min_)));
 }
 
-void RequestTimer::Wait(MHD_Connection* connection) {
+void RequestTimer::RequestEnded(MHD_Connection* connection) {
+  MutexLock lock(mu_);
+  Wait(connection, head_max_);
+}
+
+void RequestTimer::Wait(MHD_Connection* connection, absl::Duration wait_max) {
   const MHD_ConnectionInfo* info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   if (info == nullptr) {
     return;
   }
   const absl::Time now = clock_.Now();
-  waiting_[connection] = {info->connect_fd, now, now + head_max_};
+  waiting_[connection] = {info->connect_fd, now, now + wait_max};
   if (!is_scheduled_) {
     is_scheduled_ = true;
     thread_.SubmitAfter(kCloseInterval, [this] { CloseLate(); });

@@ -150,7 +150,10 @@ class StatusServer::Loop {
         return MHD_YES;  // the answer is the page's thread's until it resumes the connection
       }
     }
-    return Send(connection, *request->answer);
+    const Answer& answer = *request->answer;
+    loop->timer_.AnswerBegan(connection,
+                             answer.file != nullptr ? answer.file->bytes : answer.body.size());
+    return Send(connection, answer);
   }
 
   static MHD_Result Send(MHD_Connection* connection, const Answer& answer) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -142,6 +143,28 @@ TEST_F(HttpServerTest, AByteNowAndThenHoldsNoConnection) {
             absl::Seconds(4));
   // Between two requests of one connection too.
   EXPECT_GE(TimeUntilClosed(address_, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), absl::Seconds(1));
+}
+
+// Whoever read a byte now and then held a connection for ever, too.
+TEST_F(HttpServerTest, AnAnswerThatIsReadSlowlyIsGivenUpInTime) {
+  HttpLimits limits;
+  limits.idle_max = absl::Seconds(1);
+  limits.answer_rate_min = int64_t{1} << 30;
+  Start(limits, [](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->Answer({200, "text/plain", std::string(size_t{32} << 20, 'x')});
+  });
+  const absl::Time start = absl::Now();
+  const FileDescriptor client = ConnectTo(address_);
+  const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  send(client.get(), request.data(), request.size(), MSG_NOSIGNAL);
+  std::string piece(size_t{64} << 10, ' ');
+  size_t taken = 0;
+  for (pollfd closed{client.get(), POLLRDHUP, 0}; poll(&closed, 1, 50) == 0;) {
+    taken += static_cast<size_t>(
+        std::max<ssize_t>(0, recv(client.get(), piece.data(), piece.size(), MSG_DONTWAIT)));
+  }
+  EXPECT_GE(absl::Now() - start, absl::Seconds(4));
+  EXPECT_LT(taken, size_t{32} << 20);
 }
 
 TEST_F(HttpServerTest, SlowConnectionsKeepNobodyOut) {
