@@ -28,10 +28,12 @@ bool HasArtifacts(const std::string& directory) {
   std::error_code error;
   const std::filesystem::path root = directory + kArtifacts;
   for (const char* folder : {"sha256", "packs"}) {
-    if (std::filesystem::recursive_directory_iterator(root / folder, error) !=
-            std::filesystem::recursive_directory_iterator() &&
-        !error) {
-      return true;
+    // Folders of artifacts that are gone stay.
+    for (std::filesystem::recursive_directory_iterator entry(root / folder, error), end;
+         !error && entry != end; entry.increment(error)) {
+      if (!entry->is_directory(error)) {
+        return true;
+      }
     }
   }
   return false;

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/data_place.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "tests/testing/http_server.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(DataPlaceTest, OnlyTheOptionMakesTheFolderOfPacksWhichThenStays) {
   const TempDir dir;
@@ -26,6 +32,30 @@ TEST(DataPlaceTest, OnlyTheOptionMakesTheFolderOfPacksWhichThenStays) {
   place.makes_packs = false;
   ASSERT_OK(OpenArtifacts(clock, place).status());
   EXPECT_TRUE(has_packs());
+}
+
+// A folder that its last artifact left behind kept a coordinator from object storage.
+TEST(DataPlaceTest, OnlyArtifactsKeepADirectoryFromObjectStorage) {
+  setenv("no_proxy", "127.0.0.1", 1);  // NOLINT(concurrency-mt-unsafe)
+  const TempDir dir;
+  SystemClock clock;
+  FakeHttpServer server;
+  DataPlace place;
+  place.directory = dir.File("data");
+  place.s3.emplace();
+  place.s3->endpoint = server.Url("");
+  place.s3->bucket = "bucket";
+  place.s3->credentials = {"key", "secret", ""};
+  const std::filesystem::path shard = dir.File("data/artifacts/sha256/ab");
+  std::filesystem::create_directories(shard);
+  const Answer none{.status = 404, .body = "<Error><Code>NoSuchKey</Code></Error>"};
+  ASSERT_OK(WriteFileAtomically((shard / "abcd").string(), "x", 0600));
+  server.Script({none});
+  EXPECT_THAT(OpenArtifacts(clock, place).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("holds artifacts")));
+  std::filesystem::remove(shard / "abcd");
+  server.Script({none, {.status = 200}});
+  EXPECT_OK(OpenArtifacts(clock, place).status());
 }
 
 }  // namespace
