@@ -74,6 +74,16 @@ std::pair<SweepId, uint32_t> EarlyStopGroups::TakeUnjudged() {
   return first;
 }
 
+void EarlyStopGroups::EndCancel(const SweepRecord& sweep) {
+  for (uint32_t group = 0; sweep.early_stop && group < sweep.early_stop->size(); ++group) {
+    unjudged_.insert({sweep.row.id, group});
+  }
+}
+
+bool EarlyStopGroups::IsBeingCanceled(const SweepRecord& sweep) {
+  return sweep.row.canceled && sweep.jobs.unfinished() > 0;
+}
+
 void EarlyStopGroups::Forget(SweepId sweep) {
   unjudged_.erase(unjudged_.lower_bound({sweep, 0}),
                   unjudged_.lower_bound({SweepId{sweep.number + 1}, 0}));
@@ -118,6 +128,9 @@ absl::Status EarlyStopGroups::Restore(SweepRecord& sweep, const std::vector<Step
 }
 
 void EarlyStopGroups::CheckInvariants(const SweepRecord& sweep) const {
+  if (IsBeingCanceled(sweep)) {
+    return;
+  }
   for (uint32_t group = 0; group < sweep.early_stop->size(); ++group) {
     const EarlyStop& rule = (*sweep.early_stop)[group];
     if (unjudged_.contains({sweep.row.id, group})) {

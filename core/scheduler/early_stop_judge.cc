@@ -10,7 +10,10 @@ namespace concur {
 void EarlyStopJudge::JudgeSettings() {
   while (groups_.HasUnjudged()) {
     const auto [id, group] = groups_.TakeUnjudged();
-    JudgeGroup(*book_.all().at(id), group);
+    SweepRecord& sweep = *book_.all().at(id);
+    if (!EarlyStopGroups::IsBeingCanceled(sweep)) {  // else all of them are judged at its end
+      JudgeGroup(sweep, group);
+    }
   }
 }
 

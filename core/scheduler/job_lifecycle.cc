@@ -593,7 +593,8 @@ void JobLifecycle::CheckJob(const SweepRecord& sweep, uint32_t job) const {
     CONCUR_CHECK(!sweep.AwaitsSetting(job));
   } else if (state == JobState::kBlocked) {
     CONCUR_CHECK(places_.reuse.LeaderOf(id) || !groups_.HasLetGo(sweep, job) ||
-                 sweep.AwaitsSource(job) || sweep.AwaitsSetting(job));
+                 sweep.AwaitsSource(job) || sweep.AwaitsSetting(job) ||
+                 EarlyStopGroups::IsBeingCanceled(sweep));
     CONCUR_CHECK(!sweep.AwaitsSource(job) || sweep.row.canceled ||
                  !IsTerminal(sweep.jobs[*sweep.expansion->SourceOf(job)].state()));
   }

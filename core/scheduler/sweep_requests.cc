@@ -258,7 +258,7 @@ void SweepRequests::Continue(SweepRecord& sweep) {
 // Does `work` for a job; false, with nothing done, when the turn has done enough.
 template <typename Work>
 bool SweepRequests::DoInSlice(const SweepRecord& sweep, Work work) {
-  if (left_ <= 0 && !sweep.early_stop) {
+  if (left_ <= 0 && !(sweep.early_stop && sweep.row.retry)) {
     return false;
   }
   const size_t before = turn_.touched();
@@ -273,6 +273,7 @@ void SweepRequests::ContinueCancel(SweepRecord& sweep) {
       return;
     }
   }
+  groups_.EndCancel(sweep);
   open_.erase(sweep.row.id);
 }
 
@@ -317,6 +318,9 @@ absl::Status SweepRequests::CancelJob(JobId id) {
     return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
   }
   CONCUR_RETURN_IF_ERROR(CheckNotBeingRetried(*sweep));
+  if (sweep->row.canceled) {
+    return absl::OkStatus();  // with all others
+  }
   jobs_.CancelWithDependents(*sweep, id.index, "canceled");
   book_.UpdateEnd(*sweep);
   return absl::OkStatus();

@@ -28,6 +28,9 @@ Checker::Held Checker::HeldBy(const Scheduler& scheduler) {
   held.deaths = scheduler.views().ListDeaths();
   for (const SweepId& id : scheduler.views().ListSweeps()) {
     const SweepView sweep = *scheduler.views().FindSweep(id);
+    if (sweep.state == SweepState::kCanceling) {
+      continue;  // a restart cancels at once what turns would cancel
+    }
     for (uint32_t job = 0; sweep.expansion->spec().early_stop && job < sweep.expansion->job_count();
          ++job) {
       const JobView view = scheduler.views().ViewJob({id, job});

@@ -250,6 +250,10 @@ std::string DifferenceOfJob(const Scheduler& before, const Scheduler& after, Job
       a.early_stop != EarlyStop::State::kPaused) {
     a.state = JobState::kReady;  // a follower: CheckInvariants knows what else may be blocked
   }
+  if (before.views().FindSweep(id.sweep)->state == SweepState::kCanceling) {
+    a.early_stop = b.early_stop;  // judged once all jobs are canceled, as they are after a restart
+    a.rung = b.rung;
+  }
   if (JobText(a) != JobText(b)) {
     return absl::StrCat(id.ToString(), ": ", JobText(a), " became ", JobText(b));
   }

@@ -92,6 +92,27 @@ TEST_F(SchedulerSlicesTest, ACancelStopsAllThatRunsAtOnceAndStartsNothing) {
   EXPECT_GT(scheduler().NextDeadline(), harness().now());
 }
 
+// It was one turn, however large, since its rules compare jobs.
+TEST_F(SchedulerSlicesTest, SoDoesACancelWithEarlyStopWhichStopsNoneInsteadOfCancelingIt) {
+  SweepSpec spec = Trains({"a"}, {"x"}, 40);
+  spec.random_settings = 2;
+  spec.early_stop = EarlyStopSpec{.rule = {.min = 1, .max = 3, .eta = 3}, .metric = "f1"};
+  AddWorker("w", 4);
+  const SweepId id = Submit(spec);
+  Sync();
+  ASSERT_OK(scheduler().CancelSweep(id));
+  harness().EndTurn();
+  EXPECT_OK(scheduler().CancelJob({id, 239}));
+  int turns = 0;
+  for (; CountOf(id, JobState::kCanceled) < 240 && turns < 100; ++turns) {
+    const uint32_t before = CountOf(id, JobState::kCanceled);
+    Turn();
+    EXPECT_LE(CountOf(id, JobState::kCanceled), before + 32);
+  }
+  EXPECT_GT(turns, 5);
+  EXPECT_EQ(CountOf(id, JobState::kStopped), 0u);
+}
+
 TEST_F(SchedulerSlicesTest, ARetryReturnsAFewJobsATurnAndStartsNoneBeforeTheLast) {
   const SweepId id = SubmitFailed(kJobs);
   ASSERT_OK_AND_ASSIGN(const uint32_t retried, scheduler().RetryJobs(id, {}, false));
