@@ -20,6 +20,21 @@ namespace {
 constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kKeyMax = static_cast<int64_t>(kSweepNumberMax << 32 | (kJobsMax - 1));
 
+struct KeyRange {
+  int64_t first = INT64_MIN;
+  int64_t last = INT64_MAX;
+};
+
+// The keys of jobs of all other sweeps.
+std::vector<KeyRange> KeysBut(const absl::btree_set<SweepId>& left_out) {
+  std::vector<KeyRange> ranges(1);
+  for (const SweepId& id : left_out) {
+    ranges.back().last = JobKey(JobId{id, 0}) - 1;
+    ranges.push_back({.first = JobKey(JobId{SweepId{id.number + 1}, 0})});
+  }
+  return ranges;
+}
+
 absl::Status Damaged(const SqliteDatabase& database, absl::string_view row,
                      absl::string_view problem) {
   return absl::DataLossError(absl::StrCat(database.path(), ": ", row, ": ", problem));
@@ -170,27 +185,31 @@ absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, Stored
   return absl::OkStatus();
 }
 
-absl::Status ReadJobs(SqliteDatabase& database, StoredState& state) {
+absl::Status ReadJobs(SqliteDatabase& database, StoredState& state, KeyRange keys) {
   return ReadRows(database,
                   "SELECT key, state, attempt, failures, lost, failure, not_before, process, "
                   "gpu_mask, reused_from, system_collected, no_reuse, update_time, "
                   "deaths, death_shared, rung, whole, checkpoint, checkpoint_bytes, "
-                  "checkpoint_attempt, checksum FROM job ORDER BY key",
-                  [&](RowReader& reader) { return DecodeJob(database, reader, state); });
+                  "checkpoint_attempt, checksum FROM job WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
+                  [&](RowReader& reader) { return DecodeJob(database, reader, state); },
+                  {keys.first, keys.last});
 }
 
-absl::Status ReadResults(SqliteDatabase& database, Snapshot& snapshot) {
-  return ReadRows(
-      database, "SELECT key, " CONCUR_RESULT_COLUMNS ", checksum FROM result ORDER BY key",
-      [&](RowReader& reader) {
-        ResultRow& row = snapshot.results.emplace_back();
-        const int64_t key = reader.Int(0, kKeyMax);
-        row.id = JobOfKey(key);
-        reader.Result(row.result);
-        return reader.Finish() ? absl::OkStatus()
+absl::Status ReadResults(SqliteDatabase& database, Snapshot& snapshot, KeyRange keys) {
+  return ReadRows(database,
+                  "SELECT key, " CONCUR_RESULT_COLUMNS
+                  ", checksum FROM result WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
+                  [&](RowReader& reader) {
+                    ResultRow& row = snapshot.results.emplace_back();
+                    const int64_t key = reader.Int(0, kKeyMax);
+                    row.id = JobOfKey(key);
+                    reader.Result(row.result);
+                    return reader.Finish()
+                               ? absl::OkStatus()
                                : Damaged(database, absl::StrCat("result of job ", KeyText(key)),
                                          reader.problem());
-      });
+                  },
+                  {keys.first, keys.last});
 }
 
 absl::Status ReadWorkers(SqliteDatabase& database, Snapshot& snapshot) {
@@ -298,7 +317,10 @@ absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
     if (!has_row) {
       return absl::OkStatus();
     }
-    state.attempts[SweepId{static_cast<uint64_t>(statement->Int(0))}] = statement->Int(1);
+    const SweepId sweep{static_cast<uint64_t>(statement->Int(0))};
+    if (!state.left_out.contains(sweep)) {
+      state.attempts[sweep] = statement->Int(1);
+    }
   }
 }
 
@@ -325,7 +347,8 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   for (const StepSeriesRow& row : state.snapshot.steps) {
     found[StepsCounter(row.id.sweep)] += row.series.count;
   }
-  found[kSweepsCounter] = static_cast<int64_t>(state.snapshot.sweeps.size());
+  found[kSweepsCounter] =
+      static_cast<int64_t>(state.snapshot.sweeps.size() + state.left_out.size());
   found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
   found[kBlamesCounter] = static_cast<int64_t>(state.snapshot.blames.size());
   found[kResourcesCounter] = static_cast<int64_t>(state.snapshot.resources.size());
@@ -335,6 +358,11 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   expected.erase(kCommitsCounter);
   expected.erase(kNextSweepCounter);
   expected.erase(kNextPilotCounter);
+  for (const SweepId& id : state.left_out) {
+    for (const auto name : {JobsCounter, ResultsCounter, AttemptsCounter, StepsCounter}) {
+      expected.erase(name(id));
+    }
+  }
   for (const auto& [name, value] : expected) {
     found.try_emplace(name, 0);
   }
@@ -400,26 +428,40 @@ absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabas
   return counters;
 }
 
-absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
+absl::StatusOr<StoredState> ReadState(SqliteDatabase& database, Store::ChooseLeftOut choose) {
   StoredState state;
   CONCUR_ASSIGN_OR_RETURN(state.counters, ReadCounters(database));
   state.snapshot.next_sweep_number = static_cast<uint64_t>(state.counters[kNextSweepCounter]);
+  CONCUR_RETURN_IF_ERROR(ReadSweeps(database, state.snapshot));
+  state.left_out = choose(state.snapshot.sweeps);
+  std::erase_if(state.snapshot.sweeps,
+                [&](const SweepRow& row) { return state.left_out.contains(row.id); });
   size_t jobs = 0;
   size_t results = 0;
-  for (const auto& [name, value] : state.counters) {
-    jobs += name.starts_with("jobs ") ? static_cast<size_t>(value) : 0;
-    results += name.starts_with("results ") ? static_cast<size_t>(value) : 0;
+  for (const SweepRow& row : state.snapshot.sweeps) {
+    const auto count = [&](const std::string& name) {
+      const auto it = state.counters.find(name);
+      return it == state.counters.end() ? size_t{0} : static_cast<size_t>(it->second);
+    };
+    jobs += count(JobsCounter(row.id));
+    results += count(ResultsCounter(row.id));
   }
   state.snapshot.jobs.reserve(jobs);
   state.snapshot.results.reserve(results);
-  CONCUR_RETURN_IF_ERROR(ReadSweeps(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadProcesses(database, state));
-  CONCUR_RETURN_IF_ERROR(ReadJobs(database, state));
-  CONCUR_RETURN_IF_ERROR(ReadResults(database, state.snapshot));
+  const std::vector<KeyRange> ranges = KeysBut(state.left_out);
+  for (const KeyRange& keys : ranges) {
+    CONCUR_RETURN_IF_ERROR(ReadJobs(database, state, keys));
+  }
+  for (const KeyRange& keys : ranges) {
+    CONCUR_RETURN_IF_ERROR(ReadResults(database, state.snapshot, keys));
+  }
   CONCUR_RETURN_IF_ERROR(CountAttempts(database, state));
-  CONCUR_RETURN_IF_ERROR(ReadSteps(database, INT64_MIN, INT64_MAX, [&](const StepRow& row) {
-    AddStep(row, state.snapshot.steps);
-  }));
+  for (const KeyRange& keys : ranges) {
+    CONCUR_RETURN_IF_ERROR(ReadSteps(database, keys.first, keys.last, [&](const StepRow& row) {
+      AddStep(row, state.snapshot.steps);
+    }));
+  }
   CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadBlames(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadResources(database, state.snapshot));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "core/rows.h"
 #include "store/sqlite.h"
+#include "store/store.h"
 
 namespace concur {
 
@@ -40,6 +42,7 @@ struct StoredState {
   absl::flat_hash_map<int64_t, ProcessName> processes;
   absl::flat_hash_set<int64_t> used_processes;  // those that a job names
   absl::btree_map<SweepId, int64_t> attempts;   // number for each sweep; they are not read
+  absl::btree_set<SweepId> left_out;            // sweeps of which nothing is here
 };
 
 // Names of counters: commits so far, the next sweep's number, and numbers of rows.
@@ -62,9 +65,12 @@ std::string StepsCounter(SweepId sweep);     // "steps s12"
 // The database's own name; "" when it is new, and has none yet.
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);
 
-// Everything in the database but the attempts, which are counted only. DataLoss, naming the row, at
+// Everything in the database but the attempts, which are counted only, and the sweeps that `choose`
+// returns of all. DataLoss, naming the row, at
 // the first that is not as it was written; DataLoss, naming the sweep, when rows are missing.
-absl::StatusOr<StoredState> ReadState(SqliteDatabase& database);
+absl::StatusOr<StoredState> ReadState(
+    SqliteDatabase& database,
+    Store::ChooseLeftOut choose = [](const auto&) { return absl::btree_set<SweepId>(); });
 
 // The counters alone. DataLoss when one of those above is missing, which are there from the start.
 absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabase& database);

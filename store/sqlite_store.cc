@@ -231,6 +231,9 @@ void SqliteStore::Remember(const StoredState& state) {
     checksum_.AddBytes(0, row.spec);
     spec_checksums_[row.id] = checksum_.Finish();
   }
+  for (const SweepId& id : state.left_out) {
+    spec_checksums_[id] = 0;  // it counts as a sweep
+  }
   processes_.clear();
   for (const auto& [id, name] : state.processes) {
     processes_[name] = id;
@@ -245,15 +248,24 @@ absl::Status SqliteStore::EnsureRemembered() {
   if (remembered_) {
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const StoredState state, ReadState(*database_));
+  CONCUR_ASSIGN_OR_RETURN(
+      const StoredState state,
+      ReadState(*database_, [this](const std::vector<SweepRow>&) { return left_out_; }));
   Remember(state);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Snapshot> SqliteStore::Load() {
+  return LoadPart([](const std::vector<SweepRow>&) { return absl::btree_set<SweepId>(); });
+}
+
+absl::StatusOr<Snapshot> SqliteStore::LoadPart(ChooseLeftOut choose) {
   CONCUR_RETURN_IF_ERROR(Usable());
-  CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(*database_));
-  if (state.processes.size() > 2 * state.used_processes.size() + kUnusedProcessesMax) {
+  CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(*database_, choose));
+  left_out_ = state.left_out;
+  // Jobs that were not read may name some.
+  if (left_out_.empty() &&
+      state.processes.size() > 2 * state.used_processes.size() + kUnusedProcessesMax) {
     CONCUR_RETURN_IF_ERROR(DropUnusedProcesses(state));
     absl::erase_if(state.processes,
                    [&](const auto& entry) { return !state.used_processes.contains(entry.first); });

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,6 +52,7 @@ class SqliteStore : public Store {
   ~SqliteStore() override;
 
   absl::StatusOr<Snapshot> Load() override;
+  absl::StatusOr<Snapshot> LoadPart(ChooseLeftOut choose) override;
   // ResourceExhausted when the disk is full; the same batch may be tried again, at the cost of
   // reading the database once. After any other error but InvalidArgument every later call is
   // FailedPrecondition: the store must be opened anew.
@@ -124,6 +126,7 @@ class SqliteStore : public Store {
   CommitMark mark_;
   FileWatch files_;
   bool remembered_ = false;
+  absl::btree_set<SweepId> left_out_;  // by the last Load
   bool failed_ = false;
   int64_t commits_ = 0;
   absl::flat_hash_map<SweepId, SweepRows> rows_;

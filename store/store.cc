@@ -5,10 +5,22 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 
 namespace concur {
+
+absl::StatusOr<Snapshot> Store::LoadPart(ChooseLeftOut choose) {
+  CONCUR_ASSIGN_OR_RETURN(Snapshot snapshot, Load());
+  const absl::btree_set<SweepId> left_out = choose(snapshot.sweeps);
+  std::erase_if(snapshot.sweeps, [&](const SweepRow& row) { return left_out.contains(row.id); });
+  const auto is_left_out = [&](const auto& row) { return left_out.contains(row.id.sweep); };
+  std::erase_if(snapshot.jobs, is_left_out);
+  std::erase_if(snapshot.results, is_left_out);
+  std::erase_if(snapshot.steps, is_left_out);
+  return snapshot;
+}
 
 absl::Status AddReports(Store& store,
                         const std::vector<std::shared_ptr<const Expansion>>& expansions,

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -29,6 +31,12 @@ class Store {
 
   // Everything that was committed. DataLoss when a row cannot be understood; the message names it.
   virtual absl::StatusOr<Snapshot> Load() = 0;
+
+  // As Load, but has nothing of the sweeps that `choose` returns of all: they stay on disk. No
+  // batch may change these until the next Load.
+  using ChooseLeftOut =
+      absl::FunctionRef<absl::btree_set<SweepId>(const std::vector<SweepRow>& sweeps)>;
+  virtual absl::StatusOr<Snapshot> LoadPart(ChooseLeftOut choose);
 
   // Saves the whole batch or nothing, and returns after it is on disk. ResourceExhausted when the
   // disk is full: nothing was saved, and the same batch may be tried again. After any other error

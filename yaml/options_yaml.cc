@@ -76,6 +76,7 @@ void ReadBytes(Fields& fields, absl::string_view key, int64_t* bytes) {
 }
 
 void ReadQuota(Fields& fields, Quota* quota) {
+  ReadCount(fields, "jobs_max", 1, 1'000'000'000, &quota->jobs_max);
   ReadCount(fields, "running_jobs_max", 1, 1'000'000'000, &quota->running_jobs_max);
   ReadBytes(fields, "stored_bytes_max", &quota->stored_bytes_max);
 }
@@ -88,7 +89,8 @@ void ReadQuotas(const Value& value, QuotaPolicy* quotas) {
     quota.Finish();
   }
   if (const auto owners = fields.Get("owners")) {
-    const auto items = owners->List("a list of {name, running_jobs_max, stored_bytes_max}");
+    const auto items =
+        owners->List("a list of {name, jobs_max, running_jobs_max, stored_bytes_max}");
     for (const Value& item : items.value_or(std::vector<Value>())) {
       Quota quota;
       Fields owner(item);

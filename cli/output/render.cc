@@ -97,7 +97,9 @@ Json SpecJson(const v1::PoolSpec& spec) {
 }  // namespace
 
 std::string StateText(v1::Job::State state) { return WordOf(state, JobStateName); }
-std::string StateText(v1::Sweep::State state) { return WordOf(state, SweepStateName); }
+std::string StateText(v1::Sweep::State state) {
+  return state == v1::Sweep::STATE_UNSPECIFIED ? "not loaded" : WordOf(state, SweepStateName);
+}
 
 std::string StateText(v1::Worker::State state) {
   return EnumWord(v1::Worker::State_Name(state), "STATE_");

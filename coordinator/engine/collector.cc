@@ -57,6 +57,11 @@ void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner
 }  // namespace
 
 absl::StatusOr<RetentionPlan> PlanRetention(const Scheduler& scheduler, Store& store) {
+  if (const SweepBook::LeftOuts& left_out = scheduler.views().left_out(); !left_out.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("artifacts are kept while some sweep is not loaded, which may need them: ",
+                     scheduler.views().CheckLoaded(left_out.begin()->first).message()));
+  }
   RetentionPlanner planner;
   for (const SweepId& id : scheduler.views().ListSweeps()) {
     PlanSweep(scheduler, id, planner);

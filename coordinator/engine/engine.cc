@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -72,6 +73,47 @@ std::vector<SweepUpdate> UpdatesOf(const Scheduler& scheduler, const SweepBoard&
   return updates;
 }
 
+struct LoadedState {
+  Snapshot snapshot;
+  std::vector<std::shared_ptr<const Expansion>> expansions;  // of its sweeps
+  SweepBook::LeftOuts left_out;
+};
+
+// What the store holds, as far as there is memory for it.
+absl::StatusOr<LoadedState> LoadState(Store& store, const Engine::SpecDecoder& decode,
+                                      int64_t job_memory_max) {
+  LoadedState loaded;
+  absl::Status status;
+  const auto choose = [&](const std::vector<SweepRow>& rows) {
+    std::vector<std::shared_ptr<const Expansion>> expansions;
+    for (const SweepRow& row : rows) {
+      absl::StatusOr<SweepSpec> spec = decode(row.spec);
+      absl::StatusOr<Expansion> expansion =
+          spec.ok() ? Expansion::Make(*std::move(spec)) : spec.status();
+      if (!expansion.ok()) {
+        status = absl::DataLossError(absl::StrCat("the stored spec of sweep ", row.id.ToString(),
+                                                  " is damaged: ", expansion.status().message()));
+        return absl::btree_set<SweepId>();
+      }
+      expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
+    }
+    const absl::btree_set<SweepId> ids = SweepBook::ChooseLeftOut(job_memory_max, rows, expansions);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (ids.contains(rows[i].id)) {
+        SweepBook::LeftOut& left = loaded.left_out[rows[i].id];
+        left = {rows[i], std::move(expansions[i])};
+        left.row.spec.clear();
+      } else {
+        loaded.expansions.push_back(std::move(expansions[i]));
+      }
+    }
+    return ids;
+  };
+  CONCUR_ASSIGN_OR_RETURN(loaded.snapshot, store.LoadPart(choose));
+  CONCUR_RETURN_IF_ERROR(status);
+  return loaded;
+}
+
 // The pools' part in why a job waits for a worker.
 std::string ExplainPools(const Scheduler& scheduler, const Pools& pools, JobId job) {
   if (scheduler.views().ViewJob(job).state != JobState::kReady) {
@@ -105,18 +147,8 @@ Engine::Engine(Clock& clock, Store& store, EngineOptions options)
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& store,
                                                        const SpecDecoder& decode,
                                                        EngineOptions options) {
-  CONCUR_ASSIGN_OR_RETURN(Snapshot snapshot, store.Load());
-  std::vector<std::shared_ptr<const Expansion>> expansions;
-  for (const SweepRow& row : snapshot.sweeps) {
-    absl::StatusOr<SweepSpec> spec = decode(row.spec);
-    absl::StatusOr<Expansion> expansion =
-        spec.ok() ? Expansion::Make(*std::move(spec)) : spec.status();
-    if (!expansion.ok()) {
-      return absl::DataLossError(absl::StrCat("the stored spec of sweep ", row.id.ToString(),
-                                              " is damaged: ", expansion.status().message()));
-    }
-    expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
-  }
+  CONCUR_ASSIGN_OR_RETURN(auto loaded, LoadState(store, decode, options.policy.job_memory_max));
+  auto& [snapshot, expansions, left_out] = loaded;
   CONCUR_RETURN_IF_ERROR(AddReports(store, expansions, snapshot));
   auto engine = std::unique_ptr<Engine>(new Engine(clock, store, std::move(options)));
   for (const PoolSpec& pool : engine->options_.pools) {
@@ -124,12 +156,31 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
   }
   CONCUR_RETURN_IF_ERROR(
       engine->pools_.Restore(snapshot, engine->options_.decode_pool, engine->now_));
-  CONCUR_ASSIGN_OR_RETURN(engine->scheduler_,
-                          Scheduler::Restore(engine->options_.policy, std::move(snapshot),
-                                             std::move(expansions), engine->now_));
+  CONCUR_ASSIGN_OR_RETURN(
+      engine->scheduler_,
+      Scheduler::Restore(engine->options_.policy, std::move(snapshot), std::move(expansions),
+                         engine->now_, std::move(left_out)));
   std::vector<SweepUpdate> updates;
   for (const SweepId& id : engine->scheduler_->views().ListSweeps()) {
     updates.push_back(UpdateOf(*engine->scheduler_, *engine->board_, id, {}));
+  }
+  for (const auto& [id, left] : engine->scheduler_->views().left_out()) {
+    auto facts = std::make_shared<SweepFacts>();
+    facts->row = left.row;
+    facts->expansion = left.expansion;
+    facts->load_status = engine->scheduler_->views().CheckLoaded(id);
+    facts->owner_use = engine->scheduler_->views().owners().UseOf(left.row.owner);
+    SweepUpdate& update = updates.emplace_back();
+    update.id = id;
+    update.owner_use = facts->owner_use;
+    update.facts = std::move(facts);
+  }
+  if (const SweepBook::LeftOuts& left = engine->scheduler_->views().left_out(); !left.empty()) {
+    LogWarning(
+        "some sweeps were not loaded",
+        {{"sweeps", absl::StrCat(left.size())},
+         {"oldest",
+          std::string(engine->scheduler_->views().CheckLoaded(left.begin()->first).message())}});
   }
   engine->board_->Publish(std::move(updates), engine->now_);
   return engine;

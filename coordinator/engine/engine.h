@@ -69,7 +69,8 @@ class Engine {
  public:
   using SpecDecoder = std::function<absl::StatusOr<SweepSpec>(absl::string_view)>;
 
-  // Loads what the store holds. `clock` and `store` outlive the engine.
+  // Loads what the store holds, as far as SchedulerPolicy::job_memory_max allows
+  // (SweepBook::ChooseLeftOut). `clock` and `store` outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(Clock& clock, Store& store,
                                                         const SpecDecoder& decode,
                                                         EngineOptions options);

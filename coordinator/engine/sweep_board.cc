@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/suggest.h"
 #include "core/sweep/sweep_name.h"
 
@@ -132,6 +133,7 @@ absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text,
     MutexLock lock(mutex_);
     if (const absl::StatusOr<SweepId> id = SweepId::Parse(text); id.ok()) {
       if (const auto it = sweeps_.find(*id); it != sweeps_.end()) {
+        CONCUR_RETURN_IF_ERROR(it->second.facts->load_status);
         return Copy(it->second);
       }
     }
@@ -144,6 +146,7 @@ absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text,
     }
     const absl::StatusOr<SweepId> chosen = ChooseSweep(name, user, sweeps);
     if (chosen.ok()) {
+      CONCUR_RETURN_IF_ERROR(sweeps_.at(*chosen).facts->load_status);
       return Copy(sweeps_.at(*chosen));
     }
     if (!absl::IsNotFound(chosen.status())) {

@@ -49,7 +49,8 @@ struct SweepFacts {
   uint32_t reused = 0;
   uint32_t queued = 0;
   OwnerUse owner_use;
-  RecentWork recent;  // set in a copy that a reader gets
+  RecentWork recent;         // set in a copy that a reader gets
+  absl::Status load_status;  // as SweepBook::CheckLoaded: unless OK, it has no state and no counts
 
   // Valid as long as this is.
   SweepView View() const {
@@ -147,7 +148,7 @@ class SweepBoard {
   // --- readers ----------------------------------------------------------------------------------
 
   // "s12", or a name as ChooseSweep reads it; its owner's use is current as well. NotFound suggests
-  // similar names.
+  // similar names. FailedPrecondition as of SweepBook::CheckLoaded.
   absl::StatusOr<SweepFacts> Find(const std::string& text, const std::string& user) const;
   // Newest first: sweeps with numbers below `before` (0: all) of `owner` ("": of all owners).
   std::vector<SweepFacts> List(uint64_t before, const std::string& owner, size_t limit) const;

@@ -190,7 +190,8 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
     }
     if (validate_only) {
       CONCUR_RETURN_IF_ERROR(scheduler.views().CheckUses(*submission.expansion));
-      CONCUR_RETURN_IF_ERROR(scheduler.views().CheckMemory(submission.expansion->job_count()));
+      CONCUR_RETURN_IF_ERROR(
+          scheduler.views().CheckMemory(submission.owner, submission.expansion->job_count()));
       CONCUR_RETURN_IF_ERROR(scheduler.views().owners().CheckQuota(
           submission.owner, submission.expansion->spec(), submission.unclaimed_bytes));
       answer.mutable_sweep()->set_name(submission.expansion->spec().name);
@@ -297,7 +298,11 @@ grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(CallContext* call,
       response->set_next_page_token(absl::StrCat(sweeps.back().row.id.number));
     }
     for (const SweepFacts& sweep : sweeps) {
-      *response->add_sweeps() = SweepProto(sweep.View());
+      v1::Sweep* added = response->add_sweeps();
+      *added = SweepProto(sweep.View());
+      if (!sweep.load_status.ok()) {
+        added->clear_state();
+      }
     }
   }
   return AnswerNow(call, status);

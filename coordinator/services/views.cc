@@ -206,14 +206,19 @@ WatchEncoder MakeWatchEncoder() {
 
 absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text,
                                      const std::string& user) {
-  if (const absl::StatusOr<SweepId> id = SweepId::Parse(text);
-      id.ok() && scheduler.views().FindSweep(*id)) {
-    return *id;
+  if (const absl::StatusOr<SweepId> id = SweepId::Parse(text); id.ok()) {
+    if (scheduler.views().FindSweep(*id)) {
+      return *id;
+    }
+    CONCUR_RETURN_IF_ERROR(scheduler.views().CheckLoaded(*id));
   }
   const SweepName name = ParseSweepName(text);
   absl::StatusOr<SweepId> chosen =
       ChooseSweep(name, user, scheduler.views().SweepsNamed(name.name));
   if (!absl::IsNotFound(chosen.status())) {
+    if (chosen.ok()) {
+      CONCUR_RETURN_IF_ERROR(scheduler.views().CheckLoaded(*chosen));
+    }
     return chosen;
   }
   std::vector<std::string> names;

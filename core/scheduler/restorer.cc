@@ -172,7 +172,9 @@ absl::Status Restorer::RestoreJob(const JobRow& row) {
         row.not_before, turn_.now() + Backoffs::LongestWait(sweep.expansion->spec().retry));
     places_.backoffs.Add(row.id, not_before);
   }
-  if (row.state == JobState::kRunning) {
+  if (HasLostWorker(row)) {
+    sweep.SetState(row.id.index, JobState::kReady);
+  } else if (row.state == JobState::kRunning) {
     return RestoreRunning(row, sweep, holder);
   }
   if (holder != kNoHolder && !IsTerminal(row.state) && !record.settled) {
@@ -193,6 +195,13 @@ absl::Status Restorer::RestoreCheckpoint(const JobRow& row, SweepRecord& sweep) 
     book_.owners().AddCheckpointBytes(sweep.owner, row.checkpoint->bytes);
   }
   return absl::OkStatus();
+}
+
+// True when the worker left or was restarted while the sweep was left on disk.
+bool Restorer::HasLostWorker(const JobRow& row) const {
+  const Worker* worker = workers_.roster().Find(row.worker);
+  return row.state == JobState::kRunning && !row.worker.empty() && row.attempt.number > 0 &&
+         (worker == nullptr || worker->info.incarnation != row.incarnation);
 }
 
 absl::Status Restorer::RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder) {

@@ -49,6 +49,7 @@ class Restorer {
   absl::Status RestoreJobs(const std::vector<JobRow>& rows);
   absl::Status RestoreJob(const JobRow& row);
   absl::Status RestoreCheckpoint(const JobRow& row, SweepRecord& sweep);
+  bool HasLostWorker(const JobRow& row) const;
   absl::Status RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder);
   absl::Status Finish();
   absl::Status FinishJob(SweepRecord& sweep, uint32_t job);

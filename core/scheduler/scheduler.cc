@@ -14,10 +14,12 @@ namespace concur {
 
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
     SchedulerPolicy policy, Snapshot snapshot,
-    std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now) {
+    std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now,
+    SweepBook::LeftOuts left_out) {
   auto scheduler = std::make_unique<Scheduler>(std::move(policy));
   Scheduler& s = *scheduler;
   s.turn_.AdvanceTo(now);
+  s.book_.RestoreLeftOut(std::move(left_out));
   Restorer restorer(s.policy_, s.turn_, s.places_, s.book_, s.results_, s.workers_, s.groups_,
                     s.jobs_);
   CONCUR_RETURN_IF_ERROR(restorer.Restore(std::move(snapshot), std::move(expansions)));

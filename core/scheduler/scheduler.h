@@ -66,11 +66,12 @@ class Scheduler {
 
   explicit Scheduler(SchedulerPolicy policy) : policy_(std::move(policy)) {}
   // Rebuilds the state that the snapshot was saved from. `expansions` are those of
-  // snapshot.sweeps, in the same order. Running attempts get one lease from `now`. DataLoss when
-  // the rows contradict each other.
+  // snapshot.sweeps, in the same order. Running attempts get one lease from `now`. `left_out` are
+  // the sweeps of which the snapshot has nothing. DataLoss when the rows contradict each other.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Restore(
       SchedulerPolicy policy, Snapshot snapshot,
-      std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now);
+      std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now,
+      SweepBook::LeftOuts left_out = {});
 
   // --- time -------------------------------------------------------------------------------------
 

@@ -46,6 +46,13 @@ std::vector<NamedSweep> SchedulerViews::SweepsNamed(const std::string& name) con
       sweeps.push_back({id, sweep->row.owner});
     }
   }
+  for (const auto& [id, left] : book_.left_out()) {
+    if (left.row.name == name) {
+      sweeps.push_back({id, left.row.owner});
+    }
+  }
+  std::sort(sweeps.begin(), sweeps.end(),
+            [](const NamedSweep& a, const NamedSweep& b) { return a.id < b.id; });
   return sweeps;
 }
 

@@ -131,12 +131,16 @@ class SchedulerViews {
   std::optional<SweepView> FindSweep(SweepId id) const;
   // For readers that outlive a turn. REQUIRES: the sweep exists.
   std::shared_ptr<const Expansion> SharedExpansion(SweepId id) const;
-  // The oldest first.
+  // The oldest first, those left on disk included.
   std::vector<NamedSweep> SweepsNamed(const std::string& name) const;
   std::vector<SweepId> ListSweeps() const;  // ascending
   size_t sweep_count() const { return book_.all().size(); }
   // As SweepBook's.
-  absl::Status CheckMemory(uint32_t jobs) const { return book_.CheckMemory(jobs); }
+  absl::Status CheckMemory(const std::string& owner, uint32_t jobs) const {
+    return book_.CheckMemory(owner, jobs);
+  }
+  const SweepBook::LeftOuts& left_out() const { return book_.left_out(); }
+  absl::Status CheckLoaded(SweepId id) const { return book_.CheckLoaded(id); }
   absl::Status CheckUses(const Expansion& expansion) const { return book_.CheckUses(expansion); }
   bool HasJob(JobId id) const { return book_.HasJob(id); }
   // REQUIRES, here and below: the job exists.

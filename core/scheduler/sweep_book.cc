@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scheduler/sweep_book.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -21,9 +24,45 @@ SweepBook::~SweepBook() = default;
 absl::StatusOr<SweepRecord*> SweepBook::Get(SweepId id) {
   const auto it = sweeps_.find(id);
   if (it == sweeps_.end()) {
+    CONCUR_RETURN_IF_ERROR(CheckLoaded(id));
     return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
   }
   return it->second.get();
+}
+
+absl::Status SweepBook::CheckLoaded(SweepId id) const {
+  const auto it = left_out_.find(id);
+  if (it == left_out_.end()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "sweep ", id.ToString(), " is on disk and was not loaded: it has ",
+      it->second.expansion->job_count(), " jobs, and this coordinator has memory for ",
+      policy_.job_memory_max / kJobMemoryBytes, " (limits.job_memory_max of ",
+      policy_.job_memory_max, " bytes, ", kJobMemoryBytes,
+      " a job); delete sweeps that have ended, or give it more memory and a larger limit, and ",
+      "start it again"));
+}
+
+absl::btree_set<SweepId> SweepBook::ChooseLeftOut(
+    int64_t job_memory_max, const std::vector<SweepRow>& rows,
+    const std::vector<std::shared_ptr<const Expansion>>& expansions) {
+  absl::btree_set<SweepId> left_out;
+  int64_t left = job_memory_max == 0 ? INT64_MAX : job_memory_max / kJobMemoryBytes;
+  for (const bool has_ended : {false, true}) {
+    for (size_t i = rows.size(); i-- > 0;) {
+      if (rows[i].end_time.has_value() != has_ended) {
+        continue;
+      }
+      const int64_t jobs = expansions[i]->job_count();
+      if (jobs <= left) {
+        left -= jobs;
+      } else {
+        left_out.insert(rows[i].id);
+      }
+    }
+  }
+  return left_out;
 }
 
 SweepRecord& SweepBook::SweepOf(JobId id) {
@@ -51,6 +90,11 @@ absl::StatusOr<std::optional<SweepId>> SweepBook::FindRequest(const Submission& 
   if (submission.request_id.empty()) {
     return std::nullopt;
   }
+  for (const auto& [id, left] : left_out_) {
+    if (left.row.owner == submission.owner && left.row.request_id == submission.request_id) {
+      return CheckLoaded(id);
+    }
+  }
   const auto it = requests_.find(std::pair(submission.owner, submission.request_id));
   if (it == requests_.end()) {
     return std::nullopt;
@@ -70,7 +114,8 @@ absl::StatusOr<std::optional<SweepId>> SweepBook::FindRequest(const Submission& 
   return it->second;
 }
 
-absl::Status SweepBook::CheckMemory(uint32_t jobs) const {
+absl::Status SweepBook::CheckMemory(const std::string& owner, uint32_t jobs) const {
+  CONCUR_RETURN_IF_ERROR(owners_.CheckJobs(owner, jobs));
   if (policy_.job_memory_max == 0 || (jobs_ + jobs) * kJobMemoryBytes <= policy_.job_memory_max) {
     return absl::OkStatus();
   }
@@ -104,7 +149,7 @@ absl::Status SweepBook::CheckUses(const Expansion& expansion) const {
 
 absl::StatusOr<SweepRecord*> SweepBook::AddNew(Submission submission) {
   CONCUR_RETURN_IF_ERROR(CheckUses(*submission.expansion));
-  CONCUR_RETURN_IF_ERROR(CheckMemory(submission.expansion->job_count()));
+  CONCUR_RETURN_IF_ERROR(CheckMemory(submission.owner, submission.expansion->job_count()));
   CONCUR_RETURN_IF_ERROR(owners_.CheckQuota(submission.owner, submission.expansion->spec(),
                                             submission.unclaimed_bytes));
   const SweepId id{next_number_++};
@@ -129,6 +174,7 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
   sweep.owner = owners_.Add(sweep.row.owner);
   const SweepSpec& spec = sweep.expansion->spec();
   owners_.AddData(sweep.owner, spec);
+  owners_.AddJobs(sweep.owner, sweep.jobs.size());
   sweep.expansion->ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
     const std::string& approach = spec.approaches[block.approach].name;
     const std::string& benchmark =
@@ -162,9 +208,22 @@ absl::Status SweepBook::Restore(SweepRow row, std::shared_ptr<const Expansion> e
   return Add(std::move(row), std::move(expansion)).status();
 }
 
+void SweepBook::RestoreLeftOut(LeftOuts left_out) {
+  left_out_ = std::move(left_out);
+  for (const auto& [id, left] : left_out_) {
+    const uint32_t owner = owners_.Add(left.row.owner);
+    owners_.AddData(owner, left.expansion->spec());
+    owners_.AddJobs(owner, left.expansion->job_count());
+    if (left.MayHoldUnits()) {
+      resources_.Take(NamedResources::kUnknown, std::nullopt);
+    }
+  }
+}
+
 void SweepBook::Erase(const SweepRecord& sweep) {
   const SweepId id = sweep.row.id;
   owners_.RemoveData(sweep.owner, sweep.expansion->spec());
+  owners_.AddJobs(sweep.owner, -static_cast<int64_t>(sweep.jobs.size()));
   requests_.erase({sweep.row.owner, sweep.row.request_id});
   places_.ready.EraseSweep(id);
   places_.searches.erase(places_.searches.lower_bound({id, 0}),
@@ -227,6 +286,7 @@ void SweepBook::CheckInvariants() const {
     CONCUR_CHECK(sweep->IsHeld() == places_.ready.IsPaused(id));
     sweep->CheckInvariants();
     CONCUR_CHECK(owners_.name(sweep->owner) == sweep->row.owner);
+    CONCUR_CHECK(!left_out_.contains(id));
   }
   int64_t jobs = 0;
   for (const auto& [id, sweep] : sweeps_) {

@@ -15,8 +15,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -47,13 +49,27 @@ class SweepBook {
     // Uploads of the owner that neither this nor another sweep uses: they count, too.
     int64_t unclaimed_bytes = 0;
   };
+  // A sweep that this start left on disk, since there was no memory for its jobs. Nothing of it
+  // changes; jobs of it that run go on, and their workers keep the results.
+  struct LeftOut {
+    SweepRow row;
+    std::shared_ptr<const Expansion> expansion;
+
+    // Jobs of it may run that use named resources: no others that use any start.
+    bool MayHoldUnits() const { return !row.end_time && expansion->has_uses(); }
+  };
+  using LeftOuts = absl::btree_map<SweepId, LeftOut>;
 
   SweepBook(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places);
   ~SweepBook();
 
   const Sweeps& all() const { return sweeps_; }
-  // NotFound.
+  // NotFound; FailedPrecondition as of CheckLoaded.
   absl::StatusOr<SweepRecord*> Get(SweepId id);
+  const LeftOuts& left_out() const { return left_out_; }
+  bool Knows(SweepId id) const { return sweeps_.contains(id) || left_out_.contains(id); }
+  // FailedPrecondition, with the remedy, for a sweep that was left on disk.
+  absl::Status CheckLoaded(SweepId id) const;
   // REQUIRES: the job's sweep exists; for JobOf and HasSystem also the job.
   SweepRecord& SweepOf(JobId id);
   const SweepRecord& SweepOf(JobId id) const;
@@ -67,10 +83,16 @@ class SweepBook {
   // Bytes of memory that a job takes once it has ended, with a result of two metrics and three
   // artifacts: the column "done" of bench/scheduler_bench (515 to 636), rounded up.
   static constexpr int64_t kJobMemoryBytes = 700;
-  // Bytes that the jobs of all sweeps may come to take, and OK when as many more may be added;
-  // ResourceExhausted, with the numbers, beyond SchedulerPolicy::job_memory_max.
+  // Bytes that the jobs of all sweeps may come to take, and OK when the owner may add as many more;
+  // ResourceExhausted, with the numbers, beyond SchedulerPolicy::job_memory_max and
+  // Quota::jobs_max.
   int64_t job_memory() const { return jobs_ * kJobMemoryBytes; }
-  absl::Status CheckMemory(uint32_t jobs) const;
+  absl::Status CheckMemory(const std::string& owner, uint32_t jobs) const;
+  // The sweeps that a start must leave on disk to keep to `job_memory_max`: those that have not
+  // ended are loaded first, and newer ones before older ones. `expansions` are those of `rows`.
+  static absl::btree_set<SweepId> ChooseLeftOut(
+      int64_t job_memory_max, const std::vector<SweepRow>& rows,
+      const std::vector<std::shared_ptr<const Expansion>>& expansions);
   // OK when every resource that jobs of the sweep use is set; FailedPrecondition, with the remedy.
   absl::Status CheckUses(const Expansion& expansion) const;
   int64_t job_memory_max() const { return policy_.job_memory_max; }
@@ -79,6 +101,8 @@ class SweepBook {
   absl::StatusOr<SweepRecord*> AddNew(Submission submission);
   // Adds a saved sweep as AddNew does. DataLoss when the row contradicts others.
   absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
+  // REQUIRES: called once; no sweep is in both.
+  void RestoreLeftOut(LeftOuts left_out);
   // REQUIRES: nothing of the sweep is in any place, nor at a worker's that its end waits for.
   void Erase(const SweepRecord& sweep);
   void RestoreNextNumber(uint64_t number) { next_number_ = number; }
@@ -110,6 +134,7 @@ class SweepBook {
   JobPlaces& places_;
   uint64_t next_number_ = 1;
   Sweeps sweeps_;
+  LeftOuts left_out_;
   int64_t jobs_ = 0;                                                            // all sweeps'
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
   OwnerLedger owners_;

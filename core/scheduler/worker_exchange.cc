@@ -208,6 +208,10 @@ void WorkerExchange::ApplySteps(const Worker& worker, const std::vector<AttemptS
 void WorkerExchange::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
   const AttemptId id = finished.id;
   ForgetOrder order{id, false, ""};
+  if (book_.left_out().contains(id.job.sweep)) {
+    workers_.Unassign(worker, id);
+    return;  // the worker keeps the result until the sweep is loaded
+  }
   if (!book_.HasJob(id.job)) {
     order.reason = "there is no such job";
   } else {
@@ -362,7 +366,18 @@ void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
   assignment.resources = Resources{.cpu_millis = 0};
   const bool has_job = book_.HasJob(id.job);
   const auto lost = worker.lost_attempts.find(id);
-  if (has_job) {
+  const auto left_out = book_.left_out().find(id.job.sweep);
+  const bool is_left_out =
+      left_out != book_.left_out().end() && id.job.index < left_out->second.expansion->job_count();
+  if (is_left_out) {
+    const Expansion& expansion = *left_out->second.expansion;
+    const JobCoordinates at = expansion.Locate(id.job.index);
+    const ApproachSpec& approach =
+        expansion.spec().approaches[expansion.blocks()[at.block].approach];
+    assignment.resources = at.is_train ? approach.train_resources : approach.predict_resources;
+    assignment.time_left = absl::InfiniteDuration();
+    assignment.order_sent = true;  // it goes on: TakeOrders does not stop it
+  } else if (has_job) {
     assignment.resources = book_.SweepOf(id.job).LaneOf(id.job.index).resources;
   } else if (lost != worker.lost_attempts.end()) {
     assignment.resources.gpu_share = lost->second.gpu_share;
@@ -382,7 +397,7 @@ void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
                        {worker.holder, assignment.gpu_mask, sweep.keys.KeyOf(id.job.index)});
     assignment.order_sent = true;
   } else {
-    if (!has_job && assignment.resources.gpu_share == 0) {
+    if (!has_job && !is_left_out && assignment.resources.gpu_share == 0) {
       // Its sweep was deleted before a restart, and nobody knows its GPUs: none is given until it
       // stops.
       assignment.resources.gpus = lost != worker.lost_attempts.end()
@@ -495,6 +510,9 @@ WorkerOrders WorkerExchange::TakeOrders(const std::string& name) {
           start.checkpoint = it->second;
         }
       });
+  std::erase_if(orders.stop, [&](const StopOrder& stop) {
+    return book_.left_out().contains(stop.id.job.sweep);
+  });
   orders.forget = std::exchange(worker->forget, {});
   orders.drain = worker->drain_asked;
   worker->drain_sent = worker->drain_asked;

@@ -336,7 +336,7 @@ void WorkerRegistry::SaveBlame() {
 }
 
 absl::Status WorkerRegistry::RestoreBlame(const BlameRow& row) {
-  if (roster_.Find(row.worker) == nullptr || !book_.all().contains(row.sweep) ||
+  if (roster_.Find(row.worker) == nullptr || !book_.Knows(row.sweep) ||
       !blame_.Restore(row.kind, {row.sweep, row.approach, row.benchmark, row.is_train}, row.worker,
                       {row.failures, row.success_time})) {
     return absl::DataLossError(absl::StrCat("what worker \"", row.worker, "\" did of approach \"",
@@ -378,7 +378,7 @@ void WorkerRegistry::CheckInvariants() const {
   blame_.CheckInvariants();
   blame_.ForEach(
       [&](const Digest&, const Blame::Kind& kind, const std::string& worker, const Blame::Cell&) {
-        CONCUR_CHECK(roster_.Find(worker) != nullptr && book_.all().contains(kind.sweep));
+        CONCUR_CHECK(roster_.Find(worker) != nullptr && book_.Knows(kind.sweep));
       });
   CheckOwners();
   CheckUnits();
@@ -389,6 +389,11 @@ void WorkerRegistry::CheckUnits() const {
   for (const auto& [name, worker] : roster_) {
     for (const auto& [id, assignment] : worker->assignments.all()) {
       recount.Take(assignment.uses, assignment.owner);
+    }
+  }
+  for (const auto& [id, left] : book_.left_out()) {
+    if (left.MayHoldUnits()) {
+      recount.Take(NamedResources::kUnknown, std::nullopt);
     }
   }
   book_.resources().CheckInvariants(recount);
@@ -407,12 +412,18 @@ void WorkerRegistry::CheckOwners() const {
   for (const auto& [id, sweep] : book_.all()) {
     const uint32_t owner = recount.Add(sweep->row.owner);
     recount.AddData(owner, sweep->expansion->spec());
+    recount.AddJobs(owner, sweep->jobs.size());
     for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
       recount.AddBytes(owner, sweep->StoredBytesOf(job));
     }
     for (const auto& [job, checkpoint] : sweep->checkpoints) {
       recount.AddCheckpointBytes(owner, checkpoint.bytes);
     }
+  }
+  for (const auto& [id, left] : book_.left_out()) {
+    const uint32_t owner = recount.Add(left.row.owner);
+    recount.AddData(owner, left.expansion->spec());
+    recount.AddJobs(owner, left.expansion->job_count());
   }
   book_.owners().CheckInvariants(recount);
 }

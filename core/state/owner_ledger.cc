@@ -80,6 +80,19 @@ OwnerLedger::Limit OwnerLedger::LimitReached(uint32_t owner) const {
              : Limit::kNone;
 }
 
+absl::Status OwnerLedger::CheckJobs(const std::string& name, int64_t jobs) const {
+  const int64_t limit = quotas_.Of(name).jobs_max;
+  const Owner* owner = Find(name);
+  const int64_t present = owner == nullptr ? 0 : owner->jobs;
+  if (limit == 0 || present + jobs <= limit) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the sweeps of ", name, " have ", present, " jobs, and this one has ", jobs,
+      ", more than the quota jobs_max of ", limit,
+      ": delete sweeps that have ended, submit fewer jobs, or ask for a larger quota"));
+}
+
 std::optional<int64_t> OwnerLedger::FreeBytesOf(const std::string& name) const {
   const OwnerUse use = UseOf(name);
   if (use.quota.stored_bytes_max == 0) {
@@ -135,6 +148,7 @@ void OwnerLedger::CheckInvariants(const OwnerLedger& recount) const {
     const Owner none;
     counted = counted == nullptr ? &none : counted;
     CONCUR_CHECK(owner.share == counted->share && owner.running == counted->running);
+    CONCUR_CHECK(owner.jobs == counted->jobs);
     CONCUR_CHECK(owner.checkpoint_bytes == counted->checkpoint_bytes);
     CONCUR_CHECK(owner.data.size() == counted->data.size());
     // Sweeps may disagree about the size of a file; whichever came first counts.

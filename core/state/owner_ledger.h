@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Current use by each owner of sweeps, and whether the owner's quota allows more: attempts that
-// occupy workers, and stored bytes (each data file of the owner's sweeps once, and what results
-// keep).
+// Current use by each owner of sweeps, and whether the owner's quota allows more: jobs of sweeps,
+// attempts that occupy workers, and stored bytes (each data file of the owner's sweeps once, and
+// what results keep).
 //
 // Owners are numbered in the order in which they come, and stay when their sweeps go.
 //
@@ -42,6 +42,8 @@ class OwnerLedger {
     owners_[owner].stored_bytes += bytes;
     owners_[owner].checkpoint_bytes += bytes;
   }
+  // Changes the number of jobs of the owner's sweeps.
+  void AddJobs(uint32_t owner, int64_t jobs) { owners_[owner].jobs += jobs; }
   // The data files of a sweep.
   void AddData(uint32_t owner, const SweepSpec& spec);
   void RemoveData(uint32_t owner, const SweepSpec& spec);
@@ -58,6 +60,8 @@ class OwnerLedger {
   // with this data; ResourceExhausted, with the numbers, when the quota on stored bytes forbids it.
   absl::Status CheckQuota(const std::string& name, const SweepSpec& spec,
                           int64_t unclaimed_bytes) const;
+  // OK when the owner may add a sweep of so many jobs; ResourceExhausted, with the numbers.
+  absl::Status CheckJobs(const std::string& name, int64_t jobs) const;
   // Bytes that the quota on stored bytes leaves; nullopt when there is no such quota.
   std::optional<int64_t> FreeBytesOf(const std::string& name) const;
   OwnerUse UseOf(const std::string& name) const;
@@ -75,6 +79,7 @@ class OwnerLedger {
     std::string name;
     Quota quota;
     int64_t share = 0;
+    int64_t jobs = 0;
     int64_t running = 0;
     int64_t stored_bytes = 0;                   // results, checkpoints and data
     int64_t checkpoint_bytes = 0;               // part of these

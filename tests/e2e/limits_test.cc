@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -101,6 +102,16 @@ TEST_F(LimitsTest, SweepBeyondTheMemoryForJobsIsRefused) {
   EXPECT_THAT(refused.err, AllOf(HasSubstr("limits.job_memory_max"),
                                  HasSubstr("its sweeps have 10, and this one has 12")));
   EXPECT_THAT(Sweeps(), Not(HasSubstr("s2")));
+  // A start with less leaves it on disk, and says so.
+  cluster_.KillCoordinator(SIGTERM);
+  Start("{limits: {job_memory_max: 4KiB}}\n");
+  EXPECT_THAT(Sweeps(), HasSubstr("not loaded"));
+  const Output left_out = cluster_.Concur({"sweep", "get", "s1"});
+  EXPECT_EQ(left_out.exit_code, 1) << left_out.out;
+  EXPECT_THAT(left_out.err, AllOf(HasSubstr("it has 10 jobs"), HasSubstr("job_memory_max")));
+  cluster_.KillCoordinator(SIGTERM);
+  Start("{limits: {job_memory_max: 8KiB}}\n");
+  EXPECT_EQ(cluster_.Concur({"sweep", "get", "s1"}).exit_code, 0);
 }
 
 TEST_F(LimitsTest, RequestThatFitsInNoPoolIsRefused) {

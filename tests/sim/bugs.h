@@ -40,6 +40,7 @@ enum class Bug : uint8_t {
   kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
   kRetryHalfDone,        // a restart forgets that a whole sweep is being retried
   kAmountNotSaved,       // a restart forgets how much of a named resource there is now
+  kLeftOutDeleted,       // sweeps that there is no memory for are deleted
   // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -66,6 +67,7 @@ enum class Bug : uint8_t {
   // Bugs of artifacts.
   kCollectorTakesLive,   // artifacts still in use are removed
   kCheckpointCollected,  // a checkpoint that a job is to go on from is removed
+  kLeftOutCollected,     // artifacts of sweeps that are not loaded are removed
   kPublishSkipped,       // a result is reported before its artifacts are uploaded
   // Bugs of the worker.
   kOldAnswerTaken,     // the response to a superseded call is applied
@@ -75,7 +77,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 52;  // without kNone
+inline constexpr size_t kBugs = 54;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -232,8 +232,15 @@ void Checker::OnRestored(const Scheduler& scheduler, absl::Time now) {
     last_seen_[worker.info.incarnation] = worker.last_seen;
   }
   scheduler.CheckInvariants();
+  const bool had_all = left_out_.empty();
+  left_out_.clear();
+  for (const auto& [id, left] : scheduler.views().left_out()) {
+    left_out_.insert(id);
+  }
   CheckAcknowledged(scheduler);
-  CheckBlameKept(scheduler, now);
+  if (had_all && left_out_.empty()) {
+    CheckBlameKept(scheduler, now);
+  }
 }
 
 bool Checker::SystemsAreCollected(const std::set<JobId>& jobs) const {
@@ -275,7 +282,9 @@ void Checker::CheckSourceEnded(const JobRow& row) {
 void Checker::CheckNewAttempt(const JobRow& row) {
   const Digest* key = KeyOf(row.id);
   const auto it = key == nullptr ? finished_.end() : finished_.find(*key);
-  if (it == finished_.end() || it->second.empty() || row.no_reuse) {
+  if (it == finished_.end() || row.no_reuse ||
+      std::all_of(it->second.begin(), it->second.end(),
+                  [&](JobId id) { return left_out_.contains(id.sweep); })) {
     return;
   }
   const Expansion& expansion = *workload_.sweeps[planned_.at(row.id.sweep)].expansion;
@@ -551,7 +560,9 @@ void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
     }
   }
   ForgetEnded(now);
-  RememberBlame(scheduler);
+  if (left_out_.empty()) {
+    RememberBlame(scheduler);
+  }
   if (++turns_ % kTurnsBetweenFullChecks == 0) {
     CheckAcknowledged(scheduler);
   }
@@ -604,7 +615,7 @@ void Checker::OnDeleted(SweepId id) { deleted_.insert(id); }
 void Checker::CheckAcknowledged(const Scheduler& scheduler) {
   CheckImports(scheduler);
   for (const auto& [planned, id] : submitted_) {
-    if (deleted_.contains(id)) {
+    if (IsAway(id)) {
       continue;
     }
     const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
@@ -619,14 +630,14 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
     }
   }
   for (const JobId& id : canceled_jobs_) {
-    if (!deleted_.contains(id.sweep) && !revived_.contains(id.sweep) &&
+    if (!IsAway(id.sweep) && !revived_.contains(id.sweep) &&
         !IsTerminal(scheduler.views().ViewJob(id).state)) {
       world_.Fail(absl::StrCat("job ", id.ToString(), " was canceled and is ",
                                JobStateName(scheduler.views().ViewJob(id).state)));
     }
   }
   for (const auto& [job, attempt] : results_) {
-    if (deleted_.contains(job.sweep)) {
+    if (IsAway(job.sweep)) {
       continue;
     }
     const std::vector<FinishedAttempt>& reports = reports_[attempt];

@@ -122,6 +122,8 @@ class Checker {
   void CheckImportBatch(SweepId id, const PlannedSweep& import, const Batch& batch);
   void CheckImports(const Scheduler& scheduler);
   void CheckRow(const JobRow& row);
+  // It was deleted, or is on disk alone.
+  bool IsAway(SweepId id) const { return deleted_.contains(id) || left_out_.contains(id); }
   // checker_retries.cc
   bool IsBeingRetried(SweepId id) const;
   bool WaitsForRetry(JobId id, const SweepRow& sweep) const;
@@ -259,6 +261,7 @@ class Checker {
   std::set<JobId> canceled_jobs_;
   std::set<JobId> asked_to_cancel_;
   std::set<SweepId> deleted_;
+  std::set<SweepId> left_out_;          // by this process of the coordinator
   std::set<SweepId> revived_;           // retried once, hence no longer canceled
   std::map<JobId, AttemptId> results_;  // successes
   uint64_t acknowledged_ = 0;

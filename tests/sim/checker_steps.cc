@@ -92,6 +92,9 @@ void Checker::CheckStepsKept(const Snapshot& snapshot) {
 
 void Checker::OnStepsConfirmed(const std::vector<AttemptStep>& steps) {
   for (const auto& [id, step] : steps) {
+    if (left_out_.contains(id.job.sweep)) {
+      continue;
+    }
     const auto row = rows_.find(id.job);
     if (row == rows_.end() || row->second.attempt != id.attempt || row->second.reused_from ||
         steps_dropped_.contains(id.job) ||

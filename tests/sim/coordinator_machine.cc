@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "coordinator/engine/collector.h"
 
 namespace concur::sim {
@@ -56,11 +57,29 @@ class CoordinatorMachine::CheckedStore : public Store {
     }
     return snapshot;
   }
+  // The checker sees what is left on disk, too.
+  absl::StatusOr<Snapshot> LoadPart(ChooseLeftOut choose) override {
+    if (machine_.memory_jobs_ == 0) {
+      return Store::LoadPart(choose);
+    }
+    CONCUR_RETURN_IF_ERROR(Load().status());
+    return store_.LoadPart([&](const std::vector<SweepRow>& sweeps) {
+      const absl::btree_set<SweepId> left_out = choose(sweeps);
+      if (machine_.world_.bug() == Bug::kLeftOutDeleted) {
+        deleted_.assign(left_out.begin(), left_out.end());
+      }
+      return left_out;
+    });
+  }
   absl::Status Commit(const Batch& batch) override {
     for (const auto& read : std::exchange(machine_.before_commit_, {})) {
       read();
     }
-    absl::Status status = store_.Commit(batch);
+    Batch saved = batch;
+    for (const SweepId& id : std::exchange(deleted_, {})) {
+      saved.delete_sweeps.push_back(id);
+    }
+    absl::Status status = store_.Commit(saved);
     if (!absl::IsResourceExhausted(status)) {  // nothing was saved; the engine retries
       checker_.OnCommit(batch, status.ok(), clock_.Now());
     }
@@ -81,6 +100,7 @@ class CoordinatorMachine::CheckedStore : public Store {
   Store& store_;
   Checker& checker_;
   Clock& clock_;
+  std::vector<SweepId> deleted_;  // by the next commit, with a bug
 };
 
 CoordinatorMachine::CoordinatorMachine(World& world, Checker& checker, History& history,
@@ -118,6 +138,7 @@ void CoordinatorMachine::Start() {
       world_.bug() == Bug::kOverdueKept ? absl::Hours(100'000) : kOverdueGrace;
   options.policy.quotas.otherwise.running_jobs_max = workload_.running_jobs_max;
   options.policy.slice_jobs = kSliceJobs;
+  options.policy.job_memory_max = memory_jobs_ * SweepBook::kJobMemoryBytes;
   options.policy.quarantine_failures = kQuarantineFailures;
   options.policy.quarantine_min = kQuarantineMin;
   options.policy.quarantine_max = kQuarantineMax;
@@ -354,7 +375,10 @@ void CoordinatorMachine::ReadSweep(SweepId id, std::function<void(Seen)> done) {
     return;
   }
   engine_->Read<std::optional<SeenSweep>>(
-      [this, id](const Scheduler& scheduler) { return read_[id] = SeenIn(scheduler, id); },
+      [this, id](const Scheduler& scheduler) -> Seen {
+        CONCUR_RETURN_IF_ERROR(scheduler.views().CheckLoaded(id));
+        return read_[id] = SeenIn(scheduler, id);
+      },
       std::move(done));
 }
 
@@ -363,12 +387,16 @@ CoordinatorMachine::Seen CoordinatorMachine::ReadBoard(SweepId id) {
     return absl::UnavailableError("connection refused");
   }
   const absl::StatusOr<SweepFacts> facts = board().Find(id.ToString(), "");
+  if (absl::IsFailedPrecondition(facts.status())) {
+    return facts.status();  // it was not loaded
+  }
   return facts.ok() ? std::optional(SeenOf(facts->View())) : std::nullopt;
 }
 
 // With the injected bugs of cursors, "EPOCH-NUMBER".
 absl::Status CoordinatorMachine::Watch(SweepId id, std::string cursor,
                                        SweepBoard::Watcher& watcher) {
+  CONCUR_RETURN_IF_ERROR(board().Find(id.ToString(), "").status());
   uint64_t number = 0;
   const std::pair<std::string, std::string> parts = absl::StrSplit(cursor, '-');
   if (absl::SimpleAtoi(parts.second, &number) && number > 1) {
@@ -417,6 +445,9 @@ void CoordinatorMachine::Collect(absl::Duration grace) {
   }
   PlanCollection(
       *engine_, *store_, [this, process = process_, grace](absl::StatusOr<RetentionPlan> plan) {
+        if (process == process_ && !plan.ok() && world_.bug() == Bug::kLeftOutCollected) {
+          plan = RetentionPlan();
+        }
         if (process != process_ || !plan.ok()) {
           return;
         }

@@ -50,6 +50,8 @@ class CoordinatorMachine {
   void Kill(bool power_cut);
   void Pause(absl::Duration duration);
   void JumpClock(absl::Duration by);
+  // Later processes have memory for so many jobs. 0: for all.
+  void LimitMemory(int64_t jobs) { memory_jobs_ = jobs; }
   // Delays turns until then.
   void SlowDown(absl::Duration duration) { slow_until_ = world_.now() + duration; }
   // Ends pauses and slowness.
@@ -139,6 +141,7 @@ class CoordinatorMachine {
   std::unique_ptr<Engine> engine_;  // null while no process runs
   bool ended_ = false;              // a commit of this turn failed
 
+  int64_t memory_jobs_ = 0;
   absl::Time turn_at_ = absl::InfiniteFuture();
   uint64_t turn_number_ = 0;
   absl::Time due_;  // when the next turn is due at the latest, by this machine's clock

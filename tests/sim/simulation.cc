@@ -374,6 +374,38 @@ class Simulation {
     coordinator_.Kill(/*power_cut=*/true);
     Settle();
     Check();
+    RunWithLittleMemory();
+  }
+
+  // While some jobs run again, the coordinator has memory for half of them for a while, in which
+  // artifacts are collected and a worker restarts.
+  void RunWithLittleMemory() {
+    if (world_.failed()) {
+      return;
+    }
+    int64_t jobs = 0;
+    for (const SweepId& id : coordinator_.scheduler().views().ListSweeps()) {
+      jobs += coordinator_.scheduler().views().FindSweep(id)->expansion->job_count();
+    }
+    Do([this] { users_.RerunSome(); });
+    RunUntil([this] { return users_.idle(); });
+    coordinator_.LimitMemory(jobs / 2 + 1);
+    coordinator_.Kill(/*power_cut=*/false);
+    RunUntil([this] { return coordinator_.up(); });
+    if (world_.failed()) {
+      return;
+    }
+    coordinator_.JumpClock(2 * kCollectGrace);
+    coordinator_.Collect(kCollectGrace);
+    if (options_.seed % 2 == 0) {
+      workers_[0]->Kill(/*power_cut=*/false);
+    }
+    const absl::Time end = world_.now() + 2 * workload_.lease;
+    RunUntil([&] { return world_.now() > end && coordinator_.up(); });
+    coordinator_.LimitMemory(0);
+    coordinator_.Kill(/*power_cut=*/false);
+    RunUntil([this] { return coordinator_.up(); }) && Resume() && Settle() && Retry() && Settle();
+    Check();
   }
 
   const SimulationOptions options_;

@@ -115,6 +115,43 @@ TYPED_TEST(StoreTest, EveryFieldComesBackAsItWas) {
   EXPECT_THAT(attempts, ElementsAre(FullAttempt(id, 1), FullAttempt(id, 2)));
 }
 
+TYPED_TEST(StoreTest, ASweepThatIsLeftOutStaysOnDiskAsItIs) {
+  Batch batch;
+  for (const uint64_t sweep : {1, 2, 3}) {
+    const JobId id = MakeJobId(sweep, 7);
+    batch.put_sweeps.push_back(FullSweep(sweep));
+    batch.put_jobs.push_back(FullJob(id));
+    batch.put_jobs.back().incarnation = absl::StrCat("of sweep ", sweep);
+    batch.put_results.push_back(FullResultRow(id));
+    batch.put_attempts.push_back(FullAttempt(id, 1));
+    batch.put_steps.push_back(FullStep(id, 1));
+  }
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  const auto choose = [](const std::vector<SweepRow>& sweeps) {
+    EXPECT_EQ(sweeps.size(), 3u);
+    return absl::btree_set<SweepId>{SweepId{2}};
+  };
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, this->subject_.store().LoadPart(choose));
+  EXPECT_THAT(snapshot.sweeps, ElementsAre(FullSweep(1), FullSweep(3)));
+  EXPECT_THAT(snapshot.jobs, ElementsAre(batch.put_jobs[0], batch.put_jobs[2]));
+  EXPECT_THAT(snapshot.results, ElementsAre(batch.put_results[0], batch.put_results[2]));
+  EXPECT_EQ(snapshot.steps.size(), 2u);
+  Batch more;
+  more.next_sweep_number = 5;
+  more.put_sweeps = {FullSweep(4)};
+  more.put_jobs = {FullJob(MakeJobId(1, 8))};
+  more.delete_sweeps = {SweepId{3}};
+  ASSERT_OK(this->subject_.store().Commit(more));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(snapshot, this->subject_.store().Load());
+  EXPECT_THAT(snapshot.sweeps, ElementsAre(FullSweep(1), FullSweep(2), FullSweep(4)));
+  EXPECT_THAT(snapshot.jobs, ElementsAre(batch.put_jobs[0], more.put_jobs[0], batch.put_jobs[1]));
+  EXPECT_THAT(snapshot.results, ElementsAre(batch.put_results[0], batch.put_results[1]));
+  EXPECT_THAT(*this->subject_.store().ListSweepAttempts(SweepId{2}),
+              ElementsAre(batch.put_attempts[1]));
+}
+
 TYPED_TEST(StoreTest, AForecastComesBackAndGoesWithAnUpdateThatHasNone) {
   SweepRow row = FullSweep(1);
   row.forecast = absl::Seconds(90) + absl::Nanoseconds(1);

@@ -52,6 +52,7 @@ TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {
       {"  pools: [{name: a, max: {}}, {name: a, max: {}}]\n", "expected each pool once"},
       {"  quotas: {default: {jobs: 1}}\n", "spec.quotas.default.jobs: expected a known field"},
       {"  quotas: {default: {running_jobs_max: 0}}\n", "running_jobs_max: expected a whole number"},
+      {"  quotas: {default: {jobs_max: 0}}\n", "jobs_max: expected a whole number"},
       {"  quotas: {owners: [{stored_bytes_max: 1GiB}]}\n", "expected the field \"name\""},
       {"  quotas: {owners: [{name: a}, {name: a}]}\n", "expected each owner once"},
       {"  quarantine: {min: 2h, max: 1h}\n", "spec.quarantine: expected max of min or more"},

@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/status_macros.h"
 #include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 class CollectorTest : public EngineTest {
  protected:
@@ -46,6 +50,27 @@ TEST_F(CollectorTest, WhatAJobIsToGoOnFromIsKeptUntilTheJobEnds) {
       [](const absl::StatusOr<bool>& canceled) { EXPECT_OK(canceled); });
   engine_->RunUntilIdle();
   EXPECT_FALSE(IsLive(left));
+}
+
+// Else its artifacts would be gone when it is loaded again.
+TEST_F(CollectorTest, NothingIsCollectedWhileASweepIsNotLoadedAndTheBoardListsIt) {
+  ASSERT_OK(Submit(1, "first"));
+  ASSERT_OK(Submit(2, "second"));
+  options_.policy.job_memory_max = 4 * SweepBook::kJobMemoryBytes;
+  Restart();
+  absl::Status status;
+  PlanCollection(*engine_, store_,
+                 [&](const absl::StatusOr<RetentionPlan>& plan) { status = plan.status(); });
+  engine_->RunUntilIdle();
+  const auto is_not_loaded = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("sweep s1 is on disk and was not loaded"));
+  EXPECT_THAT(status, is_not_loaded);
+  EXPECT_THAT(engine_->board().Find("s1", "owner").status(), is_not_loaded);
+  EXPECT_OK(engine_->board().Find("s2", "owner").status());
+  const std::vector<SweepFacts> listed = engine_->board().List(0, "", 10);
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_OK(listed[0].load_status);
+  EXPECT_THAT(listed[1].load_status, is_not_loaded);
 }
 
 }  // namespace

@@ -206,15 +206,25 @@ void SchedulerHarness::CheckLabels(const std::string& name, const WorkerOrders& 
 }
 
 std::unique_ptr<Scheduler> SchedulerHarness::RestoreFromStore() {
-  absl::StatusOr<Snapshot> snapshot = store_.Load();
-  CONCUR_CHECK_OK(snapshot.status());
+  SweepBook::LeftOuts left_out;
   std::vector<std::shared_ptr<const Expansion>> expansions;
-  for (const SweepRow& row : snapshot->sweeps) {
-    expansions.push_back(expansions_.at(row.spec));
-  }
+  absl::StatusOr<Snapshot> snapshot = store_.LoadPart([&](const std::vector<SweepRow>& rows) {
+    for (const SweepRow& row : rows) {
+      expansions.push_back(expansions_.at(row.spec));
+    }
+    const auto ids = SweepBook::ChooseLeftOut(policy_.job_memory_max, rows, expansions);
+    for (const SweepRow& row : rows) {
+      if (ids.contains(row.id)) {
+        left_out[row.id] = {row, expansions_.at(row.spec)};
+        std::erase(expansions, expansions_.at(row.spec));
+      }
+    }
+    return ids;
+  });
+  CONCUR_CHECK_OK(snapshot.status());
   CONCUR_CHECK_OK(AddReports(store_, expansions, *snapshot));
-  absl::StatusOr<std::unique_ptr<Scheduler>> restored =
-      Scheduler::Restore(policy_, *std::move(snapshot), std::move(expansions), now_);
+  absl::StatusOr<std::unique_ptr<Scheduler>> restored = Scheduler::Restore(
+      policy_, *std::move(snapshot), std::move(expansions), now_, std::move(left_out));
   CONCUR_CHECK_OK(restored.status());
   return *std::move(restored);
 }

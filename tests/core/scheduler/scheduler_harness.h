@@ -93,6 +93,9 @@ class SchedulerHarness {
 
   // Kills the coordinator and starts it again from the store. Parked calls are gone.
   void RestartCoordinator();
+  // Later starts have memory for so many jobs. 0: for all. Call EndTurn(false) while some sweep is
+  // left on disk.
+  void LimitMemory(int64_t jobs) { policy_.job_memory_max = jobs * SweepBook::kJobMemoryBytes; }
 
  private:
   absl::StatusOr<Scheduler::Submission> SubmissionOf(SweepSpec spec, const std::string& text,

@@ -184,10 +184,10 @@ INSTANTIATE_TEST_SUITE_P(
         {"RunsNowhere",
          [](Snapshot& s) {
            s.jobs[0].state = JobState::kRunning;
+           s.jobs[0].worker.clear();
            s.results.clear();
-           s.workers.clear();
          },
-         "job s1/0 runs on a worker that is not known, \"w1\""},
+         "job s1/0 runs on a worker that is not known, \"\""},
         {"RunsWithoutAttempt",
          [](Snapshot& s) {
            s.jobs[0].state = JobState::kRunning;

@@ -8,7 +8,7 @@ import { SHAPES, STATES, endedOf, percentOf, totalOf } from "./progress.js";
 
 // A state by its word, its shape and its colour.
 export function State({ value, title }) {
-  const name = enumName(value);
+  const name = value === "STATE_UNSPECIFIED" ? "not loaded" : enumName(value);
   return (
     <span class={`state state-${name.replace(" ", "-")}`} title={title}>
       <span aria-hidden="true">{SHAPES[name] ?? "●"}</span> {name}
