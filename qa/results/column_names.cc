@@ -54,11 +54,14 @@ constexpr absl::string_view kTagNames =
     "eval id|index|unnamed: 0|n|notes|comment|length|avg length|average length|quantization|dtype|"
     "checkpoint|memory usage (mb)|incorrect|seconds|submission date|upload to hub date|";
 constexpr absl::string_view kIncidental =
-    "|date|dates|when|timestamp|created|created at|updated|time|seconds|minutes|hours|duration|"
-    "runtime|latency|cost|costs|price|token|tokens|energy|emissions|co2|url|link|note|notes|"
-    "comment|"
-    "comments|count|rank|ranking|position|pos|place|votes|likes|downloads|hash|id|eval id|run id|"
-    "row|index|unnamed 0|";
+    "|time|seconds|minutes|hours|duration|runtime|latency|cost|costs|price|token|tokens|energy|"
+    "emissions|co2|url|link|count|rank|ranking|position|pos|place|votes|likes|downloads|hash|id|"
+    "eval id|run id|row|index|unnamed 0|";
+constexpr absl::string_view kOccasions =
+    "|date|dates|datetime|timestamp|when|created|updated|submitted|evaluated|modified|added|"
+    "uploaded|note|notes|comment|comments|remark|remarks|";
+constexpr absl::string_view kOccasionWords =
+    "|at|on|of|the|last|first|time|utc|submission|evaluation|eval|run|upload|to|hub|release|";
 constexpr absl::string_view kSettings =
     "|shots|shot|n shot|n shots|num shots|num fewshot|fewshot|few shot|fewshots|k shot|temperature|"
     "top p|top k|epoch|epochs|steps|batch size|learning rate|lr|max length|prompt id|limit|"
@@ -180,11 +183,11 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
 bool NamesTag(absl::string_view name) {
   const std::string plain = PlainName(name);
   return IsIn(kTagNames, plain) || IsIn(kTagNames, Joined(name)) || NamesSetting(name) ||
+         NamesOccasion(name) ||
          (AllOf(NameWords(name), kProperties, kPropertyWords) && !absl::StrContains(name, "%")) ||
          absl::StartsWith(plain, "rank ") || absl::StartsWith(plain, "rank(") ||
          absl::StartsWith(plain, "n ") || absl::StartsWith(plain, "num ") ||
-         absl::StartsWith(plain, "# ") || absl::EndsWith(plain, " date") ||
-         absl::EndsWith(plain, " url");
+         absl::StartsWith(plain, "# ") || absl::EndsWith(plain, " url");
 }
 
 bool NamesMeasure(absl::string_view name) {
@@ -194,9 +197,14 @@ bool NamesMeasure(absl::string_view name) {
 
 bool NamesIncidental(absl::string_view name) {
   const std::string plain = Joined(name);
-  return IsIn(kIncidental, plain) || absl::EndsWith(plain, " date") ||
-         absl::EndsWith(plain, " url") || absl::StartsWith(plain, "rank ") ||
+  return IsIn(kIncidental, plain) || absl::EndsWith(plain, " url") ||
+         absl::StartsWith(plain, "rank ") ||
          AllOf(NameWords(name), kIncidental, "|$|usd|eur|s|ms|sec|total|avg|in|kg|kwh|used|hub|");
+}
+
+bool NamesOccasion(absl::string_view name) {
+  return AllOf(NameWords(name), kOccasions, kOccasionWords) ||
+         absl::EndsWith(Joined(name), " date");
 }
 
 bool NamesSetting(absl::string_view name) {

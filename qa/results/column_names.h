@@ -33,8 +33,10 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
 bool NamesTag(absl::string_view name);
 // A tag, or the same of a metric: a latency, too.
 bool NamesMeasure(absl::string_view name);
-// A property that may differ between repetitions of one evaluation: date, cost, time, rank, note.
+// A property that may differ between repetitions of one evaluation: cost, time, rank, id.
 bool NamesIncidental(absl::string_view name);
+// A date or a note: of several rows that nothing else tells apart, each is another version.
+bool NamesOccasion(absl::string_view name);
 // A setting of the evaluation, as a number of shots or a temperature.
 bool NamesSetting(absl::string_view name);
 bool NamesShots(absl::string_view name);

@@ -30,6 +30,8 @@
 #include "qa/results/reader.h"
 #include "qa/results/results.h"
 #include "qa/results/settings.h"
+#include "qa/results/table_rows.h"
+#include "qa/results/variants.h"
 
 namespace concur::imports {
 namespace {
@@ -95,71 +97,6 @@ absl::StatusOr<LeaderboardTable> TableOf(TableText read, absl::string_view path,
   ReadColumns(table);
   return table;
 }
-
-bool IsGap(absl::string_view field) { return ParseCell(field).kind == CellKind::kGap; }
-
-// The columns about the model, or about its evaluation, that tell rows of one name apart: one with
-// words or settings, where one tells all rows apart that any do; else none can be left out.
-std::vector<size_t> ColumnsApart(const LeaderboardTable& table, const std::vector<ColumnPlan>& plan,
-                                 size_t model) {
-  const auto kinds_of_rows = [&](const std::vector<size_t>& columns) {
-    std::set<std::vector<absl::string_view>> kinds;
-    for (const LeaderboardTable::Row& row : table.rows) {
-      std::vector<absl::string_view> kind = {row.fields[model]};
-      for (const size_t c : columns) {
-        kind.push_back(row.fields[c]);
-      }
-      kinds.insert(std::move(kind));
-    }
-    return kinds.size();
-  };
-  const size_t names = kinds_of_rows({});
-  std::vector<size_t> words;
-  std::vector<size_t> numbers;
-  for (size_t c = 0; c < plan.size() && names < table.rows.size(); ++c) {
-    const std::string& header = table.header[c];
-    if (plan[c].kind == ColumnKind::kTag && !HasRepeats(table, c) && !NamesIncidental(header) &&
-        !NamesUncertainty(header, table.header) && kinds_of_rows({c}) > names) {
-      (table.columns[c].words > 0 || NamesSetting(header) ? words : numbers).push_back(c);
-    }
-  }
-  std::vector<size_t> columns = words;
-  columns.insert(columns.end(), numbers.begin(), numbers.end());
-  const size_t kinds = kinds_of_rows(columns);
-  for (const size_t c : columns) {
-    if (kinds_of_rows({c}) == kinds) {
-      return {c};
-    }
-  }
-  for (size_t i = columns.size(); i-- > 0;) {
-    std::vector<size_t> fewer = columns;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (kinds_of_rows(fewer) == kinds) {
-      columns = std::move(fewer);
-    }
-  }
-  return columns;
-}
-
-// Tells copies of rows from repetitions with equal scores. Rows outlive it.
-class RowCopies {
- public:
-  using Key = std::vector<std::string>;
-  void Add(const Key& key, const LeaderboardTable::Row& row) { kinds_[key].insert(&row.fields); }
-  // True if a row is certain to be a copy of one that came before: it has the number of a
-  // repetition, or all rows of its key are equal.
-  bool IsCopy(const Key& key, const LeaderboardTable::Row& row, bool is_numbered) {
-    return (is_numbered || kinds_[key].size() == 1) && !seen_.insert(&row.fields).second;
-  }
-
- private:
-  struct ByValue {
-    bool operator()(const Key* a, const Key* b) const { return *a < *b; }
-  };
-  using Rows = std::set<const Key*, ByValue>;
-  std::map<Key, Rows> kinds_;
-  Rows seen_;
-};
 
 // Numbers sort in their order, not as text.
 std::string RepeatText(const std::string& repeat) {
@@ -246,36 +183,55 @@ absl::Status TakeWide(LeaderboardTable& table, const ReadOptions& options, FileR
         results.path, ":1: expected a column of scores beside \"", table.header[model],
         "\", found none; --keep COLUMN takes one that looks like a mean, or is about the model"));
   }
-  const std::vector<size_t> apart = ColumnsApart(table, plan, model);
   std::optional<size_t> repeat;
+  std::vector<size_t> words;  // columns about the model, or about its evaluation
+  std::vector<size_t> numbers;
+  std::vector<size_t> occasions;
   for (size_t c = 0; c < plan.size(); ++c) {
-    repeat = plan[c].kind == ColumnKind::kTag && HasRepeats(table, c) ? c : repeat;
+    const std::string& header = table.header[c];
+    if (plan[c].kind != ColumnKind::kTag || Has(options.leave_out, header)) {
+      continue;
+    }
+    if (HasRepeats(table, c)) {
+      repeat = c;
+    } else if (NamesOccasion(header)) {
+      occasions.push_back(c);
+    } else if (!NamesIncidental(header) && !NamesUncertainty(header, table.header)) {
+      (table.columns[c].words > 0 || NamesSetting(header) ? words : numbers).push_back(c);
+    }
   }
+  words.insert(words.end(), numbers.begin(), numbers.end());
+  const std::vector<size_t> apart = FewestColumns(table, {model}, words);
+  std::vector<size_t> base = apart;
+  base.insert(base.end(), {model, repeat.value_or(model)});
+  const Versions versions = FindVersions(table, model, base, occasions, results);
   std::map<std::string, size_t> rows_by_name;
   for (const LeaderboardTable::Row& row : table.rows) {
     ++rows_by_name[row.fields[model]];
   }
-  const auto name_of = [&](const LeaderboardTable::Row& row) {
-    std::vector<std::string> words;
-    for (const size_t c : apart) {
-      if (rows_by_name[row.fields[model]] > 1 && !IsGap(row.fields[c])) {
-        words.push_back(table.columns[c].words > 0 || table.columns[c].numbers == 0
-                            ? row.fields[c]
-                            : absl::StrCat(table.header[c], " ", row.fields[c]));
-      }
+  const auto variant_of = [&](const LeaderboardTable::Row& row) {
+    std::vector<std::string> fields;
+    if (rows_by_name[row.fields[model]] > 1) {
+      AddFields(table, row, apart, fields);
     }
-    return words.empty() ? row.fields[model]
-                         : absl::StrCat(row.fields[model], " (", absl::StrJoin(words, ", "), ")");
+    if (versions.models.count(row.fields[model]) > 0) {
+      AddFields(table, row, versions.columns, fields);
+    }
+    return absl::StrJoin(fields, ", ");
   };
   RowCopies copies;
   for (const LeaderboardTable::Row& row : table.rows) {
-    copies.Add({name_of(row)}, row);
+    copies.Add({row.fields[model], variant_of(row)}, row);
   }
   for (size_t r = 0; r < table.rows.size(); ++r) {
     const LeaderboardTable::Row& row = table.rows[r];
     const std::string place = absl::StrCat(results.path, ":", row.line);
     Run run;
-    run.model = name_of(row);
+    run.model = row.fields[model];
+    const std::string variant = variant_of(row);
+    if (!variant.empty()) {
+      run.model_settings[std::string(kRowSetting)] = variant;
+    }
     if (IsGap(row.fields[model])) {
       results.skipped.push_back({"a row without a model's name", place});
       continue;
@@ -288,7 +244,7 @@ absl::Status TakeWide(LeaderboardTable& table, const ReadOptions& options, FileR
     if (repeat.has_value() && !IsGap(row.fields[*repeat])) {
       run.repeat = RepeatText(row.fields[*repeat]);
     }
-    if (copies.IsCopy({run.model}, row, !run.repeat.empty())) {
+    if (copies.IsCopy({run.model, variant}, row, !run.repeat.empty())) {
       results.skipped.push_back({"a row that came before, field by field", place});
       continue;
     }
@@ -335,15 +291,12 @@ std::set<std::string> AggregateTasks(const LeaderboardTable& table, const LongCo
       aggregates.insert(names[column]);
     }
   }
-  const auto has = [](const std::vector<std::string>& list, const std::string& task) {
-    return std::find(list.begin(), list.end(), task) != list.end();
-  };
   for (const std::string& task : names) {
-    if (NamesAggregate(task) || has(options.leave_out, task) ||
+    if (NamesAggregate(task) || Has(options.leave_out, task) ||
         (!at.why.empty() && NamesTag(task))) {
       aggregates.insert(task);
     }
-    if (has(options.keep, task)) {
+    if (Has(options.keep, task)) {
       aggregates.erase(task);
     }
   }
@@ -351,12 +304,21 @@ std::set<std::string> AggregateTasks(const LeaderboardTable& table, const LongCo
 }
 
 // Columns of a long table that are settings: those known by name, and those by which rows differ
-// that are otherwise of one model, task, metric and repeat. Dates, costs and other measures, which
-// differ between repetitions, are none.
+// that are otherwise of one model, task, metric and repeat. Costs and other measures, which differ
+// between repetitions, are none; dates and notes are, where nothing else tells rows apart.
 struct SettingColumns {
   std::vector<size_t> data;  // that make another benchmark
   std::vector<size_t> others;
+  std::vector<size_t> occasions;
   std::optional<size_t> shots, split, version;
+  std::vector<size_t> all() const {
+    std::vector<size_t> columns = data;
+    columns.insert(columns.end(), others.begin(), others.end());
+    for (const auto& c : {shots, split, version}) {
+      columns.insert(columns.end(), c.has_value() ? 1 : 0, c.value_or(0));
+    }
+    return columns;
+  }
 };
 
 // Differences in a column between rows of one model, task, metric and repetition.
@@ -450,8 +412,7 @@ SettingColumns FindSettings(const LeaderboardTable& table, const LongColumns& at
   for (size_t c = 0; c < table.header.size(); ++c) {
     ColumnNote note = {"setting", table.header[c],
                        static_cast<int64_t>(table.rows.size() - table.columns[c].gaps), ""};
-    const bool is_asked_out = std::find(options.leave_out.begin(), options.leave_out.end(),
-                                        table.header[c]) != options.leave_out.end();
+    const bool is_asked_out = Has(options.leave_out, table.header[c]);
     if (c == at.model || c == at.task || at.metric == c || at.standard_error == c ||
         std::find(at.scores.begin(), at.scores.end(), c) != at.scores.end()) {
       continue;
@@ -466,6 +427,9 @@ SettingColumns FindSettings(const LeaderboardTable& table, const LongColumns& at
       }
       columns.data.push_back(c);
       note.why = "a guess, as rows of one model and task differ in it";
+    } else if (NamesOccasion(table.header[c]) && !HasRepeats(table, c)) {
+      columns.occasions.push_back(c);
+      continue;
     } else {
       TakeColumn(table, at, c, columns, note);
     }
@@ -607,16 +571,28 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
   }
   const std::vector<std::vector<bool>> is_percent = SettleLong(table, at, results);
   const SettingColumns settings = FindSettings(table, at, options, results);
-  const auto key_of = [&](const LeaderboardTable::Row& row) {
-    RowCopies::Key key = {row.fields[at.model], row.fields[at.task],
-                          at.metric ? row.fields[*at.metric] : ""};
-    for (const auto* list : {&settings.data, &settings.others}) {
-      for (const size_t c : *list) {
-        key.push_back(row.fields[c]);
-      }
+  std::vector<size_t> columns = settings.all();
+  columns.insert(columns.end(), {at.model, at.task, at.metric.value_or(at.model)});
+  std::vector<size_t> base = columns;
+  base.push_back(at.repeat.value_or(at.model));
+  const Versions versions = FindVersions(table, at.model, base, settings.occasions, results);
+  for (const size_t c : settings.occasions) {
+    if (std::find(versions.columns.begin(), versions.columns.end(), c) == versions.columns.end()) {
+      results.columns.push_back({"left out", table.header[c], 0,
+                                 "is neither a score nor tells runs of one model and task apart"});
     }
-    for (const auto& c : {settings.shots, settings.split, settings.version}) {
-      key.push_back(c ? row.fields[*c] : "");
+  }
+  const auto version_of = [&](const LeaderboardTable::Row& row) {
+    std::vector<std::string> fields;
+    if (versions.models.count(row.fields[at.model]) > 0) {
+      AddFields(table, row, versions.columns, fields);
+    }
+    return absl::StrJoin(fields, ", ");
+  };
+  const auto key_of = [&](const LeaderboardTable::Row& row) {
+    RowCopies::Key key = {version_of(row)};
+    for (const size_t c : columns) {
+      key.push_back(row.fields[c]);
     }
     return key;
   };
@@ -636,6 +612,7 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
       continue;
     }
     const std::string repeat = at.repeat ? row.fields[*at.repeat] : "";
+    const std::string version = version_of(row);
     if (copies.IsCopy(key_of(row), row, !IsGap(repeat))) {
       results.skipped.push_back({"a row that came before, field by field", place});
       continue;
@@ -646,6 +623,9 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
       run.model = row.fields[at.model];
       AddFamily(run.model, run.model_tags);
       TakeRowSettings(table, row, settings, run);
+      if (!version.empty()) {
+        run.model_settings[std::string(kRowSetting)] = version;
+      }
       run.repeat = IsGap(repeat) ? "" : RepeatText(repeat);
       const size_t runs = results.runs.size();
       TakeCell(table.columns[at.scores[s]].cells[r], results.path, row.line, column, std::move(run),
@@ -669,6 +649,10 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
   }
 }
 
+bool IsMarkdown(absl::string_view path) {
+  return absl::EndsWithIgnoreCase(path, ".md") || absl::EndsWithIgnoreCase(path, ".markdown");
+}
+
 absl::StatusOr<FileResults> ReadLeaderboard(const std::string& path, const ReadOptions& options,
                                             JsonDocument& /*document*/) {
   FileResults results;
@@ -676,6 +660,9 @@ absl::StatusOr<FileResults> ReadLeaderboard(const std::string& path, const ReadO
   CONCUR_ASSIGN_OR_RETURN(const std::string text, qa::ReadUnpacked(path, kTableBytesMax));
   results.digest = Sha256Of(text);
   CONCUR_ASSIGN_OR_RETURN(TableText read, ReadTableText(text, path, 2 * kTableFieldsMax));
+  if (IsMarkdown(path) && read.separator != '|') {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a Markdown table, got text"));
+  }
   CONCUR_ASSIGN_OR_RETURN(LeaderboardTable table, TableOf(std::move(read), path, results));
   CONCUR_RETURN_IF_ERROR(CheckModelColumn(table, options, path));
   std::optional<LongColumns> columns;
@@ -700,7 +687,7 @@ Format LeaderboardFormat() {
           [](absl::string_view name) {
             const std::string lower = absl::AsciiStrToLower(name);
             return absl::EndsWith(lower, ".csv") || absl::EndsWith(lower, ".tsv") ||
-                   absl::EndsWith(lower, ".psv");
+                   absl::EndsWith(lower, ".psv") || IsMarkdown(lower);
           },
           ReadLeaderboard};
 }

@@ -196,10 +196,6 @@ absl::Status CheckNamed(const LeaderboardTable& table, const std::vector<std::st
   return absl::OkStatus();
 }
 
-bool Has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 ScoreColumn ScoresOf(const CellColumn& column) {
   ScoreColumn scores;
   scores.reserve(column.cells.size());
@@ -330,6 +326,10 @@ absl::StatusOr<std::optional<LongColumns>> FindTasksInRows(const LeaderboardTabl
 }
 
 }  // namespace
+
+bool Has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 void RemarkOnFractions(const std::vector<Cell*>& cells, std::vector<std::string>& remarks) {
   size_t numbers = 0;

@@ -32,6 +32,8 @@ struct LeaderboardTable {
 };
 void ReadColumns(LeaderboardTable& table);
 
+bool Has(const std::vector<std::string>& names, const std::string& name);
+
 // Appends a remark when numbers within 0 to 100, some above 10, stand beside some of at most 1,
 // which may be fractions of what the others are percent of.
 void RemarkOnFractions(const std::vector<Cell*>& cells, std::vector<std::string>& remarks);

@@ -126,7 +126,9 @@ void AddWords(const Axis& axis, const std::vector<size_t>& members,
     for (const std::string& key : keys) {
       const std::string value = ValueIn(*(runs[i].*axis.settings), key);
       const bool is_only = values[key].size() == 2 && values[key].count("") > 0;
-      if (key == "shots" && !value.empty()) {
+      if (key == kRowSetting && !value.empty()) {
+        words.push_back(value);
+      } else if (key == "shots" && !value.empty()) {
         words.push_back(value + "-shot");
       } else if (value == "true" || (is_only && IsDigest(value))) {
         words.push_back(key);

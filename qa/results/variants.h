@@ -28,6 +28,8 @@ namespace concur::imports {
 inline constexpr absl::string_view kLimitSetting = "limit";
 // The same of a model: an experiment with it is not the model as it is.
 inline constexpr absl::string_view kExperimentSetting = "experiment";
+// Fields of a table's row that tell it from others of its model; names have its value alone.
+inline constexpr absl::string_view kRowSetting = "row";
 
 // By data settings: names of tasks become "TASK (5-shot, version 2)", in the fewest settings that
 // tell them apart. Variants::kFirst keeps, for each task, the variant that most models have; of

@@ -624,13 +624,13 @@ TEST_F(IdentityTest, ColumnsOfLongTablesThatTellRowsApartAreSettings) {
   ASSERT_TRUE(shots.ok()) << shots.status();
   EXPECT_THAT(Names(shots->tasks), ElementsAre("mmlu (0-shot)", "mmlu (5-shot)"));
   const auto prompts = ImportAs("leaderboard", {Write("b.csv",
-                                                      "model,task,prompt,date,seconds,score\n"
-                                                      "a,t,short,2025-01-01,1.5,40\n"
-                                                      "a,t,short,2025-01-02,2.5,42\n"
-                                                      "a,t,long,2025-01-03,3.5,60\n")});
+                                                      "model,task,prompt,seed,date,seconds,score\n"
+                                                      "a,t,short,1,2025-01-01,1.5,40\n"
+                                                      "a,t,short,2,2025-01-02,2.5,42\n"
+                                                      "a,t,long,1,2025-01-03,3.5,60\n")});
   ASSERT_TRUE(prompts.ok()) << prompts.status();
   EXPECT_THAT(Names(prompts->models), ElementsAre("a (prompt short)", "a (prompt long)"));
-  EXPECT_EQ(prompts->seeds, 2) << "dates and seconds are no settings";
+  EXPECT_EQ(prompts->seeds, 2) << "dates of numbered repetitions, and seconds, are no settings";
   const auto languages = ImportAs("leaderboard", {Write("c.csv",
                                                         "model,task,language,split,score\n"
                                                         "a,t,de,test,40\na,t,de,dev,41\n"

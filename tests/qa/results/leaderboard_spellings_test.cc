@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/substitute.h"
 #include "base/metric_meaning.h"
 #include "qa/results/column_names.h"
 #include "qa/results/imported.h"
@@ -91,6 +92,67 @@ TEST_F(SpellingsTest, EveryColumnThatDiffersTellsRowsOfAModelApart) {
   const ImportedResults numbered = Read("Model,Seed,A\nm,1,40\nm,2,42\nn,1,41\n");
   EXPECT_EQ(numbered.seeds, 2U);
   EXPECT_EQ(NoteOf(numbered, "several scores"), "");
+}
+
+TEST_F(SpellingsTest, RowsThatOnlyADateOrANoteTellsApartAreVersions) {
+  // Two submissions of a model were 50 ± 14.14 "over seeds".
+  for (const char* column : {"Date", "submission_date", "Last updated", "Evaluated at", "Timestamp",
+                             "Note", "Comments"}) {
+    for (const char* table : {"Model,$0,A\nm,x y,60\nm,z,40\nn,x y,50\n",
+                              "model,$0,task,score\nm,x y,A,60\nm,z,A,40\nn,v,A,50\n"}) {
+      const std::string text = absl::Substitute(table, column);
+      const ImportedResults results = Read(text);
+      EXPECT_THAT(Names(results.models), ElementsAre("m (x y)", "m (z)", "n")) << text;
+      EXPECT_EQ(results.seeds, 1U) << text;
+      EXPECT_THAT(NoteOf(results, column), HasSubstr("setting: a guess: rows of a model")) << text;
+    }
+  }
+  const std::string dated = "Model,Date,A\nm,2024-01,60\nm,2024-06,40\nn,2024-01,50\n";
+  request_.options.leave_out = {"Date"};
+  EXPECT_EQ(Read(dated).seeds, 2U) << "as asked";
+  request_.options.leave_out.clear();
+  request_.variants = Variants::kFirst;
+  const ImportedResults first = Read(dated);
+  EXPECT_EQ(Score(first, "m", "A"), 60);
+  EXPECT_EQ(SkippedOf(first, "a run with other settings than the run that counts"), 1);
+  EXPECT_THAT(Models("Model,Prompt,A\nm,cot,60\nm,none,40\n"), ElementsAre("m"));
+  request_.variants = Variants::kRefuse;
+  EXPECT_THAT(ImportAs("leaderboard", {Write("board.csv", dated)}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("line 3: row: expected \"2024-01\" as in ")));
+}
+
+TEST_F(SpellingsTest, DatesOfNumberedRepetitionsTellNothingApart) {
+  for (const char* text : {"Model,Seed,Date,A\nm,1,x,60\nm,2,y,40\nn,1,z,50\n",
+                           "model,seed,date,task,score\nm,1,x,A,60\nm,2,y,A,40\nn,1,z,A,50\n"}) {
+    EXPECT_THAT(Names(Read(text).models), ElementsAre("m", "n")) << text;
+    EXPECT_EQ(Read(text).seeds, 2U) << text;
+  }
+  // Where a number comes twice, they do, but of that model alone.
+  for (const char* text :
+       {"Model,Seed,Date,A\nm,1,x,60\nm,2,x,61\nm,1,y,40\nm,2,y,41\nn,1,z,50\nn,2,v,51\n",
+        "model,seed,date,task,score\nm,1,x,A,60\nm,2,x,A,61\nm,1,y,A,40\nm,2,y,A,41\n"
+        "n,1,z,A,50\nn,2,v,A,51\n"}) {
+    const ImportedResults results = Read(text);
+    EXPECT_THAT(Names(results.models), ElementsAre("m (x)", "m (y)", "n")) << text;
+    EXPECT_EQ(Score(results, "m (y)", "A", 1), 41) << text;
+    EXPECT_EQ(Score(results, "n", "A", 1), 51) << text;
+  }
+  EXPECT_THAT(Models("Model,Prompt,Date,A\nm,cot,x,60\nm,direct,y,40\nn,cot,z,50\n"),
+              ElementsAre("m (cot)", "m (direct)", "n"))
+      << "a setting does";
+}
+
+TEST_F(SpellingsTest, MarkdownBoardsInFoldersAreReadOrCounted) {
+  // Nothing said that they were skipped.
+  Write("f/a.csv", "Model,A\nm,60\nn,50\n");
+  Write("f/b.md", "# Results\n\nText, of all.\n\n| Model | B |\n|---|---|\n| m | 6 |\n| n | 5 |\n");
+  Write("f/README.md", "# Results\n\nSee a.csv, which has 2 models, and b.md.\n");
+  const auto results = ImportAs("leaderboard", {dir_.File("f")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models), ElementsAre("m", "n"));
+  EXPECT_THAT(Names(results->tasks), ElementsAre("A", "B"));
+  EXPECT_EQ(SkippedOf(*results, "a file that cannot be read as leaderboard"), 1);
 }
 
 TEST_F(SpellingsTest, BoardsOfTwoDatesAreNotAveraged) {

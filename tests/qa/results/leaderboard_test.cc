@@ -328,9 +328,9 @@ TEST_F(LeaderboardTest, ColumnsThatTellRowsOfLongTablesApartAreSettings) {
                {Write("long.csv", "model,task,dtype,acc\na,t,fp16,1\na,t,int8,2\nb,t,fp16,3\n")});
   EXPECT_THAT(Names(models->models), ElementsAre("a (dtype fp16)", "a (dtype int8)", "b"));
   const auto seeds = ImportAs(
-      "leaderboard", {Write("long.csv", "model,task,when,acc\na,t,x1,1\na,t,x2,2\nb,t,x3,3\n")});
+      "leaderboard", {Write("long.csv", "model,task,cost,acc\na,t,x1,1\na,t,x2,2\nb,t,x3,3\n")});
   EXPECT_EQ(seeds->seeds, 2U);
-  EXPECT_THAT(WhyOf(*seeds, "when"), HasSubstr("a guess: a measure by its name"));
+  EXPECT_THAT(WhyOf(*seeds, "cost"), HasSubstr("a guess: a measure by its name"));
   const auto apart =
       ImportAs("leaderboard", {Write("long.csv",
                                      "model,task,shots,metric,score\na,t,0,acc,1\na,t,5,f1,2\n"

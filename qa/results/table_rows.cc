@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qa/results/table_rows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/table_text.h"
+#include "qa/results/leaderboard_columns.h"
+#include "qa/results/results.h"
+
+namespace concur::imports {
+
+bool IsGap(absl::string_view field) { return ParseCell(field).kind == CellKind::kGap; }
+
+std::vector<size_t> FewestColumns(const LeaderboardTable& table, const std::vector<size_t>& base,
+                                  std::vector<size_t> columns) {
+  const auto kinds_of_rows = [&](const std::vector<size_t>& more) {
+    std::set<std::vector<absl::string_view>> kinds;
+    for (const LeaderboardTable::Row& row : table.rows) {
+      std::vector<absl::string_view> kind;
+      for (const auto* list : {&base, &more}) {
+        for (const size_t c : *list) {
+          kind.push_back(row.fields[c]);
+        }
+      }
+      kinds.insert(std::move(kind));
+    }
+    return kinds.size();
+  };
+  const size_t names = kinds_of_rows({});
+  std::erase_if(
+      columns, [&](size_t c) { return names == table.rows.size() || kinds_of_rows({c}) == names; });
+  const size_t kinds = kinds_of_rows(columns);
+  for (const size_t c : columns) {
+    if (kinds_of_rows({c}) == kinds) {
+      return {c};
+    }
+  }
+  for (size_t i = columns.size(); i-- > 0;) {
+    std::vector<size_t> fewer = columns;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (kinds_of_rows(fewer) == kinds) {
+      columns = std::move(fewer);
+    }
+  }
+  return columns;
+}
+
+Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& base,
+                      const std::vector<size_t>& occasions, FileResults& results) {
+  Versions versions;
+  versions.columns = FewestColumns(table, base, occasions);
+  if (versions.columns.empty()) {
+    return versions;
+  }
+  std::map<std::vector<absl::string_view>, const LeaderboardTable::Row*> first;
+  for (const LeaderboardTable::Row& row : table.rows) {
+    std::vector<absl::string_view> key;
+    for (const size_t c : base) {
+      key.push_back(row.fields[c]);
+    }
+    const LeaderboardTable::Row& other = *first.emplace(std::move(key), &row).first->second;
+    if (std::any_of(versions.columns.begin(), versions.columns.end(),
+                    [&](size_t c) { return row.fields[c] != other.fields[c]; })) {
+      versions.models.insert(row.fields[model]);
+    }
+  }
+  for (const size_t c : versions.columns) {
+    results.columns.push_back(
+        {"setting", table.header[c], static_cast<int64_t>(versions.models.size()),
+         "a guess: rows of a model that only it tells apart are versions; --leave-out makes them "
+         "repetitions"});
+  }
+  return versions;
+}
+
+void AddFields(const LeaderboardTable& table, const LeaderboardTable::Row& row,
+               const std::vector<size_t>& columns, std::vector<std::string>& words) {
+  for (const size_t c : columns) {
+    if (!IsGap(row.fields[c])) {
+      words.push_back(table.columns[c].words > 0 || table.columns[c].numbers == 0
+                          ? row.fields[c]
+                          : absl::StrCat(table.header[c], " ", row.fields[c]));
+    }
+  }
+}
+
+}  // namespace concur::imports
