@@ -151,7 +151,9 @@ bool IsReversed(absl::string_view name, const Words& parts) {
 bool UsuallyMinimized(absl::string_view name) {
   // Only at the end: a benchmark of error detection is none of errors.
   constexpr absl::string_view kEnds =
-      "error|errors|error rate|err|abs rel|cross entropy|latency|bits per byte|runtime|distance|"
+      "error|errors|error rate|err|abs rel|cross entropy|latency|bits per byte|bits byte|"
+      "bits per character|bits character|bits per char|bits char|runtime|distance|divergence|"
+      "mistakes|mistake rate|invalid|invalid rate|invalid output rate|invalid outputs|"
       "hallucination rate|hallucinations|failure rate|failures|violation rate|violations|miss rate|"
       "der|false positive rate|toxicity|toxicity probability|toxicity rate|toxicity score|"
       "toxic fraction|toxic frac";
@@ -162,7 +164,8 @@ bool UsuallyMinimized(absl::string_view name) {
   constexpr absl::string_view kUnits =
       " percent pct ms msec millisecond milliseconds s sec secs second seconds us µs ns min mins "
       "minute minutes h hour hours m cm mm km px deg degrees avg average mean median p50 p90 p95 "
-      "p99 in of per token sample example ";
+      "p99 in of per token tokens sample example char chars character characters word words pixel "
+      "pixels bin bins year years nats bits ";
   Words parts = WordsOfMetric(name);
   if (EndsWithAny(parts, kNegative)) {
     return true;

@@ -251,7 +251,8 @@ bool Unwrap(absl::string_view& text) {
   using Wrap = std::pair<absl::string_view, absl::string_view>;
   for (const auto& [open, close] :
        {Wrap("**", "**"), Wrap("__", "__"), Wrap("`", "`"), Wrap("<b>", "</b>"),
-        Wrap("<u>", "</u>"), Wrap("<i>", "</i>")}) {
+        Wrap("<strong>", "</strong>"), Wrap("<em>", "</em>"), Wrap("<u>", "</u>"),
+        Wrap("<i>", "</i>")}) {
     if (text.size() > open.size() + close.size() && absl::StartsWith(text, open) &&
         absl::EndsWith(text, close)) {
       text = text.substr(open.size(), text.size() - open.size() - close.size());
@@ -404,9 +405,24 @@ bool TakeMarks(absl::string_view& text) {
   return text.size() < before;
 }
 
-// The minus signs of typesetting before a number.
+// The minus signs of typesetting before a number; LaTeX's and HTML's margins and footnote marks.
 std::string WithAsciiSigns(absl::string_view text) {
-  std::string plain = absl::StrReplaceAll(text, {{"−", "-"}, {"’", "'"}});
+  for (const auto& [open, close] : {std::pair("_", "_"), std::pair("$", "$"),
+                                    std::pair("\\textbf{", "}"), std::pair("\\underline{", "}")}) {
+    absl::string_view inner = text;
+    text = absl::ConsumePrefix(&inner, open) && absl::ConsumeSuffix(&inner, close) ? inner : text;
+  }
+  std::string plain = absl::StrReplaceAll(text, {{"−", "-"},
+                                                 {"’", "'"},
+                                                 {"％", "%"},
+                                                 {"\\%", "%"},
+                                                 {"$\\pm$", "±"},
+                                                 {"_{", " ("},
+                                                 {"}", ")"},
+                                                 {"<sub>", " ("},
+                                                 {"</sub>", ")"},
+                                                 {"<sup>", "^"},
+                                                 {"</sup>", ""}});
   for (const absl::string_view dash : {"–", "‐", "‑"}) {
     absl::string_view rest = plain;
     if (absl::ConsumePrefix(&rest, dash) && !rest.empty() && IsDigit(rest[0])) {

@@ -37,9 +37,10 @@ constexpr absl::string_view kProperties =
     "seconds|minutes|hours|memory|vram|ram|energy|emissions|co2|co₂|ttft|tpot|count|counts|sample|"
     "samples|example|examples|item|items|question|questions|instance|instances|win|wins|loss count|"
     "losses|tie|ties|support|rank|ranking|position|pos|place|placement|standing|likes|downloads|"
-    "votes|dimensions|dims|#|";
+    "votes|dimensions|dims|length|lengths|len|characters|chars|#|";
 constexpr absl::string_view kPropertyWords =
     "|number|num|no|nr|n|of|the|total|all|avg|average|mean|max|maximum|min|minimum|median|peak|"
+    "response|answer|"
     "model|train|training|infer|inference|eval|evaluation|test|gpu|cpu|hub|active|activated|input|"
     "output|prompt|completion|generated|reasoning|used|usage|per|in|on|for|to|first|api|wall|clock|"
     "context|length|window|embedding|hidden|trainable|run|trained|correct|incorrect|unique|$|"
@@ -52,13 +53,15 @@ constexpr absl::string_view kTagNames =
     "merged|moe|generation|license|chat template|context length|context window|context size|"
     "embedding dimensions|number|no|nr|tags|aggragated from|aggregated from|knowledge cutoff|id|"
     "eval id|index|unnamed: 0|n|notes|comment|length|avg length|average length|quantization|dtype|"
-    "checkpoint|memory usage (mb)|incorrect|seconds|submission date|upload to hub date|";
+    "checkpoint|memory usage (mb)|incorrect|seconds|submission date|upload to hub date|elapsed|"
+    "elapsed time|timeouts|unanswered|no answer|p|p value|pvalue|p val|";
 constexpr absl::string_view kIncidental =
     "|time|seconds|minutes|hours|duration|runtime|latency|cost|costs|price|token|tokens|energy|"
     "emissions|co2|url|link|count|rank|ranking|position|pos|place|votes|likes|downloads|hash|id|"
-    "eval id|run id|row|index|unnamed 0|";
+    "eval id|run id|uuid|row|index|unnamed 0|";
 constexpr absl::string_view kOccasions =
-    "|date|dates|datetime|timestamp|when|created|updated|submitted|evaluated|modified|added|"
+    "|date|dates|month|week|quarter|datetime|timestamp|when|created|updated|submitted|evaluated|"
+    "modified|added|"
     "uploaded|note|notes|comment|comments|remark|remarks|";
 constexpr absl::string_view kOccasionWords =
     "|at|on|of|the|last|first|time|utc|submission|evaluation|eval|run|upload|to|hub|release|";
@@ -68,10 +71,11 @@ constexpr absl::string_view kSettings =
     "max tokens|";
 constexpr absl::string_view kSettingWords =
     "|prompt|template|variant|config|setting|checkpoint|step|steps|epoch|epochs|iteration|";
-constexpr absl::string_view kRepeats = "|repeat|repetition|seed|seeds|run|trial|replicate|";
+constexpr absl::string_view kRepeats =
+    "|repeat|repeats|repetition|rep|seed|seeds|run|trial|replicate|replica|attempt|";
 constexpr absl::string_view kDataWords =
     "|task|subtask|dataset|data|benchmark|subset|subject|suite|scenario|split|language|lang|limit|"
-    "testset|";
+    "testset|fold|";
 constexpr absl::string_view kPerhapsDataWords =
     "|category|config|configuration|domain|topic|group|level|difficulty|genre|locale|set|";
 
@@ -137,9 +141,9 @@ std::vector<std::string> NameWords(absl::string_view name) {
 
 bool NamesAggregate(absl::string_view name) {
   const std::string plain = PlainName(name);
-  return AllOf(NameWords(name), kAggregates, kAggregateWords) ||
-         IsIn("|score|all|win rate|", plain) || absl::StartsWith(plain, "mean (") ||
-         absl::StartsWith(plain, "average (") || absl::StartsWith(plain, "mean win rate");
+  return AllOf(NameWords(name), kAggregates, kAggregateWords) || IsIn("|score|all|", plain) ||
+         absl::StartsWith(plain, "mean (") || absl::StartsWith(plain, "average (") ||
+         absl::StartsWith(plain, "mean win rate");
 }
 
 bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& header) {
@@ -170,6 +174,10 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
     if (is_whole(*part)) {
       return true;
     }
+    if (part == &rest && is_of_other(rest) &&
+        std::find(words.begin(), words.end(), "ci") != words.end()) {
+      return true;  // "Acc 95% CI low" beside "Acc"
+    }
     const std::string last = part->back();
     part->pop_back();
     if (IsIn(kShortUncertainties, last) && (is_of_other(*part) || (last == "ci" && has_level))) {
@@ -187,7 +195,8 @@ bool NamesTag(absl::string_view name) {
          (AllOf(NameWords(name), kProperties, kPropertyWords) && !absl::StrContains(name, "%")) ||
          absl::StartsWith(plain, "rank ") || absl::StartsWith(plain, "rank(") ||
          absl::StartsWith(plain, "n ") || absl::StartsWith(plain, "num ") ||
-         absl::StartsWith(plain, "# ") || absl::EndsWith(plain, " url");
+         absl::StartsWith(plain, "# ") || absl::StartsWith(plain, "Δ") ||
+         absl::EndsWith(plain, " url");
 }
 
 bool NamesMeasure(absl::string_view name) {
@@ -199,7 +208,9 @@ bool NamesIncidental(absl::string_view name) {
   const std::string plain = Joined(name);
   return IsIn(kIncidental, plain) || absl::EndsWith(plain, " url") ||
          absl::StartsWith(plain, "rank ") ||
-         AllOf(NameWords(name), kIncidental, "|$|usd|eur|s|ms|sec|total|avg|in|kg|kwh|used|hub|");
+         AllOf(NameWords(name), kIncidental,
+               "|$|usd|eur|s|ms|sec|secs|min|mins|h|hr|hrs|total|avg|average|mean|median|in|kg|kwh|"
+               "used|hub|eval|evaluation|inference|infer|test|run|wall|clock|gpu|cpu|");
 }
 
 bool NamesOccasion(absl::string_view name) {
@@ -218,7 +229,8 @@ bool NamesShots(absl::string_view name) {
 }
 
 bool NamesRepeat(absl::string_view name) {
-  return AllOf(NameWords(name), kRepeats, "|random|number|num|no|nr|#|of|");
+  return Joined(name) == "random state" ||
+         AllOf(NameWords(name), kRepeats, "|random|rng|id|index|number|num|no|nr|#|of|");
 }
 
 bool NamesData(absl::string_view name, bool& is_sure) {

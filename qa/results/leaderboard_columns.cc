@@ -72,9 +72,12 @@ bool SoundsLikeBenchmark(absl::string_view name) {
          });
 }
 
-// By a model's family or its size: "7b", "350m".
+// By a model's family or its size, "7b", "350m"; "Model A".
 bool SoundsLikeModel(absl::string_view name) {
   const std::vector<std::string> words = WordsOf(name);
+  if (words.size() == 2 && words[0] == "model" && words[1].size() == 1) {
+    return true;
+  }
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
     double size = 0;
     return HasWord(kModelWords, word) ||
@@ -102,6 +105,18 @@ std::optional<size_t> ModelColumn(const LeaderboardTable& table, const ReadOptio
     }
   }
   return NamedColumn(table, kModelNames);
+}
+
+// The column of models where none is called so: the first, unless it has numbers and a later one
+// has names.
+size_t FirstNames(const LeaderboardTable& table) {
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    if (table.columns[c].words > table.columns[c].numbers && !NamesIncidental(table.header[c]) &&
+        !NamesOccasion(table.header[c])) {
+      return c;
+    }
+  }
+  return 0;
 }
 
 // Scores, and at most as many words, which are left out and counted.
@@ -426,7 +441,7 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
   CONCUR_RETURN_IF_ERROR(CheckNamed(table, options.leave_out, "--leave-out", path));
   CONCUR_RETURN_IF_ERROR(CheckNamed(table, options.keep, "--keep", path));
   const std::optional<size_t> named = ModelColumn(table, options);
-  const size_t model = named.value_or(0);
+  const size_t model = named.value_or(FirstNames(table));
   std::vector<ColumnPlan> plan(table.header.size());
   std::set<std::string> names;
   for (size_t c = 0; c < table.header.size(); ++c) {
@@ -466,7 +481,8 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
         column.why = "a guess: an uncertainty by its name; --keep makes it a benchmark";
         continue;
       }
-      if (is_either ? !CanBeScores(cells) : NamesTag(header)) {
+      const bool is_losses = PlainName(header) == "loss" && NamedColumn(table, "|win|wins|");
+      if (is_either ? !CanBeScores(cells) : is_losses || NamesTag(header)) {
         column.why = "a guess by its name; --keep makes it a benchmark";
         continue;
       }

@@ -93,10 +93,33 @@ TEST(TableTextTest, WhatCannotBeReadIsRefusedWithItsLineAndARemedy) {
 }
 
 TEST(ParseCellTest, UnitsMarginsMarksAndSignsAreRead) {
-  for (const char* text :
-       {"71.2", "71.2%", "71.2 ± 0.4", "71.2 (0.3)", "71.2 (±0.3)", "71.2 [70.1, 72.3]",
-        "71.2±0.3%", "71.2+/-0.3", "71.2*", "**71.2", "71.2†‡", "71.2 ¹", "71.2^a", "71.2 ↑1.3",
-        "+71.2", "71,2", "7.12e1", "71.2 (−0.3)"}) {
+  for (const char* text : {"71.2",
+                           "71.2%",
+                           "71.2 ± 0.4",
+                           "71.2 (0.3)",
+                           "71.2 (±0.3)",
+                           "71.2 [70.1, 72.3]",
+                           "71.2±0.3%",
+                           "71.2+/-0.3",
+                           "71.2*",
+                           "**71.2",
+                           "71.2†‡",
+                           "71.2 ¹",
+                           "71.2^a",
+                           "71.2 ↑1.3",
+                           "+71.2",
+                           "71,2",
+                           "7.12e1",
+                           "71.2 (−0.3)",
+                           "71.2％",
+                           "_71.2_",
+                           "$71.2 \\pm 0.3$",
+                           "71.2 $\\pm$ 0.3",
+                           "$71.2_{\\pm 0.3}$",
+                           "\\textbf{71.2}",
+                           "71.2\\%",
+                           "71.2<sub>±0.3</sub>",
+                           "71.2<sup>1</sup>"}) {
     EXPECT_EQ(ParseCell(text).kind, CellKind::kNumber) << text;
     EXPECT_EQ(ParseCell(text).value(), 71.2) << text;
   }
@@ -111,8 +134,9 @@ TEST(ParseCellTest, UnitsMarginsMarksAndSignsAreRead) {
 }
 
 TEST(ParseCellTest, DatesSizesAndWordsAreNoNumbers) {
-  for (const char* text : {"2023/3/15", "67B", "0x10", "1,23,456", ",", "about 3", "12-14", "/",
-                           "1//2", "(3)", "71.2 (n=5)", "1 2", "e5", "1.2.3", "%", "±", "+-5"}) {
+  for (const char* text :
+       {"2023/3/15", "67B", "0x10", "1,23,456", ",", "about 3", "12-14", "/", "1//2", "(3)", "$5",
+        "_5", "71.2 (n=5)", "1 2", "e5", "1.2.3", "%", "±", "+-5"}) {
     EXPECT_EQ(ParseCell(text).kind, CellKind::kWord) << text;
   }
   EXPECT_EQ(ParseCell("NaN").kind, CellKind::kNotFinite);

@@ -89,6 +89,8 @@ TEST_F(SpellingsTest, EveryColumnThatDiffersTellsRowsOfAModelApart) {
   EXPECT_THAT(Names(seeds.models), ElementsAre("m (cot)", "m (direct)", "n"));
   EXPECT_EQ(seeds.seeds, 2U);
   EXPECT_THAT(NoteOf(seeds, "several scores"), HasSubstr("line 2 and"));
+  EXPECT_THAT(Models("Model,Eval time (s),Inference cost,A\nm,1.5,1,40\nm,1.7,2,42\nn,2,3,41\n"),
+              ElementsAre("m", "n"));
   const ImportedResults numbered = Read("Model,Seed,A\nm,1,40\nm,2,42\nn,1,41\n");
   EXPECT_EQ(numbered.seeds, 2U);
   EXPECT_EQ(NoteOf(numbered, "several scores"), "");
@@ -141,6 +143,28 @@ TEST_F(SpellingsTest, DatesOfNumberedRepetitionsTellNothingApart) {
   EXPECT_THAT(Models("Model,Prompt,Date,A\nm,cot,x,60\nm,direct,y,40\nn,cot,z,50\n"),
               ElementsAre("m (cot)", "m (direct)", "n"))
       << "a setting does";
+}
+
+TEST_F(SpellingsTest, RepetitionsAndFoldsAreKnownByOtherNames) {
+  // Attempts of one model were models.
+  for (const char* column : {"attempt", "replica", "rng_seed", "random_state", "run_id"}) {
+    const ImportedResults results =
+        Read(absl::StrCat("model,task,", column, ",score\na,T,1,40\na,T,2,60\nb,T,1,50\n"));
+    EXPECT_EQ(results.seeds, 2U) << column;
+    EXPECT_THAT(Names(results.models), ElementsAre("a", "b")) << column;
+  }
+  EXPECT_THAT(Tasks("model,task,fold,score\na,T,1,40\na,T,2,60\nb,T,1,50\n"),
+              ElementsAre("T (fold 1)", "T (fold 2)"));
+}
+
+TEST_F(SpellingsTest, ModelsAreNamesAndNotRanks) {
+  // The models were "1" and "2".
+  EXPECT_THAT(Models("Rank,Team,Acc\n1,T1,90\n2,T2,80\n"), ElementsAre("T1", "T2"));
+  EXPECT_THAT(Models("Date,Who,Acc\n2024-01-01,T1,90\n2024-01-02,T2,80\n"),
+              ElementsAre("T1", "T2"));
+  EXPECT_THAT(Models("Size,Acc\n7,90\n13,80\n"), ElementsAre("7", "13"));
+  EXPECT_THAT(Models(",Model A,Model B\nTask 1,50,60\nTask 2,40,30\n"),
+              ElementsAre("Model A", "Model B"));
 }
 
 TEST_F(SpellingsTest, MarkdownBoardsInFoldersAreReadOrCounted) {
@@ -281,6 +305,12 @@ TEST_F(SpellingsTest, UncertaintiesAreNeitherBenchmarksNorModels) {
   EXPECT_THAT(Names(results.tasks), ElementsAre("A", "B", "C", "D", "E (± std)"));
   EXPECT_EQ(NoteOf(results, "B std"),
             "tag: a guess: an uncertainty by its name; --keep makes it a benchmark");
+  EXPECT_THAT(Tasks("Model,Acc,Acc 95% CI low,Acc 95% CI high,High\na,5,4,6,1\nb,6,5,7,2\n"),
+              ElementsAre("Acc", "High"));
+  EXPECT_THAT(Tasks("Model,Score,Δ to a,p-value\na,5,0,1\nb,6,1,.5\n"), ElementsAre("Score"));
+  EXPECT_THAT(Tasks("Model,Win,Loss,Tie,Win rate\na,5,4,1,.5\nb,6,3,1,.6\n"),
+              ElementsAre("Win rate"));
+  EXPECT_THAT(Tasks("Model,Loss\na,5\nb,6\n"), ElementsAre("Loss"));
   EXPECT_THAT(Models("Task,alpha,alpha_stderr\nx,20,1\ny,30,1\n"), ElementsAre("alpha"));
   for (const char* name : {"CLUSTERING", "acc", "STS-B", "MRPC (F1)", "se", "std"}) {
     EXPECT_EQ(NamesUncertainty(name), std::string(name) == "se" || std::string(name) == "std")
@@ -315,6 +345,10 @@ TEST_F(SpellingsTest, NamesMadeOfPropertyWordsAreNoBenchmarks) {
                            "FLOPs",
                            "Price per 1M tokens",
                            "ms/token",
+                           "avg_len",
+                           "Mean response length (chars)",
+                           "Month",
+                           "timestamp",
                            "GPU hours"}) {
     EXPECT_TRUE(NamesTag(name)) << name;
     EXPECT_FALSE(NamesAggregate(name)) << name;
@@ -326,7 +360,8 @@ TEST_F(SpellingsTest, NamesMadeOfPropertyWordsAreNoBenchmarks) {
   for (const char* name :
        {"Clevr-Count", "Object Counting", "MMLU (5-shot)", "Mean IoU", "mean reciprocal rank",
         "HFV2_MATH_Lvl_5", "reasoning_average", "NaturalQuestions", "Elo", "Date Understanding",
-        "Latency (ms)", "correct (%)", "Temporal Sequences"}) {
+        "Latency (ms)", "correct (%)", "Temporal Sequences", "Date Understanding", "win_rate",
+        "Length-controlled WR"}) {
     EXPECT_FALSE(NamesTag(name) || NamesAggregate(name)) << name;
   }
   const ImportedResults turned =
