@@ -578,7 +578,8 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
   const Versions versions = FindVersions(table, at.model, base, settings.occasions, results);
   for (const size_t c : settings.occasions) {
     if (std::find(versions.columns.begin(), versions.columns.end(), c) == versions.columns.end()) {
-      results.columns.push_back({"left out", table.header[c], 0,
+      results.columns.push_back({"left out", table.header[c],
+                                 static_cast<int64_t>(table.rows.size() - table.columns[c].gaps),
                                  "is neither a score nor tells runs of one model and task apart"});
     }
   }

@@ -75,7 +75,8 @@ Versions FindVersions(const LeaderboardTable& table, size_t model, const std::ve
   }
   for (const size_t c : versions.columns) {
     results.columns.push_back(
-        {"setting", table.header[c], static_cast<int64_t>(versions.models.size()),
+        {"setting", table.header[c],
+         static_cast<int64_t>(table.rows.size() - table.columns[c].gaps),
          "a guess: rows of a model that only it tells apart are versions; --leave-out makes them "
          "repetitions"});
   }
