@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +43,10 @@ class PlainStream : public RawStream {
       : path_(std::move(path)),
         fd_(std::move(fd)),
         file_bytes_(file_bytes),
-        block_(kReadBytes, '\0') {}
+        // One byte more finds the end; 0 bytes may be those of a file of /proc.
+        block_(
+            file_bytes > 0 ? std::min(kReadBytes, static_cast<size_t>(file_bytes) + 1) : kReadBytes,
+            '\0') {}
 
   absl::StatusOr<absl::string_view> Next() override {
     ssize_t got = 0;

@@ -193,18 +193,19 @@ absl::Status Assembly::ChooseSplitsAndRevisions() {
     const auto [at, is_new] = chosen.emplace(key_of(stored), rank);
     at->second = std::min(at->second, rank);
   }
-  std::vector<StoredRun> kept;
-  for (StoredRun& stored : runs_) {
+  // In place, as a second list of all runs would be most of the memory.
+  std::erase_if(runs_, [&](const StoredRun& stored) {
     if (chosen[key_of(stored)].second != stored.run.revision) {
       leave_out_("another revision of a model, which has the score already", stored, "");
-    } else if (!has_split(stored.run)) {
+      return true;
+    }
+    if (!has_split(stored.run)) {
       leave_out_("a score on another split than the one on which its task is compared", stored,
                  stored.run.split);
-    } else {
-      kept.push_back(std::move(stored));
+      return true;
     }
-  }
-  runs_ = std::move(kept);
+    return false;
+  });
   return absl::OkStatus();
 }
 
@@ -213,11 +214,15 @@ absl::Status Assembly::ChooseMetrics() {
   std::map<std::string, std::map<std::string, int64_t>> measures;  // those of runs without a score
   std::map<std::string, std::set<std::string>> names;
   std::set<std::string> all_names;
+  std::map<std::string, bool> known;  // as 100,000 runs have few names
+  const auto is_measure = [&known](const Metric& metric) {
+    const auto [at, is_new] = known.emplace(metric.name, false);
+    at->second = is_new ? NamesMeasure(metric.name) : at->second;
+    return at->second;
+  };
   for (const StoredRun& stored : runs_) {
     const std::vector<Metric>& of_run = stored.run.metrics;
-    const auto first = std::find_if(of_run.begin(), of_run.end(), [](const Metric& metric) {
-      return !NamesMeasure(metric.name);
-    });
+    const auto first = std::find_if_not(of_run.begin(), of_run.end(), is_measure);
     if (first != of_run.end()) {
       ++firsts[stored.run.task][first->name];
     } else {
@@ -441,11 +446,16 @@ absl::Status Assembly::NumberCells() {
 }
 
 void Assembly::LeaveOutMeans() {
-  const auto is_mean = [this](const Run& run) {
+  std::map<std::string, bool> known;
+  const auto is_mean = [&](const Run& run) {
     const std::vector<std::string>& keep = request_.options.keep;
-    return std::find(keep.begin(), keep.end(), run.task) == keep.end() &&
-           (run.task == "all" || absl::StrContains(run.task, ":_average") ||
-            NamesAggregate(run.task));
+    const auto [at, is_new] = known.emplace(run.task, false);
+    if (is_new) {
+      at->second = std::find(keep.begin(), keep.end(), run.task) == keep.end() &&
+                   (run.task == "all" || absl::StrContains(run.task, ":_average") ||
+                    NamesAggregate(run.task));
+    }
+    return at->second;
   };
   if (request_.format == "leaderboard" ||
       std::all_of(runs_.begin(), runs_.end(),

@@ -185,33 +185,32 @@ absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<St
     chosen[task] =
         of_task.empty() ? MostModelsHave(sets) : SubsetNames(of_task.begin(), of_task.end());
   }
-  std::vector<StoredRun> kept;
-  for (StoredRun& stored : runs) {
+  std::erase_if(runs, [&](StoredRun& stored) {
     Run& run = stored.run;
-    if (!run.subsets.empty()) {
-      const SubsetNames& names = chosen[run.task];
-      double sum = 0;
-      size_t found = 0;
-      for (const std::string& name : names) {
-        const auto at = run.subsets.find(name);
-        sum += at == run.subsets.end() ? 0 : at->second;
-        found += at == run.subsets.end() ? 0 : 1;
-      }
-      if (found < names.size()) {
-        leave_out("a run that lacks subsets over which its task is compared", stored,
-                  absl::StrCat(names.size() - found, " of ", names.size()));
-        continue;
-      }
-      if (run.subsets.size() > found) {
-        leave_out("subsets beyond those over which a task is compared, of a run", stored,
-                  absl::StrCat(run.subsets.size() - found, " of ", run.subsets.size()));
-      }
-      run.metrics[0].value = sum / static_cast<double>(found);
-      run.subsets.clear();
+    if (run.subsets.empty()) {
+      return false;
     }
-    kept.push_back(std::move(stored));
-  }
-  runs = std::move(kept);
+    const SubsetNames& names = chosen[run.task];
+    double sum = 0;
+    size_t found = 0;
+    for (const std::string& name : names) {
+      const auto at = run.subsets.find(name);
+      sum += at == run.subsets.end() ? 0 : at->second;
+      found += at == run.subsets.end() ? 0 : 1;
+    }
+    if (found < names.size()) {
+      leave_out("a run that lacks subsets over which its task is compared", stored,
+                absl::StrCat(names.size() - found, " of ", names.size()));
+      return true;
+    }
+    if (run.subsets.size() > found) {
+      leave_out("subsets beyond those over which a task is compared, of a run", stored,
+                absl::StrCat(run.subsets.size() - found, " of ", run.subsets.size()));
+    }
+    run.metrics[0].value = sum / static_cast<double>(found);
+    run.subsets.clear();
+    return false;
+  });
   return absl::OkStatus();
 }
 
