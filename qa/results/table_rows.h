@@ -32,7 +32,7 @@ struct Versions {
   std::set<std::string> models;  // with such rows; of others dates are those of repetitions
 };
 
-// Of the columns `occasions`, for rows that are equal in `base`; notes them in `results`.
+// Takes the columns from `occasions`, for rows that are equal in `base`; notes them in `results`.
 Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& base,
                       const std::vector<size_t>& occasions, FileResults& results);
 
