@@ -53,6 +53,8 @@ class LiveRoom {
                                                         RoomLock lock);
 
   const Room& room() const { return room_; }
+  // False for a log of an earlier version, of which lines could be removed unnoticed.
+  bool is_chained() const { return opening_.log_version >= kChainedVersion; }
   // OK when the room was made from files with these bytes; FailedPrecondition otherwise. "" is any.
   absl::Status CheckIsOf(const std::string& passages, const std::string& onboarding) const;
   // The errors of Room::Check and Log::Append, after which nothing has changed.

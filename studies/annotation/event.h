@@ -26,6 +26,8 @@ enum class EventKind {
   kValidation,  // another person's answer to a question that beat the system
 };
 
+inline constexpr int64_t kChainedVersion = 2;  // of a log: each line has a checksum of the last
+
 struct Settings {
   // The system wins an attempt when the word-overlap F1 of its answer is above this fraction, and a
   // validator agrees with a question's author above it.
@@ -54,11 +56,11 @@ struct Event {
   std::optional<qa::Span> answer;  // bytes of the passage; of a validation: absent is "no answer"
   std::string system;              // digest of the system that answered; "": none
   std::string system_answer;
-  std::string code_digest;        // SHA-256 of a login link's code, in hexadecimal digits
-  int64_t log_version = 2;        // the opening's; lines of 1 are not chained
-  Settings settings;              // the opening's
-  std::string passages_digest;    // the opening's: SHA-256 of the file's bytes
-  std::string onboarding_digest;  // "": no questions are known
+  std::string code_digest;                // SHA-256 of a login link's code, in hexadecimal digits
+  int64_t log_version = kChainedVersion;  // the opening's; lines of 1 are not chained
+  Settings settings;                      // the opening's
+  std::string passages_digest;            // the opening's: SHA-256 of the file's bytes
+  std::string onboarding_digest;          // "": no questions are known
 
   friend bool operator==(const Event&, const Event&) = default;
 };

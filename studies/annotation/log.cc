@@ -21,7 +21,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kSumDigits = 16;
-constexpr int64_t kChainedVersion = 2;
 constexpr absl::string_view kSumHead = R"({"sum":")";
 // In the order of EventKind.
 constexpr std::array<absl::string_view, 8> kKindNames = {
@@ -32,6 +31,11 @@ std::string SumOf(absl::string_view before, absl::string_view rest) {
   const absl::string_view sum =
       before.empty() ? "" : before.substr(line + kSumHead.size(), kSumDigits);
   return Sha256Of(absl::StrCat(sum, rest)).ToHex().substr(0, kSumDigits);
+}
+
+// Invitations are the host's.
+bool IsOfAnnotator(const Event& event) {
+  return !event.annotator.empty() && event.kind != EventKind::kAnnotator;
 }
 
 void PutText(const char* name, const std::string& text, Json& json) {
@@ -193,6 +197,9 @@ absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& 
           absl::StrCat(path, ":", line, ": ", event.status().message(),
                        "; restore the file from a copy, or cut it before this line"));
     }
+    if (IsOfAnnotator(*event)) {
+      contents.bytes_of[event->annotator] += static_cast<int64_t>(event_line.size()) + 1;
+    }
     contents.events.push_back(*std::move(event));
     contents.bytes = end + 1;
     if (contents.events.front().log_version == kChainedVersion) {
@@ -233,6 +240,12 @@ absl::Status Log::Append(const Event& event) {
     return absl::ResourceExhaustedError(
         absl::StrCat(path_, ": expected at most ", kLogBytesMax, " bytes; open another room"));
   }
+  const auto line_bytes = static_cast<int64_t>(line.size());
+  if (IsOfAnnotator(event) && bytes_of_[event.annotator] + line_bytes > kAnnotatorBytesMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("annotator: ", event.annotator, " has filled ", kAnnotatorBytesMax,
+                     " bytes of the log, all that one annotator may; open another room"));
+  }
   absl::Status status = WriteAll(file_.get(), line, path_);
   if (status.ok() && fdatasync(file_.get()) != 0) {
     status = ErrnoStatus(errno, path_, "sync");
@@ -243,6 +256,9 @@ absl::Status Log::Append(const Event& event) {
     return status;
   }
   bytes_ += line.size();
+  if (IsOfAnnotator(event)) {
+    bytes_of_[event.annotator] += line_bytes;
+  }
   if (!last_line_.empty()) {
     last_line_ = std::move(line);
   }

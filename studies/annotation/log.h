@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,6 +25,8 @@
 namespace concur::annotation {
 
 inline constexpr int64_t kLogBytesMax = int64_t{1} << 30;
+// One annotator's share: some 20,000 questions with all that belongs to them.
+inline constexpr int64_t kAnnotatorBytesMax = kLogBytesMax / 64;
 
 // {"sum": "…", "event": "attempt", "time": …, …} with its line feed, to follow the lines `before`.
 // The sum is the first 16 hexadecimal digits of the SHA-256 of the last line's sum, if there is
@@ -34,6 +37,7 @@ struct LogContents {
   std::vector<Event> events;  // the first is the opening, and no other is
   size_t bytes = 0;           // size of whole lines; what follows was cut off while it was written
   std::string last_line;      // for the next; "" where lines are not chained
+  std::map<std::string, int64_t> bytes_of;  // by annotator: bytes of what they did
 };
 // Reads a log's text; `path` is for messages. DataLoss, with path and line, for a line that is not
 // as EventLine wrote it; a last line without its end is passed over.
@@ -50,6 +54,7 @@ class Log {
   // Contents of the file when it was opened. To be taken once.
   LogContents TakeContents() { return std::move(contents_); }
   // Writes and syncs. After an error the file is as it was, or the log takes no more events.
+  // ResourceExhausted when it, or what its annotator did, would grow beyond its limit.
   absl::Status Append(const Event& event);
 
  private:
@@ -58,13 +63,15 @@ class Log {
         file_(std::move(file)),
         contents_(std::move(contents)),
         bytes_(contents_.bytes),
-        last_line_(contents_.last_line) {}
+        last_line_(contents_.last_line),
+        bytes_of_(contents_.bytes_of) {}
 
   const std::string path_;
   FileDescriptor file_;
   LogContents contents_;
   size_t bytes_;
   std::string last_line_;
+  std::map<std::string, int64_t> bytes_of_;
   bool is_broken_ = false;
 };
 

@@ -287,6 +287,11 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock, std::move(lock)));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           NeedLinks(flags, room->room().annotators()));
+  if (!room->is_chained()) {
+    PrintNote(context, absl::StrCat(flags.directory,
+                                    "/log.jsonl: an earlier version made it; "
+                                    "lines that are removed from it go unnoticed"));
+  }
   CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
   const auto added = std::count_if(names.begin(), names.end(), [&room](const std::string& name) {
     return !room->room().annotators().contains(name);

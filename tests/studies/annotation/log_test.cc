@@ -186,10 +186,34 @@ TEST_F(RoomDirectoryTest, ALogWithoutAChainGoesOnWithoutOne) {
   SetLog(EventLine(contents.events[0], "") + EventLine(Invitation("ada"), ""));
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
+    EXPECT_FALSE(live->is_chained());
     ASSERT_OK(live->Commit(Invitation("bob")));
   }
   ASSERT_OK_AND_ASSIGN(const Room room, ReadRoom(room_));
   EXPECT_EQ(room.annotators().size(), 2u);
+}
+
+// One person who skipped passages for long enough left no room in the log for anybody else.
+TEST_F(RoomDirectoryTest, OneAnnotatorFillsNoMoreThanAShareOfTheLog) {
+  Event attempt = Assignment();
+  attempt.kind = EventKind::kAttempt;
+  attempt.question = std::string(size_t{4} << 20, 'x');
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Log> log, Log::Open(room_ + "/log.jsonl"));
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_OK(log->Append(attempt));
+    }
+  }
+  const auto full = StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ada has filled"));
+  for (const bool is_opened_again : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Log> log, Log::Open(room_ + "/log.jsonl"));
+    EXPECT_THAT(log->Append(attempt), full) << is_opened_again;
+    EXPECT_OK(log->Append(Invitation("ada"))) << "the host's";
+    attempt.annotator = "bob";
+    EXPECT_OK(log->Append(attempt));
+    attempt.annotator = "ada";
+  }
+  EXPECT_OK(Log::Open(room_ + "/log.jsonl"));
 }
 
 TEST_F(RoomDirectoryTest, AnEventThatCannotHaveHappenedIsRefusedWithItsLine) {
