@@ -20,7 +20,6 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kLogBytesMax = int64_t{64} << 20;
 // Pages given back after sweeps were deleted; the rest waits for new rows.
 constexpr int64_t kVacuumPagesMax = 4096;
@@ -55,8 +54,8 @@ bool IsSorted(const std::vector<Metric>& metrics) {
 
 // Settings of a connection that writes. The first two take effect in a new file only.
 absl::Status Configure(SqliteDatabase& database, const SqliteStoreOptions& options) {
-  CONCUR_RETURN_IF_ERROR(database.Execute(
-      absl::StrCat("PRAGMA page_size = ", kPageBytes, "; PRAGMA auto_vacuum = INCREMENTAL")));
+  CONCUR_RETURN_IF_ERROR(database.Execute(absl::StrCat("PRAGMA page_size = ", kDatabasePageBytes,
+                                                       "; PRAGMA auto_vacuum = INCREMENTAL")));
   CONCUR_ASSIGN_OR_RETURN(const std::string mode, database.QueryText("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
     return absl::FailedPreconditionError(
