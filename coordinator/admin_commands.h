@@ -22,7 +22,7 @@ using AdminWork = std::function<absl::Status(const DataPlace& place)>;
 void AddTokenCommands(Command& app, AdminWork* work);
 // `init-tls`. REQUIRES: as above.
 void AddInitTlsCommand(Command& app, AdminWork* work);
-// `check`, `backup` and `restore`. REQUIRES: as above.
+// `check`, `backup`, `restore` and `ship`. REQUIRES: as above.
 void AddDataCommands(Command& app, AdminWork* work);
 
 }  // namespace concur

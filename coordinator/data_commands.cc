@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// `check`, `backup` and `restore`.
+// `check`, `backup`, `restore` and `ship`.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/command/command.h"
 #include "base/status_macros.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/data_directory.h"
+#include "coordinator/ship/shipment.h"
+#include "coordinator/ship/shipper.h"
 
 namespace concur {
 namespace {
@@ -43,7 +52,62 @@ absl::Status BackUp(const std::string& to, const DataPlace& place) {
   return PrintReport(report, absl::StrCat("copied to ", to));
 }
 
+std::string Variable(const char* name, const std::string& otherwise = "") {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread as yet
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+// Object storage for `ship`, by the variables that other programs read, too. Main may have taken
+// the keys for the artifacts of the options.
+s3::Options S3OfEnvironment(const DataPlace& place) {
+  s3::Options options;
+  options.region = Variable("AWS_REGION", Variable("AWS_DEFAULT_REGION", options.region));
+  options.endpoint =
+      Variable("AWS_ENDPOINT_URL", absl::StrCat("https://s3.", options.region, ".amazonaws.com"));
+  options.ca_file = Variable("AWS_CA_BUNDLE");
+  options.credentials_file = Variable("AWS_SHARED_CREDENTIALS_FILE");
+  options.credentials = {Variable("AWS_ACCESS_KEY_ID"), Variable("AWS_SECRET_ACCESS_KEY"),
+                         Variable("AWS_SESSION_TOKEN")};
+  if (options.credentials.access_key.empty() && place.s3.has_value()) {
+    options.credentials = place.s3->credentials;
+  }
+  return options;
+}
+
+absl::StatusOr<ShipPlace> OpenPlace(Clock& clock, const std::string& to, const DataPlace& place) {
+  s3::Options s3 = S3OfEnvironment(place);
+  if (IsObjectStorage(to) && s3.credentials_file.empty() &&
+      (s3.credentials.access_key.empty() || s3.credentials.secret_key.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(to,
+                     ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+                     "AWS_SHARED_CREDENTIALS_FILE, and AWS_ENDPOINT_URL unless it is Amazon's"));
+  }
+  return OpenShipPlace(clock, to, std::move(s3));
+}
+
+absl::Status Ship(const std::string& to, const DataPlace& place) {
+  // Whatever it was doing, what it has shipped is whole.
+  for (const int end : {SIGINT, SIGTERM}) {
+    signal(end, [](int) { _exit(0); });
+  }
+  signal(SIGPIPE, SIG_IGN);
+  umask(077);
+  setpriority(PRIO_PROCESS, 0, 10);  // the coordinator goes first
+  SystemClock clock;
+  CONCUR_ASSIGN_OR_RETURN(const ShipPlace target, OpenPlace(clock, to, place));
+  return ShipForever(clock, place, target);
+}
+
 absl::Status Restore(const std::string& from, const DataPlace& place) {
+  if (IsObjectStorage(from) || access((from + "/shipment").c_str(), F_OK) == 0) {
+    SystemClock clock;
+    CONCUR_ASSIGN_OR_RETURN(const ShipPlace source, OpenPlace(clock, from, place));
+    absl::Time time;
+    CONCUR_ASSIGN_OR_RETURN(const DataReport report, RestoreShipment(source, place, &time));
+    return PrintReport(report, absl::StrCat("restored to ", place.directory, ", as shipped at ",
+                                            FormatIsoTime(time)));
+  }
   CONCUR_ASSIGN_OR_RETURN(const DataReport report, RestoreDataDirectory(from, place));
   return PrintReport(report, absl::StrCat("restored to ", place.directory));
 }
@@ -76,8 +140,20 @@ void AddDataCommands(Command& app, AdminWork* work) {
           "May run while the coordinator does. Certificates, keys and the audit log are not "
           "copied.");
   AddCopying(app, work, "restore", "Put a backup in the place of an empty data directory",
-             "what `backup` made", Restore)
+             "what `backup` or `ship` made: a directory or s3://BUCKET/PREFIX", Restore)
       ->Footer("Replaces nothing: a data directory that holds a database is refused.");
+  Command* ship = app.AddSubcommand(
+      "ship", "Copy the data directory as it changes, within seconds, until it is ended");
+  const auto to = std::make_shared<std::string>();
+  ship->AddOption("--to", *to, "a directory of another disk, or s3://BUCKET/PREFIX")
+      ->TypeName("PLACE")
+      ->Required();
+  ship->Footer(
+      "Runs beside the coordinator, whose /metrics shows what is not there yet. `restore PLACE`\n"
+      "brings it back. Certificates, keys, secrets and the audit log are not copied. s3:// reads\n"
+      "AWS_ENDPOINT_URL, AWS_REGION, AWS_CA_BUNDLE, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,\n"
+      "AWS_SESSION_TOKEN or AWS_SHARED_CREDENTIALS_FILE.");
+  ship->OnParsed([to, work] { *work = [to](const DataPlace& place) { return Ship(*to, place); }; });
 }
 
 }  // namespace concur

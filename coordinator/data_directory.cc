@@ -35,7 +35,6 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr char kDatabase[] = "/concur.db";
 constexpr char kTokens[] = "/tokens.json";
 
@@ -141,18 +140,6 @@ std::string UseText(const ArtifactUses& uses, const Digest& digest) {
   return it == uses.end() ? "; nothing refers to it" : absl::StrCat("; it is the ", it->second);
 }
 
-// Copies one artifact, comparing bytes and name on the way. DataLoss when they differ.
-absl::Status CopyArtifact(const ArtifactStore& from, const Digest& digest, ArtifactStore& to) {
-  CONCUR_ASSIGN_OR_RETURN(const auto writer, to.NewWriter(digest));
-  ArtifactReader reader(from, digest, /*offset=*/0);
-  std::string piece;
-  do {
-    CONCUR_RETURN_IF_ERROR(reader.Next(kPieceBytes, &piece));
-    CONCUR_RETURN_IF_ERROR(writer->Append(piece));
-  } while (!piece.empty());
-  return writer->Finish().status();
-}
-
 // Checks every artifact, copying it as well when `to` is given.
 absl::Status CheckArtifacts(const ArtifactStore& store, const Inventory& inventory,
                             ArtifactStore* to, DataReport& report) {
@@ -203,18 +190,22 @@ absl::Status RequireDatabase(const std::string& directory) {
   return absl::OkStatus();
 }
 
-// Artifacts and hashes of tokens, from one place to another.
-absl::Status CopyRest(const DataPlace& from, const Inventory& inventory, const DataPlace& to,
-                      DataReport& report) {
+// The hashes of tokens; "" when there are none.
+absl::StatusOr<std::string> ReadTokens(const std::string& directory) {
+  absl::StatusOr<std::string> tokens = ReadFile(directory + kTokens);
+  return absl::IsNotFound(tokens.status()) ? "" : std::move(tokens);
+}
+
+// Artifacts, unless `source` is null, and hashes of tokens.
+absl::Status CopyRest(const ArtifactStore* source, const std::string& tokens,
+                      const Inventory& inventory, const DataPlace& to, DataReport& report) {
   SystemClock clock;
-  CONCUR_ASSIGN_OR_RETURN(const auto source, OpenArtifacts(clock, from));
   CONCUR_ASSIGN_OR_RETURN(const auto target, OpenArtifacts(clock, to));
-  CONCUR_RETURN_IF_ERROR(CheckArtifacts(*source, inventory, target.get(), report));
-  if (!Exists(from.directory + kTokens)) {
-    return absl::OkStatus();
+  if (source != nullptr) {
+    CONCUR_RETURN_IF_ERROR(CheckArtifacts(*source, inventory, target.get(), report));
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadFile(from.directory + kTokens));
-  return WriteFileAtomically(to.directory + kTokens, tokens, 0600);
+  return tokens.empty() ? absl::OkStatus()
+                        : WriteFileAtomically(to.directory + kTokens, tokens, 0600);
 }
 
 }  // namespace
@@ -254,7 +245,11 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
     CONCUR_RETURN_IF_ERROR(MakeDirectories(partial, 0700));
     CONCUR_RETURN_IF_ERROR(BackupDatabase(directory + kDatabase, partial + kDatabase));
     CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(partial + kDatabase, report));
-    CONCUR_RETURN_IF_ERROR(CopyRest(place, inventory, {partial, std::nullopt}, report));
+    SystemClock clock;
+    CONCUR_ASSIGN_OR_RETURN(const auto artifacts, OpenArtifacts(clock, place));
+    CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadTokens(directory));
+    CONCUR_RETURN_IF_ERROR(
+        CopyRest(artifacts.get(), tokens, inventory, {partial, std::nullopt}, report));
     CONCUR_RETURN_IF_ERROR(SyncDirectory(partial));
     // Does not replace a directory that was created meanwhile.
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
@@ -272,25 +267,37 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
   return report;
 }
 
-absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const DataPlace& place) {
-  const std::string& directory = place.directory;
-  CONCUR_RETURN_IF_ERROR(RequireDatabase(from));
-  if (Exists(directory + kDatabase)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(directory,
-                     ": holds a database already, which is not replaced; move it away, "
-                     "or restore into another --data-dir"));
+absl::Status RequireNoDatabase(const DataPlace& place) {
+  if (!Exists(place.directory + kDatabase)) {
+    return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> damage, CheckDatabase(from + kDatabase));
+  return absl::AlreadyExistsError(
+      absl::StrCat(place.directory,
+                   ": holds a database already, which is not replaced; move it away, "
+                   "or restore into another --data-dir"));
+}
+
+absl::StatusOr<DataReport> RestoreParts(const DataParts& parts, const DataPlace& place) {
+  CONCUR_RETURN_IF_ERROR(RequireNoDatabase(place));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> damage, CheckDatabase(parts.database));
   if (!damage.empty()) {
     return absl::DataLossError(damage.front());
   }
   DataReport report;
-  CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(from + kDatabase, report));
-  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(directory));
-  CONCUR_RETURN_IF_ERROR(CopyRest({from, std::nullopt}, inventory, place, report));
-  CONCUR_RETURN_IF_ERROR(RestoreDatabase(from + kDatabase, directory + kDatabase));
+  CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(parts.database, report));
+  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(place.directory));
+  CONCUR_RETURN_IF_ERROR(CopyRest(parts.artifacts, parts.tokens, inventory, place, report));
+  CONCUR_RETURN_IF_ERROR(RestoreDatabase(parts.database, place.directory + kDatabase));
   return report;
+}
+
+absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const DataPlace& place) {
+  CONCUR_RETURN_IF_ERROR(RequireDatabase(from));
+  CONCUR_RETURN_IF_ERROR(RequireNoDatabase(place));
+  SystemClock clock;
+  CONCUR_ASSIGN_OR_RETURN(const auto artifacts, OpenArtifacts(clock, {from, std::nullopt}));
+  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadTokens(from));
+  return RestoreParts({from + kDatabase, artifacts.get(), tokens}, place);
 }
 
 }  // namespace concur

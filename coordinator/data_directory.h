@@ -39,6 +39,17 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
 // database is copied last, so that an interrupted restore can be repeated.
 absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const DataPlace& place);
 
+struct DataParts {
+  std::string database;                      // a file
+  const ArtifactStore* artifacts = nullptr;  // null: they are in `place` already
+  std::string tokens;                        // contents of tokens.json; "": none
+};
+// As RestoreDataDirectory, from single parts.
+absl::StatusOr<DataReport> RestoreParts(const DataParts& parts, const DataPlace& place);
+
+// AlreadyExists when its directory holds a database.
+absl::Status RequireNoDatabase(const DataPlace& place);
+
 }  // namespace concur
 
 #endif  // CONCUR_COORDINATOR_DATA_DIRECTORY_H_

@@ -185,6 +185,16 @@ absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path) {
   return contents;
 }
 
+absl::StatusOr<std::string> DatabaseIdOf(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
+  CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
+  CONCUR_ASSIGN_OR_RETURN(std::string id, ReadDatabaseId(*database));
+  if (id.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is not complete yet"));
+  }
+  return id;
+}
+
 absl::Status BackupDatabase(const std::string& path, const std::string& to) {
   if (Exists(to)) {
     return absl::AlreadyExistsError(absl::StrCat(to, ": exists; a backup needs a new file"));

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "coordinator/ship/ship_status.h"
 
 namespace concur {
 namespace {
@@ -100,6 +101,7 @@ void TotalsCache::Ask() {
 CoordinatorMetrics::CoordinatorMetrics(MetricSet& metrics, Engine& engine, Clock& clock,
                                        std::string data_directory)
     : metrics_(metrics),
+      clock_(clock),
       totals_(engine, clock),
       data_directory_(std::move(data_directory)),
       usage_(metrics, engine.board()),
@@ -207,6 +209,21 @@ void CoordinatorMetrics::ShowDisk() {
   }
 }
 
+void CoordinatorMetrics::ShowShipping() {
+  const std::optional<ShipStatus> status = ReadShipStatus(data_directory_);
+  if (!status.has_value()) {
+    return;
+  }
+  metrics_
+      .Gauge("concur_ship_behind_seconds",
+             "What was acknowledged in so many last seconds may not be shipped yet")
+      .Set(absl::ToDoubleSeconds(std::max(clock_.Now() - status->time, absl::ZeroDuration())));
+  metrics_
+      .Gauge("concur_ship_behind_bytes",
+             "Bytes of the database's log and of artifacts that are known and not shipped yet")
+      .Set(static_cast<double>(status->bytes_behind));
+}
+
 std::string CoordinatorMetrics::Text() {
   const TotalsCache::Answer answer = totals_.Get(kTotalsAgeMax, kScrapeWait);
   if (answer.totals.has_value()) {
@@ -215,6 +232,7 @@ std::string CoordinatorMetrics::Text() {
   }
   age_.Set(absl::ToDoubleSeconds(answer.age));
   ShowDisk();
+  ShowShipping();
   return metrics_.Text();
 }
 

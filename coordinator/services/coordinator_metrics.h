@@ -63,8 +63,11 @@ class CoordinatorMetrics : public EngineObserver {
  private:
   void ShowTotals(const Totals& totals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_);
   void ShowDisk();
+  // Only where `concur-coordinator ship` has been.
+  void ShowShipping();
 
   MetricSet& metrics_;
+  Clock& clock_;
   TotalsCache totals_;
   const std::string data_directory_;
   Mutex show_;  // one scrape at a time copies the totals

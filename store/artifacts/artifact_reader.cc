@@ -10,7 +10,7 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kSkipBytes = int64_t{1} << 20;
+constexpr int64_t kPieceOfCopy = int64_t{1} << 20;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ absl::Status ArtifactReader::Next(int64_t bytes_max, std::string* data) {
   if (source_ == nullptr) {
     CONCUR_ASSIGN_OR_RETURN(source_, store_.OpenSource(digest_));
     for (int64_t rest = offset_; rest > 0 && !ended_;) {
-      CONCUR_RETURN_IF_ERROR(Take(std::min(rest, kSkipBytes), data));
+      CONCUR_RETURN_IF_ERROR(Take(std::min(rest, kPieceOfCopy), data));
       rest -= static_cast<int64_t>(data->size());
     }
   }
@@ -45,6 +45,17 @@ absl::Status ArtifactReader::Take(int64_t bytes_max, std::string* data) {
   CONCUR_RETURN_IF_ERROR(store_.Verify(digest_));  // which sets it aside
   return absl::DataLossError(
       absl::StrCat("artifact ", digest_.ToHex(), " changed while it was read"));
+}
+
+absl::Status CopyArtifact(const ArtifactStore& from, const Digest& digest, ArtifactStore& to) {
+  CONCUR_ASSIGN_OR_RETURN(const auto writer, to.NewWriter(digest));
+  ArtifactReader reader(from, digest, /*offset=*/0);
+  std::string piece;
+  do {
+    CONCUR_RETURN_IF_ERROR(reader.Next(kPieceOfCopy, &piece));
+    CONCUR_RETURN_IF_ERROR(writer->Append(piece));
+  } while (!piece.empty());
+  return writer->Finish().status();
 }
 
 }  // namespace concur

@@ -39,6 +39,10 @@ class ArtifactReader {
   Sha256 hasher_;
 };
 
+// Copies one artifact piece by piece, comparing bytes and name on the way. DataLoss when they
+// differ.
+absl::Status CopyArtifact(const ArtifactStore& from, const Digest& digest, ArtifactStore& to);
+
 }  // namespace concur
 
 #endif  // CONCUR_STORE_ARTIFACTS_ARTIFACT_READER_H_

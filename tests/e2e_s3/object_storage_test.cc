@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/swift_server.h"
 
@@ -156,6 +158,46 @@ TEST_F(ObjectStorageTest, AnotherStoreThanBeforeIsRefused) {
   const Output nobody = Admin("third", {"--listen", "127.0.0.1:0"});
   EXPECT_EQ(nobody.exit_code, 2);
   EXPECT_THAT(nobody.err, HasSubstr("AWS_ACCESS_KEY_ID"));
+}
+
+TEST_F(ObjectStorageTest, ADatabaseAndItsArtifactsAreShippedAndRestored) {
+  const std::map<std::string, std::string> keys = {
+      {"AWS_ENDPOINT_URL", swift_->endpoint()},
+      {"AWS_ACCESS_KEY_ID", SwiftServer::kAccessKey},
+      {"AWS_SECRET_ACCESS_KEY", SwiftServer::kSecretKey},
+      {"no_proxy", "127.0.0.1"}};
+  const std::string place = "s3://concur/team/second";
+  // Artifacts on the disk, and artifacts that are in object storage already.
+  const std::vector<std::string> here = {"--data-dir", cluster_.File("data")};
+  const std::vector<std::string> far = {"--options", cluster_.File("options.yaml")};
+  for (const bool is_far : {false, true}) {
+    SCOPED_TRACE(is_far);
+    const std::string to = absl::StrCat(place, is_far ? "/far" : "/here");
+    std::vector<std::string> program = {Cluster::Binary("concur-coordinator")};
+    if (is_far) {
+      std::filesystem::remove_all(cluster_.File("data"));
+      program.insert(program.end(), far.begin(), far.end());
+    }
+    cluster_.StartCoordinator(is_far ? far : std::vector<std::string>());
+    cluster_.StartWorker("w1", 2);
+    std::vector<std::string> ship = program;
+    ship.insert(ship.end(), {"--data-dir", cluster_.File("data"), "ship", "--to", to});
+    const Process shipping(ship, cluster_.File("ship.log"), keys);
+    ASSERT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
+    std::vector<std::string> restore = program;
+    restore.insert(restore.end(), {"--data-dir", cluster_.File("new"), "restore", to});
+    Output restored;
+    EXPECT_TRUE(Eventually([&] {
+      std::filesystem::remove_all(cluster_.File("new"));
+      restored = Cluster::Run(restore, cluster_.File("admin"), keys);
+      return absl::StrContains(restored.err, "1 sweep, 12 results");
+    })) << restored.err
+        << ReadFile(cluster_.File("ship.log")).value_or("");
+    EXPECT_EQ(restored.exit_code, 0) << restored.out << restored.err;
+    EXPECT_EQ(Admin("new", {"check"}, is_far).exit_code, 0);
+    cluster_.KillWorker("w1", SIGTERM);
+    cluster_.KillCoordinator(SIGTERM);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@
 #include "coordinator/engine/engine.h"
 #include "coordinator/server.h"
 #include "coordinator/services/coordinator_metrics.h"
+#include "coordinator/ship/ship_status.h"
 #include "proto/rpc/channel.h"
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/credentials.h"
@@ -125,6 +127,20 @@ TEST_F(MetricsTest, CallsAreCountedByMethodAndStatus) {
   EXPECT_GT(samples.at("concur_job_memory_max_bytes"), samples.at("concur_job_memory_bytes"));
   EXPECT_GE(samples.at("concur_engine_requests_total"), 2);
   EXPECT_LT(samples.at("concur_totals_age_seconds"), 5);
+}
+
+TEST_F(MetricsTest, TheLagOfShippingIsShownWhereSomethingIsShipped) {
+  Start();
+  const auto samples = [&] {
+    return ParseExposition(HttpGet(server_->metrics_address(), "/metrics").body);
+  };
+  EXPECT_EQ(samples().count("concur_ship_behind_seconds"), 0u);
+  ASSERT_OK(WriteShipStatus(options_.data_directory, {absl::InfinitePast(), 4096}));
+  EXPECT_TRUE(std::isinf(samples().at("concur_ship_behind_seconds")));
+  EXPECT_EQ(samples().at("concur_ship_behind_bytes"), 4096);
+  ASSERT_OK(WriteShipStatus(options_.data_directory, {clock_.Now() - absl::Minutes(10), 0}));
+  EXPECT_NEAR(samples().at("concur_ship_behind_seconds"), 600, 60);
+  EXPECT_EQ(samples().at("concur_ship_behind_bytes"), 0);
 }
 
 TEST_F(MetricsTest, SyncsAreCountedWhateverBecomesOfThem) {
