@@ -215,6 +215,41 @@ void WrapColumns(size_t width, TextGrid* grid) {
   }
 }
 
+// Cuts names further, the widest first, while a block of the `keys` and one more column is too
+// wide.
+void CutNames(size_t keys, size_t width, TextGrid* grid) {
+  constexpr size_t kNameMin = 8;
+  const auto needed = [&] {
+    size_t first = 0;
+    size_t other = 0;
+    for (size_t i = 0; i < grid->widths.size(); ++i) {
+      (i < keys ? first : other) =
+          i < keys ? first + grid->widths[i] + kGap : std::max(other, grid->widths[i] + kGap);
+    }
+    return first + other - kGap;
+  };
+  while (!grid->columns.empty() && needed() > width) {
+    size_t widest = grid->columns.size();
+    for (size_t i = 0; i < std::min(keys, grid->columns.size()); ++i) {
+      const TableColumn& column = *grid->columns[i];
+      const size_t least = std::max(kNameMin, DisplayWidth(column.head));
+      if (column.width_max > 0 && !column.is_right && !column.wraps && grid->widths[i] > least &&
+          (widest == grid->columns.size() || grid->widths[i] > grid->widths[widest])) {
+        widest = i;
+      }
+    }
+    if (widest == grid->columns.size()) {
+      return;
+    }
+    --grid->widths[widest];
+    for (std::vector<TextField>& row : grid->rows) {
+      if (row[widest].width > grid->widths[widest]) {
+        row[widest] = FieldOf(ShortName(row[widest].text, grid->widths[widest]), row[widest].tone);
+      }
+    }
+  }
+}
+
 // The columns of each block, so that lines fit; every block begins with the first `keys`.
 std::vector<std::vector<size_t>> BlocksOf(const TextGrid& grid, size_t keys, size_t width) {
   keys = std::min(keys, grid.columns.size());
@@ -343,6 +378,7 @@ std::string WriteTextPiece(const Table& piece, const TextOptions& options, TextL
   }
   if (options.width > 0) {
     WrapColumns(options.width, &grid);
+    CutNames(piece.key_columns, options.width, &grid);
   }
   layout = LayoutOf(piece, grid);
   std::string text;

@@ -24,6 +24,7 @@
 #include "report/comparison_tables.h"
 #include "report/curve_tables.h"
 #include "report/figures/figures.h"
+#include "report/text.h"
 #include "report/writers.h"
 #include "tests/testing/status_matchers.h"
 
@@ -239,6 +240,23 @@ TEST(TextTableTest, WhatStillDoesNotFitComesInBlocksOfColumns) {
          absl::StrSplit(WriteTable(table, TableFormat::kText, {.width = width}), '\n')) {
       EXPECT_LE(line.size(), width);
     }
+  }
+}
+
+// `concur audit` was 97 columns wide on a terminal of 80: a list comes in no blocks.
+TEST(TextTableTest, NamesOfAListThatIsStillTooWideAreCut) {
+  Table table;
+  table.columns = {{"time", "TIME"}, {"user", "USER"}, {"outcome", "OUTCOME"}};
+  table.columns[0].width_max = 0;
+  table.key_columns = 3;
+  table.rows = {
+      {TextCell("2026-11-29"), TextCell("a-long-name-of-a-user"), TextCell("permission_denied")}};
+  EXPECT_THAT(WriteTable(table, TableFormat::kText, {.width = 52}),
+              HasSubstr("2026-11-29  a-long-name-of-a-user  permission_denied\n"));
+  const std::string text = WriteTable(table, TableFormat::kText, {.width = 40});
+  EXPECT_THAT(text, HasSubstr("\n2026-11-29  a-long"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    EXPECT_LE(DisplayWidth(line), 40u) << line;
   }
 }
 

@@ -103,7 +103,7 @@ absl::StatusOr<const std::vector<qa::ParameterInfo>*> FindParameters(const std::
 
 absl::Status RunList(const std::string& name, CommandContext& context) {
   if (name.empty()) {
-    analysis::Table table = ListTable({{"command"}, {"name"}, {"makes"}});
+    analysis::Table table = ListTable({{"command"}, {"name"}, {.name = "makes", .wraps = true}});
     for (const qa::BuilderInfo& builder : qa::Builders()) {
       table.rows.push_back(TextCells({"build", builder.name, builder.summary}));
     }
@@ -115,7 +115,8 @@ absl::Status RunList(const std::string& name, CommandContext& context) {
   }
   CONCUR_ASSIGN_OR_RETURN(const std::vector<qa::ParameterInfo>* const parameters,
                           FindParameters(name));
-  analysis::Table table = ListTable({{"parameter"}, {"default"}, {"meaning"}});
+  analysis::Table table =
+      ListTable({{"parameter"}, {"default"}, {.name = "meaning", .wraps = true}});
   for (const qa::ParameterInfo& parameter : *parameters) {
     std::string meaning = parameter.help;
     if (!parameter.choices.empty()) {

@@ -262,7 +262,8 @@ void PrintPlanJson(const FileFlags& flags, const Opened& opened, const Plan& pla
 }
 
 void PrintSettings(const Expansion& expansion, CommandContext& context) {
-  analysis::Table table = ListTable({{"approach"}, {"index", true}, {"setting"}});
+  analysis::Table table =
+      ListTable({{"approach"}, {"index", true}, {.name = "setting", .wraps = true}});
   ForEachSetting(
       expansion, [&table](const std::string& approach, uint32_t index, const Setting& setting) {
         table.rows.push_back(
@@ -282,11 +283,7 @@ void PrintPlanTable(const FileFlags& flags, const Opened& opened, const Plan& pl
     }
   }
   if (flags.settings) {
-    ForEachSetting(opened.expansion,
-                   [&context](const std::string& approach, uint32_t index, const Setting& setting) {
-                     context.out << approach << ", setting " << index << ": "
-                                 << concur::SettingText(setting) << "\n";
-                   });
+    PrintSettings(opened.expansion, context);
     context.out << "\n";
   }
   context.out << absl::StrCat(

@@ -69,7 +69,7 @@ absl::Status ListEntries(CommandContext& context, const AuditFlags& flags) {
                    {.name = "USER", .width_max = 24},
                    {.name = "TOKEN", .drop = 2},
                    {.name = "PEER", .drop = 1, .width_max = 30},
-                   {"METHOD"},
+                   {.name = "METHOD", .width_max = 24},
                    {.name = "TARGET", .width_max = 40},
                    {.name = "OUTCOME"},
                    {.name = "MESSAGE", .drop = 3, .wraps = true}},
@@ -104,7 +104,7 @@ void AddAuditCommand(Command& app, CommandContext& context) {
                    "Calls that were refused or failed, instead of those that were carried out");
   command->AddFlag("--strangers", flags->strangers,
                    "Calls without a valid token, instead of those with one");
-  command->AddOption("--limit", flags->limit, "At most so many; 0: all")
+  command->AddOption("--limit", flags->limit, "List at most this many; 0: all")
       ->ShowDefault()
       ->TypeName("N");
   command->Footer(
