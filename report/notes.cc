@@ -40,7 +40,7 @@ void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes
     notes.push_back(absl::StrCat("Left out, for they lack a score: ", FirstNames(names, "; ")));
   }
   if (!matrix.missing.empty()) {
-    notes.push_back("* fewer approaches, because these scores are not there:");
+    notes.push_back("Missing scores by benchmark:");
   }
   for (size_t i = 0; i < matrix.missing.size();) {
     const size_t benchmark = matrix.missing[i].benchmark;
@@ -61,8 +61,8 @@ void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes
     for (const auto& [benchmark, count] : matrix.partial) {
       names.push_back(absl::StrCat(ScreenName(matrix.benchmarks[benchmark]), " (", count, ")"));
     }
-    notes.push_back(absl::StrCat("scores of which some seeds or settings are not there: ",
-                                 absl::StrJoin(names, ", ")));
+    notes.push_back(
+        absl::StrCat("Scores that lack seeds or settings: ", absl::StrJoin(names, ", ")));
   }
 }
 
@@ -103,14 +103,12 @@ void AddWarnings(const ConcurrenceMatrix& matrix, std::vector<std::string>& note
 void AddFamilyNotes(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
   const Families& families = matrix.families;
   if (families.declared()) {
-    notes.push_back(absl::StrCat(
-        "families: ", matrix.approaches.size(), " approaches in ", families.members.size(),
-        " families (tag ", ScreenName(families.tag), ") tell about as much as ",
-        Fixed(families.approaches, 1), " unrelated ones (intraclass correlation ",
-        Fixed(families.intraclass, 2), ")"));
+    notes.push_back(FamiliesSentence(matrix));
+    notes.push_back(absl::StrCat("Families share the tag ", ScreenName(families.tag),
+                                 "; intraclass correlation: ", Fixed(families.intraclass, 2), "."));
   }
   for (const std::string& warning : MatrixWarnings(matrix)) {
-    notes.push_back(absl::StrCat("warning: ", warning));
+    notes.push_back(absl::StrCat("Warning: ", warning, "."));
   }
 }
 
@@ -211,8 +209,8 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
     notes.push_back(
         on == "validation" ? absl::StrCat("Settings", of, " were chosen on validation sets.")
         : on == "test"
-            ? absl::StrCat("Settings", of, " were chosen on the test sets that are shown: each ",
-                           "score is the best of several, and too good as an estimate.")
+            ? absl::StrCat("Settings", of, " were chosen on the test sets",
+                           ChoiceWarning(benchmarks).empty() ? "." : ": scores are too good.")
         : on == "other seeds"
             ? absl::StrCat("Settings", of, " were chosen for each seed by the test scores of the ",
                            "other seeds.")
@@ -220,11 +218,9 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
   }
   for (const auto& [on, of] : gains) {
     const absl::string_view how =
-        on == "test"
-            ? "By seeds left out in turn, choosing on the test sets makes scores look better by at "
-              "least (--select "
-              "best-on-other-seeds leaves it out)"
-            : "Choosing on the test sets instead would make scores look better by";
+        on == "test" ? "Choosing on the test sets makes scores look better by at least (estimated "
+                       "by leaving out each seed in turn; --select best-on-other-seeds avoids it)"
+                     : "Choosing on the test sets instead would make scores look better by";
     notes.push_back(
         absl::StrCat(how, ", on the mean over approaches: ", FirstNames(of, ", "), "."));
   }
@@ -327,11 +323,11 @@ std::string NoiseSentence(const ConcurrenceMatrix& matrix) {
     return "";
   }
   if (matrix.pairs.size() == 1) {
-    return absl::StrCat("Without noise of seeds: ", Fixed(free, kNoteDecimals), ".");
+    return absl::StrCat("Corrected for the noise of seeds: ", Fixed(free, kNoteDecimals), ".");
   }
   std::sort(lowered.begin(), lowered.end());
   return absl::StrCat(
-      "Without noise of seeds, pairs are higher by ",
+      "Corrected for the noise of seeds, pairs are higher by ",
       Fixed((lowered[(lowered.size() - 1) / 2] + lowered[lowered.size() / 2]) / 2, kNoteDecimals),
       " (median), at most ", Fixed(lowered.back(), kNoteDecimals), ".");
 }

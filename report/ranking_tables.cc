@@ -175,7 +175,7 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
   }
   if (!incomplete.empty()) {
     result.notes.push_back(absl::StrCat(
-        "Not ranked or without an average, since scores are missing (", incomplete.size(), " of ",
+        "Not ranked or without an average, because scores are missing (", incomplete.size(), " of ",
         table.approaches().size() - references, " approaches):"));
     constexpr size_t kShownMax = 10;
     const size_t shown = std::min(incomplete.size(), kShownMax);
@@ -223,8 +223,9 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
       sets.groups.empty() ? 0 : *std::max_element(sets.groups.begin(), sets.groups.end());
   table.notes.push_back(absl::StrCat(
       "Resolved by ", estimate.unit, ": ", differ, " of ", Counted(sets.neighbour_p.size(), "pair"),
-      " of neighbours in the ranking differ, at ", ShortestDecimal(options.level * 100),
-      " % for all pairs together; ", Counted(static_cast<size_t>(groups), "group"), "."));
+      " of neighbours in the ranking differ with ", ShortestDecimal(options.level * 100),
+      " % confidence for all pairs together; ", Counted(static_cast<size_t>(groups), "group"),
+      "."));
   if (!estimate.note.empty()) {
     table.notes.push_back(estimate.note);
   }
@@ -234,8 +235,7 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
                                      "ranks at once. Approaches of one group are not told apart."));
   if (options.ties_within > 0) {
     table.notes.push_back(absl::StrCat("Averages that differ by at most ",
-                                       ShortestDecimal(options.ties_within),
-                                       " count as equal: approaches differ by more."));
+                                       ShortestDecimal(options.ties_within), " count as equal."));
   }
 }
 

@@ -92,6 +92,7 @@ TEST(ChoiceNotesTest, TablesSayThatSettingsWereChosenOnTheTestSet) {
   for (const Table& made : tables) {
     const std::string text = WriteTable(made, TableFormat::kText, {.details = true});
     EXPECT_THAT(text, HasSubstr(kOnTest)) << made.title;
+    EXPECT_EQ(text.find(kOnTest), text.rfind(kOnTest)) << "--notes said it twice: " << text;
     EXPECT_THAT(WriteTable(made, TableFormat::kJson), HasSubstr(kOnTest)) << made.title;
   }
   EXPECT_THAT(ExpectedBestTable({}, {}).notes, ElementsAre(kBestOnTestNote));

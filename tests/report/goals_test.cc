@@ -109,7 +109,7 @@ TEST(GoalsTest, PartialScoresAreMarkedInEveryTableMadeFromThem) {
   EXPECT_THAT(text, HasSubstr("* some seeds or settings of its scores failed"));
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText, {.text = {.details = true}}),
-              HasSubstr("scores of which some seeds or settings are not there: acc (1)"));
+              HasSubstr("Scores that lack seeds or settings: acc (1)"));
   EXPECT_THAT(FindingsOf(table, &matrix, {})[1].text,
               HasSubstr("Of 1 score some seeds or settings are not there"));
 }

@@ -49,7 +49,7 @@ TEST(MarkupTest, MarkdownShowsValuesHolesAndReasons) {
             "\nundef: all scores on the second benchmark are equal.\n");
   EXPECT_THAT(WriteMatrix(MatrixOf(kMarkupScores, false), TableFormat::kMarkdown,
                           {.text = {.details = true}}),
-              HasSubstr("\n\\* fewer approaches, because these scores are not there:\n"
+              HasSubstr("\nMissing scores by benchmark:\n"
                         "\n  B\\|2: 1 of 4: z\n"
                         "\nundef: all scores on the second benchmark are equal: 1–3 2–3\n"));
 }

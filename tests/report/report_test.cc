@@ -87,7 +87,7 @@ TEST(ReportTest, TheSummaryLeadsWithFamiliesAndTheValueWithoutNoise) {
   const std::string text = FindingsOf(table, &matrix, {})[0].text;
   EXPECT_THAT(text, HasSubstr("n = 5, 0.80"));
   EXPECT_THAT(text, HasSubstr("5 approaches in 3 families tell about as much as"));
-  EXPECT_THAT(text, HasSubstr("Without noise of seeds: 0.93."));
+  EXPECT_THAT(text, HasSubstr("Corrected for the noise of seeds: 0.93."));
   EXPECT_THAT(Report(table), Not(HasSubstr("class=\"number\">p</th>")));
 }
 

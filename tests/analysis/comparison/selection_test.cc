@@ -208,10 +208,11 @@ TEST(SelectionTest, EachSeedMayGetTheSettingThatIsBestOnTheOthers) {
   ASSERT_TRUE(table.benchmarks()[0].choice.optimism.has_value());
   EXPECT_DOUBLE_EQ(*table.benchmarks()[0].choice.optimism, 8 - 14.0 / 3);
   EXPECT_EQ(table.benchmarks()[0].choice.on, "test");
-  EXPECT_THAT(ChoiceNotes(table.benchmarks()),
-              Contains("By seeds left out in turn, choosing on the test sets makes scores look "
-                       "better by at least (--select best-on-other-seeds leaves it out), on the "
-                       "mean over approaches: X 3.33."));
+  EXPECT_THAT(
+      ChoiceNotes(table.benchmarks()),
+      Contains("Choosing on the test sets makes scores look better by at least (estimated by "
+               "leaving out each seed in turn; --select best-on-other-seeds avoids it), on the "
+               "mean over approaches: X 3.33."));
 
   ASSERT_OK_AND_ASSIGN(table,
                        BuildScoreTable(records, OptionsSelection(Select::kBestOnOtherSeeds)));

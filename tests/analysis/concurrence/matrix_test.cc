@@ -65,7 +65,7 @@ TEST(MatrixTest, MissingCellsAreCountedAndNamedInEveryForm) {
             "2  B  1.00*\n"
             "\n* over fewer approaches: 2 of 8 scores are missing.\n");
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText, {.text = {.details = true}}),
-              HasSubstr("\n* fewer approaches, because these scores are not there:\n"
+              HasSubstr("\nMissing scores by benchmark:\n"
                         "  A: 1 of 4: w\n"
                         "  B: 1 of 4: y\n"));
   EXPECT_EQ(WriteMatrix(matrix, TableFormat::kCsv),

@@ -68,8 +68,9 @@ TEST_F(RankTest, ShowsHowMuchOfTheRankingIsResolved) {
   EXPECT_EQ(json["rows"][2]["all_ranks_low"], 3);
   EXPECT_GT(json["rows"][0]["next_p"], 0.05);
   EXPECT_LT(json["rows"][1]["next_p"], 0.001);
-  EXPECT_THAT(json["notes"][0], HasSubstr("1 of 2 pairs of neighbours in the ranking differ, at 95 "
-                                          "% for all pairs together; 2 groups"));
+  EXPECT_THAT(json["notes"][0],
+              HasSubstr("1 of 2 pairs of neighbours in the ranking differ with 95 % "
+                        "confidence for all pairs together; 2 groups"));
   const std::string wide = Write("w.csv", "model,x,y\na,99,99\nb,99,99\nc,99,99\n");
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--errors", wide, "-o", "json"}).out,
               HasSubstr("; 1 group."));
@@ -138,7 +139,7 @@ TEST_F(RankTest, CrossShowsEveryTrainSet) {
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson json = PlainJson::parse(output.out);
   ASSERT_THAT(json["rows"], SizeIs(8));
-  EXPECT_EQ(Count(json["notes"].dump(), "too good as an estimate"), 1u) << "was said twice";
+  EXPECT_EQ(Count(json["notes"].dump(), "scores are too good"), 1u) << "was said twice";
   EXPECT_EQ(json["rows"][0]["approach"], "lr");
   EXPECT_EQ(json["rows"][0]["train"], "news");
   EXPECT_EQ(json["rows"][0]["news"], 75);
