@@ -8,7 +8,7 @@ import { auditLink } from "./route.js";
 
 const PAGE = 100;
 const INTERVAL_MS = 5000;
-const COLUMNS = ["time", "user", "token", "address", "method", "target", "outcome", "message"];
+const COLUMNS = ["time", "user", "method", "target", "outcome", "message", "token", "address"];
 const TEXTS = ["user", "method", "target"];
 
 function Filters({ query }) {
@@ -80,12 +80,12 @@ export function Audit({ route, session }) {
             rows={data.entries.map((entry) => [
               entry.time,
               entry.user,
-              entry.token,
-              entry.peer,
               entry.method,
               entry.target,
               entry.outcome,
               entry.message,
+              entry.token,
+              entry.peer,
             ])}
             json={data.entries}
           />
@@ -103,14 +103,14 @@ export function Audit({ route, session }) {
             <tr key={`${tokens.length} ${index}`}>
               <td class="time">{time(entry.time)}</td>
               <td>{entry.user}</td>
-              <td>{entry.token}</td>
-              <td>{entry.peer}</td>
               <td>{entry.method}</td>
               <td class="name">{entry.target}</td>
               <td>
                 <Outcome value={entry.outcome} />
               </td>
               <td class="text">{entry.message}</td>
+              <td>{entry.token}</td>
+              <td>{entry.peer}</td>
             </tr>
           ))}
         </Table>

@@ -295,6 +295,16 @@ async function main() {
     assert.deepEqual(wide, []);
   });
 
+  // They were 30 pixels high.
+  await step("letters of a job's chart are as large as the page's", async () => {
+    const tuned = JSON.parse(stand.concur("sweep", "list", "-o", "json")).find(({ name }) => name === "tuned");
+    await go(`#/jobs/${tuned.id}/0`, "Reported");
+    const heights = await page
+      .locator(".curve text")
+      .evaluateAll((texts) => texts.map((text) => text.getBoundingClientRect().height));
+    assert.ok(heights.length > 0 && Math.max(...heights) <= 20, heights.join(" "));
+  });
+
   await step("what is typed before the first frame is kept", async () => {
     const kept = await page.evaluate(async () => {
       const find = () => document.querySelector("input[list=sweeps]");
@@ -471,6 +481,8 @@ async function main() {
     const rows = page.getByRole("region", { name: "Audit" }).locator("tbody tr");
     await rows.filter({ hasText: "CancelSweep" }).first().waitFor();
     await checkAccess("audit");
+    const heads = page.getByRole("region", { name: "Audit" }).locator("thead");
+    assert.match(await heads.innerText(), /^time\s+user\s+method\s+target/, "what a narrow screen shows");
     await page.getByLabel("Method").fill("PauseSweep");
     await page.keyboard.press("Enter");
     await rows.filter({ hasText: "CancelSweep" }).first().waitFor({ state: "detached" });

@@ -35,6 +35,8 @@ spec:
     - metadata: {name: ranker}
       spec:
         version: "1"
+        train:
+          command: [sh, -c, 'for s in 1 2 3; do echo "concur-metric {{\\"step\\": $s, \\"value\\": 0.$s}}"; done; : > "$0"', "{model}"]
         predict:
           command: [sh, -c, 'printf "{{\\"accuracy\\": %s}}" "$2" > "$0"', "{metrics}", "{test}", "{hp.rate}", "{hp.mode}", "{hp.width}"]
         hyperparameters:
@@ -45,7 +47,7 @@ spec:
             mode: {choice: [fast, exact]}
   benchmarks:
     - metadata: {name: newswire}
-      spec: {test: newswire.txt, format: file, metric: accuracy}
+      spec: {train: newswire.txt, test: newswire.txt, format: file, metric: accuracy}
   settings: {random: 11, seed: 1}
   select: default
 `;
