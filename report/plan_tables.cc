@@ -70,8 +70,8 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
                             table.approaches().size()));
   if (!next.in_order) {
     output.notes.push_back(
-        "The scores that are there were not run in the order of this plan: they are taken for "
-        "approaches chosen at random.");
+        "The existing scores were not run in the order of this plan; their approaches are treated "
+        "as chosen at random.");
   }
   if (next.failed > 0) {
     output.notes.push_back(absl::StrCat("Failed cells are not planned again: ", next.failed, "."));
@@ -95,7 +95,7 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
 absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const PowerNeeds needs, ComputePower(options));
   Table table;
-  table.title = absl::StrFormat("What it takes to know %s of %g to ± %g",
+  table.title = absl::StrFormat("Approaches, seeds and examples needed to know %s of %g to ± %g",
                                 PlannedTitle(options.coefficient), options.value, options.within);
   table.columns = {{"unit", "of"},
                    {"count", "count", true},

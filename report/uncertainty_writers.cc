@@ -90,7 +90,8 @@ std::string UncertaintyInWords(const PairUncertainty& pair) {
     can.insert(can.begin(), absl::StrCat("more approaches (four times as many: about ",
                                          Deviation(pair.total / 4), ")"));
   }
-  absl::StrAppend(&text, can.empty() ? "nothing alone narrows it much" : absl::StrJoin(can, ", "),
+  absl::StrAppend(&text,
+                  can.empty() ? "no one of these alone narrows it much" : absl::StrJoin(can, ", "),
                   can.empty() ? "" : " can narrow it");
   if (!cannot.empty()) {
     absl::StrAppend(&text, "; ", absl::StrJoin(cannot, " and "), " hardly can");

@@ -463,8 +463,12 @@ class GrpcClient : public Client {
     }
     // gRPC reports a refused TLS handshake as Unavailable, too.
     CONCUR_RETURN_IF_ERROR(rpc::DiagnoseHandshake(address_, credentials_));
+    absl::string_view cause = status.message();
+    if (absl::StartsWith(cause, "failed to connect to all addresses")) {
+      cause.remove_prefix(cause.rfind(": ") + 2);  // "Connection refused"
+    }
     return absl::UnavailableError(absl::StrCat(
-        "no coordinator answers at ", address_, " (", status.message(),
+        "no coordinator answers at ", address_, " (", cause,
         "); start one with \"concur up\", or name one with --server or CONCUR_SERVER"));
   }
 

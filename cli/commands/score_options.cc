@@ -90,7 +90,7 @@ void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
       ->TypeName("MEAN,SD");
   command
       ->AddOption("--deviation-seeds", flags.deviation_seeds,
-                  "Over how many seeds these standard deviations are")
+                  "Number of seeds behind these standard deviations")
       ->ShowDefault();
 }
 
@@ -261,8 +261,8 @@ void AddFamiliesOption(Command* command, std::string& tag) {
 void AddClusterOption(Command* command, std::string& value) {
   command
       ->AddOption("--cluster", value,
-                  "What questions share: question (nothing), passage or document (default: the "
-                  "coarsest that the data tell and that has at least 10 groups)")
+                  "Resample by question, passage or document (default: the coarsest that the data "
+                  "has, with at least 10 groups)")
       ->TypeName("UNIT");
 }
 

@@ -236,7 +236,8 @@ void AddGlobalOptions(Command& command, CommandContext& context) {
            "coordinator on this machine)",
            "CONCUR_TOKEN_FILE");
   add_file("--ca", &context.credentials.ca,
-           "Speak TLS, and trust the coordinator that this CA signed", "CONCUR_CA");
+           "Connect by TLS, and accept only a coordinator whose certificate this CA signed",
+           "CONCUR_CA");
   add_file("--certificate", &context.credentials.certificate,
            "Your certificate, where the coordinator asks for one", "CONCUR_CERTIFICATE");
   add_file("--key", &context.credentials.key, "The key of that certificate", "CONCUR_KEY");

@@ -229,7 +229,9 @@ absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
   }
   CONCUR_RETURN_IF_ERROR(status);
   if (!HasEnded(last.state())) {
-    return absl::UnavailableError(absl::StrCat(sweep, ": the coordinator stopped telling of it"));
+    return absl::UnavailableError(absl::StrCat(
+        sweep,
+        ": the coordinator ended the stream of changes before the sweep ended; watch it again"));
   }
   return last;
 }

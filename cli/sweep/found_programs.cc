@@ -127,7 +127,7 @@ bool HasFile(const CodePlace& code, absl::string_view relative) {
 
 // The problem with relative paths of a command, and the remedy.
 std::string EmptyDirectoryText(const std::vector<std::string>& files, bool is_listed) {
-  return absl::StrCat("the job's own directory, which is empty: ",
+  return absl::StrCat("the job's own directory, which starts empty: ",
                       is_listed           ? ""
                       : files.size() == 1 ? "list it in the approach's field code, and "
                                           : "list them in the approaches' field code, and ",
@@ -400,11 +400,12 @@ std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::str
 absl::Status CheckPrograms(const std::vector<FoundProgram>& programs) {
   std::vector<std::string> missing;
   std::vector<std::string> remedies;
-  std::set<std::string> approaches;
   for (const FoundProgram& program : programs) {
     if (program.where.empty()) {
-      missing.push_back(program.name);
-      approaches.insert(program.approaches.begin(), program.approaches.end());
+      const size_t others = program.approaches.size() - 1;
+      missing.push_back(absl::StrCat(program.name, " (approach ", *program.approaches.begin(),
+                                     others == 0 ? "" : absl::StrCat(" and ", others, " more"),
+                                     ")"));
       if (!program.remedy.empty()) {
         remedies.push_back(program.remedy);
       }
@@ -419,10 +420,7 @@ absl::Status CheckPrograms(const std::vector<FoundProgram>& programs) {
     texts.resize(std::min(texts.size(), kShownMax));
     return absl::StrCat(absl::StrJoin(texts, separator), more ? ", …" : "");
   };
-  std::string message = absl::StrCat(
-      "not on this machine, of ", programs.size(), programs.size() == 1 ? " program" : " programs",
-      " that ", approaches.size(), approaches.size() == 1 ? " approach needs" : " approaches need",
-      ": ", shown(missing, ", "));
+  std::string message = absl::StrCat("not found on this machine: ", shown(missing, ", "));
   if (remedies.size() < missing.size()) {
     absl::StrAppend(&message, "; install them on every worker, or run this where the workers run");
   }

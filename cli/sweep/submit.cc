@@ -36,6 +36,7 @@
 #include "core/sweep/expansion.h"
 #include "core/sweep/sweep.h"
 #include "proto/rpc/convert_sweep.h"
+#include "report/text.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
@@ -68,6 +69,7 @@ absl::Status UploadMissing(CommandContext& context, Client& client,
   }
   const bool bar = context.err_is_terminal && !IsJson(context);
   const bool unicode = LocaleIsUtf8();
+  int64_t bytes = 0;
   for (const Digest& digest : missing) {
     const auto it = files.find(digest);
     if (it == files.end()) {
@@ -94,7 +96,11 @@ absl::Status UploadMissing(CommandContext& context, Client& client,
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat(file.name, ": upload: ", status.message()));
     }
-    PrintNote(context, absl::StrCat("uploaded ", file.name, " (", BytesText(file.bytes), ")"));
+    bytes += file.bytes;
+  }
+  if (!missing.empty()) {
+    PrintNote(context, absl::StrCat("uploaded ", analysis::Counted(missing.size(), "file"), " (",
+                                    BytesText(bytes), ")"));
   }
   return absl::OkStatus();
 }

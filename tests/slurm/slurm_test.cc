@@ -218,7 +218,7 @@ spec:
 )");
   const Output added = cluster_.Concur({"pool", "add", cluster_.File("pool.yaml")});
   ASSERT_EQ(added.exit_code, 0);
-  EXPECT_THAT(added.err, HasSubstr("starts no workers as things are: sbatch: "));
+  EXPECT_THAT(added.err, HasSubstr("was added, but cannot start workers now: sbatch: "));
   ASSERT_TRUE(Eventually([&] { return Json({"pool", "get", "wrong"}).value("failures", 0) > 0; }));
   EXPECT_THAT(cluster_.Concur({"pool", "explain", "wrong"}).out,
               HasSubstr("invalid partition specified: nowhere"));

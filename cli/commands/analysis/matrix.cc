@@ -510,7 +510,8 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
       "Also p-values of independence (of no concurrence at all), and corrected for the "
       "number of pairs");
   command->AddFlag("--bounds", flags->bounds,
-                   "For each pair, between what it could lie whatever the missing scores are");
+                   "For each pair, the least and the greatest coefficient over all values that the "
+                   "missing scores could have");
   command->Footer(
       "Examples:\n  concur matrix study --coefficient pearson\n  concur matrix study --watch "
       "--interval 0\n  concur matrix --scores em.csv --where pretrained=no --format svg > "

@@ -278,14 +278,13 @@ void AddRankCommand(Command& app, CommandContext& context) {
       ->TypeName("TAG");
   command
       ->AddOption("--baseline", flags->baseline,
-                  "Also the first group's average less that of this approach")
+                  "Also each approach's average in the first group minus that of this approach")
       ->TypeName("NAME");
   AddReferenceOption(command, flags->references);
   command
-      ->AddOption(
-          "--resolve", flags->resolve,
-          "What could have been drawn otherwise: benchmarks, examples (their test examples), "
-          "errors (of --errors) or none (default: by what is given, else benchmarks)")
+      ->AddOption("--resolve", flags->resolve,
+                  "Source of chance: benchmarks, examples (their test examples), errors (of "
+                  "--errors) or none (default: errors or examples where given, else benchmarks)")
       ->TypeName("UNIT");
   command
       ->AddOption("--errors", flags->errors,
@@ -299,7 +298,7 @@ void AddRankCommand(Command& app, CommandContext& context) {
   AddClusterOption(command, flags->cluster);
   command
       ->AddOption("--ties-within", flags->ties_within,
-                  "Averages that differ by at most this are equal to the rank sets")
+                  "In rank sets, averages that differ by at most this count as equal")
       ->TypeName("DIFFERENCE");
   flags->interval.level = analysis::RankSetOptions().level;
   flags->interval.replicates = analysis::RankSetOptions().draws;

@@ -149,7 +149,7 @@ Command* AddForm(Command* group, const char* name, const char* about, const char
                  const std::shared_ptr<AdaptOptions>& options) {
   Command* const command = group->AddSubcommand(name, about);
   command->Footer(absl::StrCat("Examples:\n  concur adapt ", name, " ", example));
-  AddInput(*command, options->in, "What the program wrote");
+  AddInput(*command, options->in, "The file that the program wrote");
   command->AddOption("--out", options->out, "File to write")->Required()->TypeName("FILE");
   return command;
 }

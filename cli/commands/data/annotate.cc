@@ -27,7 +27,8 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
           "who answers: a train job (s1/12), a file or folder with a trained system, or none")
       ->TypeName("SYSTEM");
   command
-      .AddOption("--approach", flags.approach, "file of the system's approach, which says serve:")
+      .AddOption("--approach", flags.approach,
+                 "file of the system's approach, with the field serve")
       ->TypeName("FILE");
   command
       .AddOption(

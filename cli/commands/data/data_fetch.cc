@@ -25,7 +25,7 @@ void AddFetchCommand(Command& data, CommandContext& context,
                      "catalogue says)");
   command
       ->AddOption("--stall-seconds", options->stall_seconds,
-                  "a transfer in which nothing comes for so long is tried again")
+                  "try a transfer again when nothing has arrived for this long")
       ->InRange(1, 3600)
       ->ShowDefault();
   command->Footer(

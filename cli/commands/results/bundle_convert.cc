@@ -120,12 +120,12 @@ OutcomeRows OutcomeOf(const imports::ImportedResults& results, size_t examples) 
   rows.Add("with examples", static_cast<int64_t>(examples), "scores with their per-example scores");
   if (results.other_data.count > 0) {
     rows.Add("other data", results.other_data.count,
-             "scores on another revision of their data set than most, which stay",
+             "scores on another revision of the data set than most scores (kept)",
              results.other_data.first_place);
   }
   if (results.not_compared.count > 0) {
     rows.Add("not compared", results.not_compared.count,
-             absl::StrCat("runs that count as seeds although they differ in ",
+             absl::StrCat("runs counted as seeds, although they differ in ",
                           absl::StrJoin(results.names_not_compared, ", ")),
              results.not_compared.first_place);
   }

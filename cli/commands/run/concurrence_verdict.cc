@@ -46,7 +46,7 @@ std::string MoreText(const analysis::Verdict& verdict) {
   return verdict.more.has_value()
              ? absl::StrCat("about ", CountOf(*verdict.more, "more approach", "more approaches"),
                             " like these would settle it, if tau stays as it is")
-             : "no number of approaches can be given that would settle it";
+             : "it is not known how many more approaches would settle it";
 }
 
 std::string CheckText(const BenchmarkCheck& check) {

@@ -119,7 +119,7 @@ void AddDemoCommand(Command& app, CommandContext& context, const RunCommand& run
       "Run a small study on this machine and show its matrix\n"
       "Builds four benchmarks from Debian's bible-kjv, wamerican and wordnet-base, trains and "
       "evaluates six approaches on them with local workers, and prints the scores and the "
-      "concurrence matrix. What is finished does not run again.");
+      "concurrence matrix. Finished jobs do not run again.");
   const auto flags = std::make_shared<DemoFlags>();
   command
       ->AddOption("--dir", flags->directory,

@@ -162,7 +162,8 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
     PrintRows(table, context);
   }
   if (failures.others() > 0) {
-    PrintNote(context, absl::StrCat("and ", CountText(failures.others()), " more, of other kinds"));
+    PrintNote(context,
+              absl::StrCat("and ", CountText(failures.others()), " more failures of other kinds"));
   }
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           client->GetSweep(flags.sweep, /*include_spec=*/false));
@@ -309,7 +310,7 @@ absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
                           client->ChangeSweep(flags.sweep, Client::SweepChange::kCancel));
   PrintSweep(context, sweep);
   if (sweep.state() == v1::Sweep::STATE_SUCCEEDED || sweep.state() == v1::Sweep::STATE_FAILED) {
-    PrintNote(context, "it had ended before: nothing was canceled");
+    PrintNote(context, "it had already ended: nothing was canceled");
   }
   return absl::OkStatus();
 }
@@ -421,7 +422,7 @@ void AddSweepCommands(Command& app, CommandContext& context) {
   const auto list_flags = std::make_shared<SweepFlags>();
   Command* list = group->AddSubcommand("list", "Sweeps, newest first");
   list->AddOption("--owner", list_flags->owner, "Only this owner's")->TypeName("NAME");
-  list->AddOption("--limit", list_flags->limit, "At most so many; 0: all")
+  list->AddOption("--limit", list_flags->limit, "List at most this many; 0: all")
       ->ShowDefault()
       ->TypeName("N");
   list->Footer("Examples:\n  concur sweep list --owner ada\n  concur sweep list --limit 0 -o csv");

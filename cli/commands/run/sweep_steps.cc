@@ -109,7 +109,7 @@ absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
 
 void AddSweepStepsCommand(Command& sweep, CommandContext& context) {
   Command* const command =
-      sweep.AddSubcommand("steps", "What its jobs reported step by step: learning curves");
+      sweep.AddSubcommand("steps", "Values that jobs reported step by step: learning curves");
   const auto flags = std::make_shared<StepsFlags>();
   command->AddOption("sweep", flags->sweep, "A sweep, by id or name")
       ->TypeName("SWEEP")

@@ -82,9 +82,11 @@ absl::StatusOr<spec::LoadedSweep> LoadBase(CommandContext& context,
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, LoadForSubmission(context, submit, made));
   for (const BenchmarkSpec& benchmark : loaded.spec.benchmarks) {
     if (benchmark.validation_of) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          flags.beside, ": expected benchmarks without validation sets, on which nobody else's ",
-          "system was run, got ", benchmark.name, "; submit the predictions with --benchmark"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.beside,
+                       ": expected benchmarks without validation sets, since predictions are "
+                       "of test sets only, got ",
+                       benchmark.name, "; submit the predictions with --benchmark"));
     }
   }
   return loaded;

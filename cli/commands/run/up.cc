@@ -616,8 +616,8 @@ absl::Status RunSweep(CommandContext& context, const Local& local, const UpFlags
                           SubmitSweep(context, *client, submit));
   PrintNote(context, SubmittedText(response.sweep()));
   WatchOptions options;
-  options.detach_hint = absl::StrCat(
-      "stopping; \"concur up\" with the same --data-dir goes on with ", response.sweep().id());
+  options.detach_hint = absl::StrCat("stopping; \"concur up\" with the same --data-dir continues ",
+                                     response.sweep().id());
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, *client, response.sweep().id(), options));
   PrintSweep(context, sweep);
@@ -719,7 +719,7 @@ void AddUpCommand(Command& app, CommandContext& context) {
       ->OneValueEach();
   command->AddFlag("--no-check", flags->no_check, "Do not read its data sets before it runs");
   command->Footer(
-      "What was done is kept: started again, nothing finished runs again.\n"
+      "Finished jobs are kept: after a restart they do not run again.\n"
       "Examples:\n"
       "  concur up --workers 2\n"
       "  concur up --slurm batch --max 20 --cpus 8\n"

@@ -179,8 +179,9 @@ absl::Status Add(CommandContext& context, const PoolFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const v1::Pool pool, client->CreatePool(proto, false));
   if (absl::IsFailedPrecondition(tried.status())) {
     // It is added all the same: a provider that is down comes back, a limit can be raised.
-    PrintWarning(context, absl::StrCat("pool ", spec.name, " starts no workers as things are: ",
-                                       tried.status().message()));
+    PrintWarning(context,
+                 absl::StrCat("pool ", spec.name, " was added, but cannot start workers now: ",
+                              tried.status().message()));
   }
   PrintPool(context, pool);
   return absl::OkStatus();
@@ -202,9 +203,9 @@ absl::Status Remove(CommandContext& context, const PoolFlags& flags) {
   if (!status.ok()) {
     return Suggest(*client, flags.pool, status);
   }
-  PrintNote(context, absl::StrCat("pool ", flags.pool, " goes ",
-                                  flags.at_once ? "when its workers are stopped"
-                                                : "when its workers have finished what they run"));
+  PrintNote(context, absl::StrCat("pool ", flags.pool, " is removed ",
+                                  flags.at_once ? "when its workers have stopped"
+                                                : "when its workers have finished their jobs"));
   return absl::OkStatus();
 }
 
@@ -229,7 +230,7 @@ void AddPoolCommands(Command& app, CommandContext& context) {
   OnRun(list, context, [&context] { return ListPools(context, PoolFlags()); });
   AddPool(group, context, "get", "One pool and its workers", std::make_shared<PoolFlags>(),
           GetPool);
-  AddPool(group, context, "explain", "What it does and why: queues, refusals, limits",
+  AddPool(group, context, "explain", "Why a pool has the workers it has: queues, refusals, limits",
           std::make_shared<PoolFlags>(), ExplainPool);
   const auto add_flags = std::make_shared<PoolFlags>();
   Command* add = group->AddSubcommand("add", "Add a pool from a file of kind Pool");
@@ -247,7 +248,8 @@ void AddPoolCommands(Command& app, CommandContext& context) {
       AddPool(group, context, "pause", "Start no more workers; those that are there go on",
               pause_flags, PausePool);
   pause->Footer("Examples:\n  concur pool pause slurm --reason \"maintenance until noon\"");
-  pause->AddOption("--reason", pause_flags->reason, "Shown to whoever asks why")->TypeName("TEXT");
+  pause->AddOption("--reason", pause_flags->reason, "Shown by `concur pool explain`")
+      ->TypeName("TEXT");
   AddPool(group, context, "resume", "Start workers again, and forget failures",
           std::make_shared<PoolFlags>(), Resume);
   const auto remove_flags = std::make_shared<PoolFlags>();

@@ -208,9 +208,9 @@ void AddWorkerCommands(Command& app, CommandContext& context) {
   OnRun(list, context, [&context] { return ListWorkers(context, WorkerFlags()); });
   AddWorker(group, context, "get", "One worker", std::make_shared<WorkerFlags>(), GetWorker);
   const auto flags = std::make_shared<WorkerFlags>();
-  Command* drain = AddWorker(group, context, "drain",
-                             "Let it finish what runs, and take nothing new, also after a restart",
-                             flags, Drain);
+  Command* drain = AddWorker(
+      group, context, "drain",
+      "Let a worker finish its jobs and take no new ones, also after a restart", flags, Drain);
   drain->Footer("Examples:\n  concur worker drain node-7\n  concur worker drain node-7 --undo");
   drain->AddFlag("--undo", flags->undo, "Take work again; also ends a quarantine");
 }

@@ -62,7 +62,7 @@ void AddResult(const v1::JobResult& result, const std::string& why, Lines* lines
   lines->push_back(
       {"memory", result.memory_bytes_peak() == 0 ? "" : BytesText(result.memory_bytes_peak())});
   lines->push_back(
-      {"went on from", result.resumed_from() == 0
+      {"resumed from", result.resumed_from() == 0
                            ? ""
                            : absl::StrCat("the checkpoint of attempt ", result.resumed_from())});
   lines->push_back({"exit code", result.succeeded() ? "" : absl::StrCat(result.exit_code())});
@@ -146,7 +146,7 @@ absl::Status ExplainJob(CommandContext& context, const JobFlags& flags) {
     PrintDetails(context, {}, record);
     return absl::OkStatus();
   }
-  context.out << LineText(job.id()) << " is " << StateText(job.state()) << "\n"
+  context.out << LineText(job.id()) << ": " << StateText(job.state()) << "\n"
               << LogText(job.explanation()) << "\n";
   return absl::OkStatus();
 }
@@ -159,7 +159,7 @@ absl::Status CancelJob(CommandContext& context, const JobFlags& flags) {
   record["state"] = StateText(job.state());
   PrintDetails(context, {{"id", job.id()}, {"state", StateText(job.state())}}, record);
   if (job.state() != v1::Job::STATE_CANCELED) {
-    PrintNote(context, "it had ended before: nothing was canceled");
+    PrintNote(context, "it had already ended: nothing was canceled");
   }
   return absl::OkStatus();
 }

@@ -31,6 +31,7 @@
 #include "core/job.h"
 #include "core/sweep/sweep.h"
 #include "proto/rpc/convert_value.h"
+#include "report/text.h"
 
 namespace concur::cli {
 namespace {
@@ -328,10 +329,8 @@ absl::Status ListJobs(CommandContext& context, const JobListFlags& flags) {
     IsJson(context) ? PrintWarning(context, note) : PrintNote(context, note);
   };
   if (unchosen.hidden() > 0) {
-    say(absl::StrCat("without the test scores of ", unchosen.hidden(),
-                     unchosen.hidden() == 1 ? " job" : " jobs",
-                     ", as the sweep chooses a setting; those of the chosen ones: concur scores ",
-                     flags.sweep, "   all: --test-scores"));
+    say(absl::StrCat(analysis::Counted(unchosen.hidden(), "test score"),
+                     " hidden   chosen: concur scores ", flags.sweep, "   all: --test-scores"));
   }
   if (more) {
     say(absl::StrCat("only ", flags.limit, " are shown; the next ones: --offset ",
@@ -367,8 +366,11 @@ void AddJobListCommand(Command& job, CommandContext& context) {
       ->TypeName("[-]COLUMN");
   list->AddFlag("--test-scores", flags->test_scores,
                 "Also the test scores of settings from which the sweep chooses");
-  list->AddOption("--offset", flags->offset, "Leave out so many at the beginning")->TypeName("N");
-  list->AddOption("--limit", flags->limit, "At most so many; 0: all")->ShowDefault()->TypeName("N");
+  list->AddOption("--offset", flags->offset, "Leave out this many jobs at the beginning")
+      ->TypeName("N");
+  list->AddOption("--limit", flags->limit, "List at most this many; 0: all")
+      ->ShowDefault()
+      ->TypeName("N");
   list->Footer(
       "Examples:\n"
       "  concur job list s12 --state failed,skipped\n"

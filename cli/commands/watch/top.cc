@@ -176,7 +176,7 @@ absl::Status CheckFlags(const CommandContext& context, const TopFlags& flags) {
   }
   if (flags.count < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--count: expected a number of looks, got ", flags.count));
+        absl::StrCat("--count: expected a number of updates, at least 1, got ", flags.count));
   }
   if (context.output == OutputMode::kJson && (flags.goes_on || flags.count > 1)) {
     return absl::InvalidArgumentError(
@@ -226,10 +226,11 @@ void AddTopCommand(Command& app, CommandContext& context) {
   Command* top =
       app.AddSubcommand("top", "Workers, queue and rates: live on a terminal, once elsewhere");
   Option* const interval =
-      top->AddOption("--interval", flags->interval_seconds,
-                     "Seconds between looks (default: 2); elsewhere, go on with a line each time")
+      top->AddOption(
+             "--interval", flags->interval_seconds,
+             "Seconds between updates (default: 2); without a terminal, print again each time")
           ->TypeName("SECONDS");
-  top->AddOption("--count", flags->count, "Stop after so many looks")->TypeName("N");
+  top->AddOption("--count", flags->count, "Stop after this many updates")->TypeName("N");
   top->AddFlag("--once", flags->once, "Show everything once, as it is now");
   top->Footer(
       "Counts are those of the newest 200 sweeps; rates are over the last minute.\n"

@@ -312,9 +312,12 @@ void AddUsageCommand(Command& app, CommandContext& context) {
       ->TypeName("KEY[,…]")
       ->Delimiter(',')
       ->OneValueEach();
-  usage->AddOption("--since", flags->since, "Only what ended then or later: a day (UTC) or a time")
+  usage
+      ->AddOption("--since", flags->since,
+                  "Only attempts that ended at this time or later: a day (UTC) or a time")
       ->TypeName("TIME");
-  usage->AddOption("--until", flags->until, "Only what ended before")->TypeName("TIME");
+  usage->AddOption("--until", flags->until, "Only attempts that ended before this time")
+      ->TypeName("TIME");
   usage->Footer(
       "Hours that attempts ran, times what their commands asked for (resources), failed attempts\n"
       "among them. Reused results cost nothing; running attempts count when they end; deleted\n"

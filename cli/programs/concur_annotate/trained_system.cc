@@ -147,7 +147,8 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   }
   if (flags.approach.empty()) {
     return absl::InvalidArgumentError(
-        "--approach: expected the file of the system's approach, which says how it is served");
+        "--approach: expected the file of the system's approach, whose field serve says how to run "
+        "it");
   }
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(const spec::ServedApproach served,

@@ -62,7 +62,7 @@ TEST_F(JobCommandsTest, TestScoresOfUnchosenSettingsAreShownWhereTheyAreAskedFor
     const Output output = Concur(std::move(more));
     const TestJson eval = TestJson::parse(output.out)[3];
     EXPECT_EQ(eval["id"], "s12/3");
-    const bool is_told = absl::StrContains(output.err, "without the test scores of 1 job");
+    const bool is_told = absl::StrContains(output.err, "1 test score hidden");
     EXPECT_EQ(is_told, !output.err.empty()) << output.err;
     return absl::StrCat(eval["result"]["metrics"].size(), is_told ? ", told" : "");
   };
@@ -103,7 +103,7 @@ TEST_F(JobCommandsTest, OneJobIsCanceledUnlessItHasEnded) {
   EXPECT_EQ(ready.err, "");
   const Output ended = Concur({"job", "cancel", "s12/0"});
   EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.err, HasSubstr("it had ended before: nothing was canceled"));
+  EXPECT_THAT(ended.err, HasSubstr("it had already ended: nothing was canceled"));
   EXPECT_EQ(TestJson::parse(Concur({"job", "cancel", "s12/0", "-o", "json"}).out),
             TestJson({{"id", "s12/0"}, {"state", "succeeded"}}));
   EXPECT_EQ(Concur({"job", "cancel", "s12/99"}).code, kExitNotFound);
@@ -180,7 +180,7 @@ TEST_F(JobCommandsTest, AJobAsTextCsvAndExplained) {
   const std::string csv = Concur({"-o", "csv", "job", "list", "s12", "--limit", "1"}).out;
   EXPECT_THAT(csv, StartsWith("id,kind,state,attempt,failures,lost,approach,train_set,"
                               "test_benchmark,setting_index,setting,seed,worker,failure,"));
-  EXPECT_EQ(Concur({"job", "explain", "s12/1"}).out, "s12/1 is failed\nit failed 3 of 3 times\n");
+  EXPECT_EQ(Concur({"job", "explain", "s12/1"}).out, "s12/1: failed\nit failed 3 of 3 times\n");
   EXPECT_EQ(Concur({"job", "get", "s12/9"}).code, kExitNotFound);
 }
 

@@ -203,6 +203,7 @@ TEST_F(FoundProgramsTest, ScriptsOfTheCodeAreFoundThere) {
   EXPECT_THAT(
       Missing(R"(code: [train.py], predict: {command: [sh, "{code}/other.py", "{predictions}"]})"),
       ElementsAre(dir_.File("other.py")));
+  EXPECT_THAT(message_, HasSubstr("other.py (approach mine)"));
   EXPECT_THAT(message_, HasSubstr("other.py is not among the files of the field code"));
 }
 
@@ -256,11 +257,12 @@ TEST_F(FoundProgramsTest, AFileBesideTheSweepThatNoJobSeesIsAWarning) {
   for (const char* named : {"sh, train.py", "sh, ./train.py", "./train.py"}) {
     Missing(absl::StrCat(R"(version: "1", predict: {command: [)", named, R"(, "{predictions}"]})"));
     ASSERT_EQ(warnings_.size(), 1u) << named;
-    EXPECT_THAT(warnings_[0],
-                AllOf(HasSubstr("sweep.yaml:7:"),
-                      HasSubstr("train.py, which approach mine names, would lie in the job's own "
-                                "directory, which is empty: list it in the approach's field code, "
-                                "and write {code}/train.py")));
+    EXPECT_THAT(
+        warnings_[0],
+        AllOf(HasSubstr("sweep.yaml:7:"),
+              HasSubstr("train.py, which approach mine names, would lie in the job's own "
+                        "directory, which starts empty: list it in the approach's field code, "
+                        "and write {code}/train.py")));
   }
   Missing(R"(code: [train.py], predict: {command: [sh, train.py, "{predictions}"]})");
   ASSERT_EQ(warnings_.size(), 1u);
