@@ -387,8 +387,9 @@ std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
   if (any([](const MatrixPair& pair) { return !DaggerOf(pair.interval).empty(); })) {
     intervals.emplace_back(kAllReplicatesAgree);
   }
-  if (matrix.level > 0 &&
-      any([](const MatrixPair& pair) { return pair.correlation.n < kIntervalApproachesMin; })) {
+  if (any([](const MatrixPair& pair) {
+        return pair.interval.has_value() && pair.correlation.n < kIntervalApproachesMin;
+      })) {
     intervals.push_back(FewApproachesNote());
   }
   if (!intervals.empty()) {

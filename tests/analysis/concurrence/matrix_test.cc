@@ -29,6 +29,7 @@ using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 ConcurrenceMatrix MatrixOfMatrix(const std::string& csv, const MatrixOptions& options = {}) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
@@ -51,6 +52,14 @@ TEST(MatrixTest, PairsAreTheUpperTriangleByRows) {
   }
   EXPECT_EQ(matrix.pair(0, 1).correlation.value, 1);
   EXPECT_EQ(matrix.pair(0, 2).correlation.value, -1);
+}
+
+// A matrix of one approach warned that its intervals may be too short, and had none.
+TEST(MatrixTest, WithoutAnIntervalNothingIsSaidOfIntervals) {
+  MatrixOptions options;
+  options.fisher_level = 0.95;
+  EXPECT_THAT(WriteMatrix(MatrixOfMatrix("approach,A,B\nx,1,1\n", options), TableFormat::kText),
+              Not(HasSubstr("intervals may be too short")));
 }
 
 TEST(MatrixTest, MissingCellsAreCountedAndNamedInEveryForm) {
