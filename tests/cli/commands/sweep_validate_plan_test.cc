@@ -107,7 +107,7 @@ TEST(SweepFilesTest, TheCountsOfAPlanAddUpInEveryForm) {
 
   const Invocation table(arguments, OutputMode::kTable);
   EXPECT_THAT(table.out.str(), HasSubstr(absl::StrCat("total: ", jobs, " jobs (")));
-  EXPECT_THAT(table.out.str(), HasSubstr("setting 1: {"));
+  EXPECT_THAT(table.out.str(), HasSubstr("  1  {"));
 
   const Invocation csv({"plan", Config("sweeps/demo.yaml")}, OutputMode::kCsv);
   EXPECT_THAT(csv.out.str(), StartsWith("kind,name,settings,cells,train_jobs,eval_jobs,jobs\n"));
@@ -128,7 +128,7 @@ TEST(SweepFilesTest, APlanSaysWhatASearchTries) {
   EXPECT_THAT(table.out.str(),
               HasSubstr("search: each approach on each train set has the default and 19 chosen by "
                         "tpe on validation scores, seed 7, 5 at a time\n"));
-  EXPECT_EQ(table.out.str().find("setting 1: {"), std::string::npos) << "it is not chosen yet";
+  EXPECT_EQ(table.out.str().find("  1  {"), std::string::npos) << "it is not chosen yet";
   const Invocation json({"plan", Config("sweeps/small-search.yaml")}, OutputMode::kJson);
   ASSERT_OK(json.status);
   EXPECT_EQ(nlohmann::json::parse(json.out.str())["search"]["trials"], 20);
