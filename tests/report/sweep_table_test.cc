@@ -265,7 +265,7 @@ TEST(SweepTableTest, TheSettingIsChosenOnTheValidationSetWhereThereIsOne) {
   EXPECT_EQ(table.cell(0, 0).value, 70);
   EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"test", std::nullopt}));
   EXPECT_THAT(analysis::ScoresTable(table, false).details,
-              Contains(HasSubstr("each score is the best of several")));
+              Contains(HasSubstr("scores are too good")));
 
   ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.show_validation = true}));
   ASSERT_THAT(table.benchmarks(), SizeIs(2));
