@@ -266,7 +266,8 @@ TEST_F(FoundProgramsTest, AFileBesideTheSweepThatNoJobSeesIsAWarning) {
   }
   Missing(R"(code: [train.py], predict: {command: [sh, train.py, "{predictions}"]})");
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_THAT(warnings_[0], HasSubstr("which is empty: write {code}/train.py")) << "it is listed";
+  EXPECT_THAT(warnings_[0], HasSubstr("which starts empty: write {code}/train.py"))
+      << "it is listed";
   Missing(R"(version: "1", predict: {command: [tool, train.py, ./other.py, "{predictions}"]})");
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_THAT(warnings_[0], HasSubstr("other.py, train.py, which approach mine names"));
