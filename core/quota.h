@@ -13,7 +13,7 @@ namespace concur {
 
 // 0: no limit.
 struct Quota {
-  int64_t jobs_max = 0;  // of all sweeps of the owner that are kept
+  int64_t jobs_max = 0;  // in all kept sweeps of the owner
   int64_t running_jobs_max = 0;
   int64_t stored_bytes_max = 0;
 

@@ -124,6 +124,17 @@ bool HasEnded(v1::Sweep::State state) {
          state == v1::Sweep::STATE_CANCELED;
 }
 
+bool IsLoaded(const v1::Sweep& sweep) { return sweep.state() != v1::Sweep::STATE_UNSPECIFIED; }
+
+void NoteNotLoaded(CommandContext& context, const std::vector<v1::Sweep>& sweeps) {
+  const auto first = std::find_if_not(sweeps.begin(), sweeps.end(), IsLoaded);
+  if (first != sweeps.end()) {
+    PrintNote(context, absl::StrCat("the coordinator has no memory for ", first->id(),
+                                    ", which is safe on disk: `concur sweep get ", first->id(),
+                                    "` says what to do"));
+  }
+}
+
 std::string QuarantineText(const v1::Worker& worker) {
   if (worker.quarantine_reason().empty()) {
     return "";

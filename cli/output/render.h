@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "cli/output/print.h"
@@ -30,6 +31,9 @@ std::string PhaseText(v1::Pilot::Phase phase);
 std::string FailureText(v1::FailureClass failure);  // "" for none
 std::string KindText(v1::Job::Kind kind);           // "train", "eval"
 bool HasEnded(v1::Sweep::State state);
+// False for a sweep that the coordinator left on disk when it started; the note names the newest.
+bool IsLoaded(const v1::Sweep& sweep);
+void NoteNotLoaded(CommandContext& context, const std::vector<v1::Sweep>& sweeps);
 // "local-1 is in quarantine until …: it failed …; …"; "" when the worker is in none.
 std::string QuarantineText(const v1::Worker& worker);
 

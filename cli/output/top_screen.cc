@@ -24,6 +24,8 @@ namespace {
 
 constexpr size_t kBarWidth = 20;
 
+bool IsActive(const v1::Sweep& sweep) { return IsLoaded(sweep) && !HasEnded(sweep.state()); }
+
 std::string TopCpus(int64_t millis) {
   return millis % 1000 == 0 ? absl::StrCat(millis / 1000)
                             : absl::StrFormat("%.1f", static_cast<double>(millis) / 1000);
@@ -142,7 +144,7 @@ std::vector<std::string> SweepLines(const TopLook& look, const TopFrameOptions& 
                                      {.name = "RATE", .is_number = true, .drop = 3},
                                      {"ETA", true}});
   for (const v1::Sweep& sweep : look.sweeps) {
-    if (HasEnded(sweep.state())) {
+    if (!IsActive(sweep)) {
       continue;
     }
     const v1::StateCounts& counts = sweep.counts();
@@ -250,7 +252,7 @@ TopTotals AddUp(const TopLook& look) {
   TopTotals totals;
   v1::StateCounts& jobs = totals.jobs;
   for (const v1::Sweep& sweep : look.sweeps) {
-    totals.sweeps_active += HasEnded(sweep.state()) ? 0 : 1;
+    totals.sweeps_active += IsActive(sweep) ? 1 : 0;
     const v1::StateCounts& counts = sweep.counts();
     jobs.set_blocked(jobs.blocked() + counts.blocked());
     jobs.set_ready(jobs.ready() + counts.ready());
@@ -343,7 +345,7 @@ Json TopJson(const TopLook& look, const TopRates& rates) {
   json["sweeps_are_all"] = !look.more_sweeps;
   json["sweeps"] = Json::array();
   for (const v1::Sweep& sweep : look.sweeps) {
-    if (!HasEnded(sweep.state())) {
+    if (IsActive(sweep)) {
       json["sweeps"].push_back(SweepJson(sweep));
     }
   }

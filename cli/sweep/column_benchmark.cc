@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client/client.h"
+#include "cli/output/render.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/sweep/sweep.h"
 #include "proto/rpc/convert_sweep.h"
@@ -26,6 +27,9 @@ absl::StatusOr<BenchmarkSpec> FindColumn(Client& client, const std::string& name
   std::vector<std::string> names;
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> sweeps, client.ListSweeps("", 0));
   for (const v1::Sweep& listed : sweeps) {
+    if (!IsLoaded(listed)) {
+      continue;
+    }
     CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                             client.GetSweep(listed.id(), /*include_spec=*/true));
     CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(sweep.spec()));

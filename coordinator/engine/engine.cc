@@ -75,11 +75,11 @@ std::vector<SweepUpdate> UpdatesOf(const Scheduler& scheduler, const SweepBoard&
 
 struct LoadedState {
   Snapshot snapshot;
-  std::vector<std::shared_ptr<const Expansion>> expansions;  // of its sweeps
+  std::vector<std::shared_ptr<const Expansion>> expansions;  // one for each of its sweeps
   SweepBook::LeftOuts left_out;
 };
 
-// What the store holds, as far as there is memory for it.
+// Loads the store's sweeps, as far as there is memory for them.
 absl::StatusOr<LoadedState> LoadState(Store& store, const Engine::SpecDecoder& decode,
                                       int64_t job_memory_max) {
   LoadedState loaded;
@@ -93,7 +93,11 @@ absl::StatusOr<LoadedState> LoadState(Store& store, const Engine::SpecDecoder& d
       if (!expansion.ok()) {
         status = absl::DataLossError(absl::StrCat("the stored spec of sweep ", row.id.ToString(),
                                                   " is damaged: ", expansion.status().message()));
-        return absl::btree_set<SweepId>();
+        absl::btree_set<SweepId> all;  // none is loaded for nothing
+        for (const SweepRow& each : rows) {
+          all.insert(each.id);
+        }
+        return all;
       }
       expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
     }

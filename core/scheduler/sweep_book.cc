@@ -44,6 +44,17 @@ absl::Status SweepBook::CheckLoaded(SweepId id) const {
       "start it again"));
 }
 
+const Resources* SweepBook::ResourcesOfLeftOut(JobId id) const {
+  const auto it = left_out_.find(id.sweep);
+  if (it == left_out_.end() || id.index >= it->second.expansion->job_count()) {
+    return nullptr;
+  }
+  const Expansion& expansion = *it->second.expansion;
+  const JobCoordinates at = expansion.Locate(id.index);
+  const ApproachSpec& approach = expansion.spec().approaches[expansion.blocks()[at.block].approach];
+  return at.is_train ? &approach.train_resources : &approach.predict_resources;
+}
+
 absl::btree_set<SweepId> SweepBook::ChooseLeftOut(
     int64_t job_memory_max, const std::vector<SweepRow>& rows,
     const std::vector<std::shared_ptr<const Expansion>>& expansions) {

@@ -70,6 +70,8 @@ class SweepBook {
   bool Knows(SweepId id) const { return sweeps_.contains(id) || left_out_.contains(id); }
   // FailedPrecondition, with the remedy, for a sweep that was left on disk.
   absl::Status CheckLoaded(SweepId id) const;
+  // Resources of a job of such a sweep; null for any other job.
+  const Resources* ResourcesOfLeftOut(JobId id) const;
   // REQUIRES: the job's sweep exists; for JobOf and HasSystem also the job.
   SweepRecord& SweepOf(JobId id);
   const SweepRecord& SweepOf(JobId id) const;

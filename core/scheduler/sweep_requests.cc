@@ -318,9 +318,6 @@ absl::Status SweepRequests::CancelJob(JobId id) {
     return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
   }
   CONCUR_RETURN_IF_ERROR(CheckNotBeingRetried(*sweep));
-  if (sweep->row.canceled) {
-    return absl::OkStatus();  // with all others
-  }
   jobs_.CancelWithDependents(*sweep, id.index, "canceled");
   book_.UpdateEnd(*sweep);
   return absl::OkStatus();
@@ -366,6 +363,11 @@ absl::Status SweepRequests::DeleteResource(const std::string& name) {
       return absl::FailedPreconditionError(absl::StrCat(
           "sweep ", id.ToString(), " uses \"", name, "\" and has not ended; `concur resource set ",
           name, " 0` lets none of its jobs start"));
+    }
+  }
+  for (const auto& [id, left] : book_.left_out()) {
+    if (left.MayHoldUnits()) {
+      return book_.CheckLoaded(id);
     }
   }
   book_.resources().Unset(name);

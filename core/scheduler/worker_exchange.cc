@@ -155,6 +155,13 @@ absl::Status WorkerExchange::Sync(const SyncRequest& request) {
   for (const AttemptId& id : request.running) {
     ApplyRunning(*worker, id);
   }
+  for (const FinishedAttempt& finished : request.finished) {
+    // Its row says that it has its GPUs until the sweep is loaded and the result counts.
+    if (const Resources* of = book_.ResourcesOfLeftOut(finished.id.job);
+        of != nullptr && (of->gpus > 0 || of->gpu_share > 0)) {
+      ApplyRunning(*worker, finished.id);
+    }
+  }
   worker->lost_attempts.clear();
   for (const AttemptId& id : worker->assignments.EndSync()) {
     workers_.Unassign(*worker, id);
@@ -366,15 +373,9 @@ void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
   assignment.resources = Resources{.cpu_millis = 0};
   const bool has_job = book_.HasJob(id.job);
   const auto lost = worker.lost_attempts.find(id);
-  const auto left_out = book_.left_out().find(id.job.sweep);
-  const bool is_left_out =
-      left_out != book_.left_out().end() && id.job.index < left_out->second.expansion->job_count();
-  if (is_left_out) {
-    const Expansion& expansion = *left_out->second.expansion;
-    const JobCoordinates at = expansion.Locate(id.job.index);
-    const ApproachSpec& approach =
-        expansion.spec().approaches[expansion.blocks()[at.block].approach];
-    assignment.resources = at.is_train ? approach.train_resources : approach.predict_resources;
+  const Resources* left_out = book_.ResourcesOfLeftOut(id.job);
+  if (left_out != nullptr) {
+    assignment.resources = *left_out;
     assignment.time_left = absl::InfiniteDuration();
     assignment.order_sent = true;  // it goes on: TakeOrders does not stop it
   } else if (has_job) {
@@ -397,7 +398,7 @@ void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
                        {worker.holder, assignment.gpu_mask, sweep.keys.KeyOf(id.job.index)});
     assignment.order_sent = true;
   } else {
-    if (!has_job && !is_left_out && assignment.resources.gpu_share == 0) {
+    if (!has_job && left_out == nullptr && assignment.resources.gpu_share == 0) {
       // Its sweep was deleted before a restart, and nobody knows its GPUs: none is given until it
       // stops.
       assignment.resources.gpus = lost != worker.lost_attempts.end()

@@ -58,13 +58,15 @@ std::optional<ComparedPair> PairOf(absl::string_view name) {
 
 // The questions, newest first; sweeps of such names that `concur concurrence` did not submit are
 // counted in `others`.
-absl::StatusOr<std::vector<AskedQuestion>> FindQuestions(Client& client, size_t& others) {
+absl::StatusOr<std::vector<AskedQuestion>> FindQuestions(CommandContext& context, Client& client,
+                                                         size_t& others) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> sweeps, client.ListSweeps("", 0));
+  NoteNotLoaded(context, sweeps);
   std::vector<AskedQuestion> questions;
   std::set<std::string> seen;  // looks and probes
   for (const v1::Sweep& listed : sweeps) {
     absl::string_view name = listed.name();
-    if (!absl::ConsumePrefix(&name, kConcurrencePrefix)) {
+    if (!IsLoaded(listed) || !absl::ConsumePrefix(&name, kConcurrencePrefix)) {
       continue;
     }
     CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client.GetSweep(listed.id(), /*include_spec=*/true));
@@ -135,7 +137,8 @@ Json QuestionJson(const AskedQuestion& question) {
 absl::Status ListConcurrences(CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   size_t others = 0;
-  CONCUR_ASSIGN_OR_RETURN(std::vector<AskedQuestion> questions, FindQuestions(*client, others));
+  CONCUR_ASSIGN_OR_RETURN(std::vector<AskedQuestion> questions,
+                          FindQuestions(context, *client, others));
   Listing listing(context,
                   {{.name = "NEW", .width_max = 30},
                    {.name = "REFERENCE", .width_max = 30},

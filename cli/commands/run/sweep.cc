@@ -99,14 +99,7 @@ absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
     PrintNote(context,
               absl::StrCat("only the newest ", flags.limit, " are shown; --limit 0 shows all"));
   }
-  for (const v1::Sweep& sweep : sweeps) {
-    if (sweep.state() == v1::Sweep::STATE_UNSPECIFIED) {
-      PrintNote(context, absl::StrCat("the coordinator has no memory for ", sweep.id(),
-                                      ", which is safe on disk: `concur sweep get ", sweep.id(),
-                                      "` says what to do"));
-      break;
-    }
-  }
+  NoteNotLoaded(context, sweeps);
   return absl::OkStatus();
 }
 

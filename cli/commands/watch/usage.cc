@@ -274,8 +274,11 @@ absl::Status ShowUsage(CommandContext& context, const UsageFlags& flags) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> all, client->ListSweeps(flags.owner, 0));
     names.reserve(all.size());
     for (const v1::Sweep& sweep : all) {
-      names.push_back(sweep.id());
+      if (IsLoaded(sweep)) {
+        names.push_back(sweep.id());
+      }
     }
+    NoteNotLoaded(context, all);
   }
   UsageTable table(by, since, until);
   UsageOf of;

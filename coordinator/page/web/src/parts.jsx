@@ -38,7 +38,7 @@ export function Progress({ counts }) {
   return (
     <div class="progress">
       <Bar counts={counts} />
-      <span class="number">{percentOf(counts)} %</span>
+      <span class="number">{totalOf(counts) === 0 ? "–" : `${percentOf(counts)} %`}</span>
       <span class="faint number">
         {integer(endedOf(counts))}/{integer(totalOf(counts))}
       </span>
