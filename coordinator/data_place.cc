@@ -35,6 +35,9 @@ bool HasArtifacts(const std::string& directory) {
         return true;
       }
     }
+    if (error && error != std::errc::no_such_file_or_directory) {
+      return true;  // what cannot be read may be artifacts
+    }
   }
   return false;
 }

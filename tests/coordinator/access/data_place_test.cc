@@ -47,13 +47,20 @@ TEST(DataPlaceTest, OnlyArtifactsKeepADirectoryFromObjectStorage) {
   place.s3->bucket = "bucket";
   place.s3->credentials = {"key", "secret", ""};
   const std::filesystem::path shard = dir.File("data/artifacts/sha256/ab");
-  std::filesystem::create_directories(shard);
+  ASSERT_OK(MakeDirectories(shard.string(), 0700));
   const Answer none{.status = 404, .body = "<Error><Code>NoSuchKey</Code></Error>"};
   ASSERT_OK(WriteFileAtomically((shard / "abcd").string(), "x", 0600));
   server.Script({none});
   EXPECT_THAT(OpenArtifacts(clock, place).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("holds artifacts")));
   std::filesystem::remove(shard / "abcd");
+  // A folder that cannot be listed may hold some.
+  const std::filesystem::path packs = dir.File("data/artifacts/packs");
+  ASSERT_OK(WriteFileAtomically(packs.string(), "x", 0600));
+  server.Script({none});
+  EXPECT_THAT(OpenArtifacts(clock, place).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("holds artifacts")));
+  std::filesystem::remove(packs);
   server.Script({none, {.status = 200}});
   EXPECT_OK(OpenArtifacts(clock, place).status());
 }
