@@ -34,18 +34,23 @@ bool AreTwoVersions(const Version& a, const Version& b) {
          (a.bytes >= 0 && b.bytes >= 0 && a.bytes != b.bytes);
 }
 
-absl::Status CheckSize(const RemoteFile& file, int64_t bytes, const DownloadOptions& options) {
-  return bytes <= options.bytes_max
-             ? absl::OkStatus()
-             : absl::ResourceExhaustedError(absl::StrCat(
-                   file.url, ": more than the limit of ", std::max<int64_t>(0, options.bytes_max),
-                   " bytes; ", options.disk_kept, " bytes of the disk stay free"));
+// `room`: the bytes that the file may have until its disk is full.
+absl::Status CheckSize(const RemoteFile& file, int64_t bytes, int64_t room,
+                       const DownloadOptions& options) {
+  if (bytes > options.bytes_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(file.url, ": more than the limit of ", options.bytes_max, " bytes"));
+  }
+  return bytes <= room ? absl::OkStatus()
+                       : absl::ResourceExhaustedError(
+                             absl::StrCat(file.url, ": the disk has no room for it; make some (",
+                                          options.disk_kept, " bytes of the disk stay free)"));
 }
 
 // One GET from the end of the partial file; starts over if the server sends from the beginning, and
 // if nothing would show that what is here and what comes are of one version. OutOfRange: they are
 // not.
-absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& part,
+absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& part, int64_t room,
                      const DownloadOptions& options) {
   if (part.version().validator.empty() && !file.sha256.has_value()) {
     CONCUR_RETURN_IF_ERROR(part.Clear());
@@ -56,7 +61,7 @@ absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& par
       file.url, part.bytes(), validator,
       [&](const Reply& reply) -> absl::Status {
         total = reply.version.bytes;
-        CONCUR_RETURN_IF_ERROR(CheckSize(file, total, options));
+        CONCUR_RETURN_IF_ERROR(CheckSize(file, total, room, options));
         if (!reply.from_offset || part.bytes() == 0) {
           return part.Begin(reply.version);
         }
@@ -69,7 +74,7 @@ absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& par
       },
       [&](absl::string_view bytes) -> absl::Status {
         CONCUR_RETURN_IF_ERROR(
-            CheckSize(file, part.bytes() + static_cast<int64_t>(bytes.size()), options));
+            CheckSize(file, part.bytes() + static_cast<int64_t>(bytes.size()), room, options));
         CONCUR_RETURN_IF_ERROR(part.Append(bytes));
         if (options.progress) {
           options.progress(part.bytes(), total);
@@ -85,13 +90,13 @@ absl::Status Attempt(Transport& transport, const RemoteFile& file, PartFile& par
 }
 
 // Retries until the file is complete or an error is permanent.
-absl::Status FillPart(Transport& transport, const RemoteFile& file, PartFile& part,
+absl::Status FillPart(Transport& transport, const RemoteFile& file, PartFile& part, int64_t room,
                       const DownloadOptions& options) {
   const int restarts_max = part.restarts() + kRestartsMax;
   absl::Duration backoff = options.backoff;
   for (int silent = 0;;) {
     const int64_t before = part.bytes();
-    absl::Status status = Attempt(transport, file, part, options);
+    absl::Status status = Attempt(transport, file, part, room, options);
     if (absl::IsOutOfRange(status) && before > 0) {
       CONCUR_RETURN_IF_ERROR(part.Clear());  // longer than the file, or another file
     } else if (!absl::IsUnavailable(status)) {
@@ -153,10 +158,10 @@ absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& fi
   }
   CONCUR_RETURN_IF_ERROR(opened.status());
   PartFile part = *std::move(opened);
-  options.bytes_max = std::min(options.bytes_max, RoomOf(part) - options.disk_kept);
+  const int64_t room = std::max(part.bytes(), RoomOf(part) - options.disk_kept);
   const bool had_bytes = part.bytes() > 0;
   for (int mismatches = 0;;) {
-    const absl::Status filled = FillPart(transport, file, part, options);
+    const absl::Status filled = FillPart(transport, file, part, room, options);
     if (!filled.ok()) {
       if (part.bytes() == 0) {
         part.Remove();

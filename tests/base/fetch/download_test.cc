@@ -336,8 +336,13 @@ TEST_F(DownloadTest, AnEndlessFileStopsAtTheLimit) {
 TEST_F(DownloadTest, AFileThatTheDiskHasNoRoomForIsRefused) {
   options_.disk_kept = int64_t{1} << 60;
   EXPECT_THAT(Fetch({{.body = body_}}),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes of the disk stay free")));
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("/file: the disk has no room for it; make some (")));
   ExpectNothing();
+  // A whole part needs no more room.
+  ASSERT_OK(WriteFileAtomically(path_ + ".part", body_));
+  ASSERT_OK(Fetch({{.body = body_}, {.body = body_}}).status());
+  ExpectWhole();
 }
 
 TEST_F(DownloadTest, TwoProcessesDoNotFetchOneFile) {
