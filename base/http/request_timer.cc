@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -31,7 +32,7 @@ void RequestTimer::OnConnection(void* self, MHD_Connection* connection, void** /
 void RequestTimer::Opened(MHD_Connection* connection) {
   MutexLock lock(mu_);
   if (++open_ > connections_max_ / 4 * 3) {
-    CloseOldest();
+    CloseOne();
   }
   Wait(connection, head_max_);
 }
@@ -58,7 +59,8 @@ void RequestTimer::RequestCame(MHD_Connection* connection) {
 void RequestTimer::AnswerBegan(MHD_Connection* connection, uint64_t bytes) {
   MutexLock lock(mu_);
   Wait(connection,
-       kBodyTimes * head_max_ + absl::Seconds(bytes / static_cast<uint64_t>(answer_rate_min_)));
+       kBodyTimes * head_max_ + absl::Seconds(bytes / static_cast<uint64_t>(answer_rate_min_)),
+       /*is_answer=*/true);
 }
 
 void RequestTimer::RequestEnded(MHD_Connection* connection) {
@@ -66,14 +68,14 @@ void RequestTimer::RequestEnded(MHD_Connection* connection) {
   Wait(connection, head_max_);
 }
 
-void RequestTimer::Wait(MHD_Connection* connection, absl::Duration wait_max) {
+void RequestTimer::Wait(MHD_Connection* connection, absl::Duration wait_max, bool is_answer) {
   const MHD_ConnectionInfo* info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   if (info == nullptr) {
     return;
   }
   const absl::Time now = clock_.Now();
-  waiting_[connection] = {info->connect_fd, now, now + wait_max};
+  waiting_[connection] = {info->connect_fd, now, now + wait_max, is_answer};
   if (!is_scheduled_) {
     is_scheduled_ = true;
     thread_.SubmitAfter(kCloseInterval, [this] { CloseLate(); });
@@ -81,13 +83,16 @@ void RequestTimer::Wait(MHD_Connection* connection, absl::Duration wait_max) {
 }
 
 // One that was shut down is still counted until the daemon has closed it, but not chosen again.
-void RequestTimer::CloseOldest() {
-  const auto oldest = std::min_element(
+void RequestTimer::CloseOne() {
+  const auto order = [](const Waiting& of) {
+    return std::pair(of.is_answer, of.is_answer ? of.deadline : of.since);
+  };
+  const auto first = std::min_element(
       waiting_.begin(), waiting_.end(),
-      [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
-  if (oldest != waiting_.end()) {
-    shutdown(oldest->second.descriptor, SHUT_RDWR);
-    waiting_.erase(oldest);
+      [&](const auto& a, const auto& b) { return order(a.second) < order(b.second); });
+  if (first != waiting_.end()) {
+    shutdown(first->second.descriptor, SHUT_RDWR);
+    waiting_.erase(first);
   }
 }
 

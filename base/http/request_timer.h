@@ -5,8 +5,8 @@
 //
 // The head's time counts from the connection's start or the end of its last request; a body may
 // take four times as long, and so may an answer, beside the time of its bytes at a least rate. When
-// three quarters of the connections are taken, each new one closes the one that has taken longest
-// over its request or answer.
+// three quarters of the connections are taken, each new one closes the one whose request has taken
+// longest; where no request is waited for, the answer that must be read soonest.
 //
 // Thread-safe. It must outlive the daemon.
 #ifndef CONCUR_BASE_HTTP_REQUEST_TIMER_H_
@@ -52,12 +52,14 @@ class RequestTimer {
     int descriptor = -1;
     absl::Time since;
     absl::Time deadline;
+    bool is_answer = false;
   };
 
   void Opened(MHD_Connection* connection);
   void Closed(MHD_Connection* connection);
-  void Wait(MHD_Connection* connection, absl::Duration wait_max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void CloseOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Wait(MHD_Connection* connection, absl::Duration wait_max, bool is_answer = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CloseLate();
 
   const size_t connections_max_;
