@@ -185,10 +185,12 @@ absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<St
     chosen[task] =
         of_task.empty() ? MostModelsHave(sets) : SubsetNames(of_task.begin(), of_task.end());
   }
-  std::erase_if(runs, [&](StoredRun& stored) {
+  std::vector<StoredRun> kept;
+  for (StoredRun& stored : runs) {
     Run& run = stored.run;
     if (run.subsets.empty()) {
-      return false;
+      kept.push_back(std::move(stored));
+      continue;
     }
     const SubsetNames& names = chosen[run.task];
     double sum = 0;
@@ -201,7 +203,7 @@ absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<St
     if (found < names.size()) {
       leave_out("a run that lacks subsets over which its task is compared", stored,
                 absl::StrCat(names.size() - found, " of ", names.size()));
-      return true;
+      continue;
     }
     if (run.subsets.size() > found) {
       leave_out("subsets beyond those over which a task is compared, of a run", stored,
@@ -209,8 +211,9 @@ absl::Status ChooseSubsets(const std::vector<std::string>& asked, std::vector<St
     }
     run.metrics[0].value = sum / static_cast<double>(found);
     run.subsets.clear();
-    return false;
-  });
+    kept.push_back(std::move(stored));
+  }
+  runs = std::move(kept);
   return absl::OkStatus();
 }
 
