@@ -54,7 +54,7 @@ constexpr absl::string_view kTagNames =
     "embedding dimensions|number|no|nr|tags|aggragated from|aggregated from|knowledge cutoff|id|"
     "eval id|index|unnamed: 0|n|notes|comment|length|avg length|average length|quantization|dtype|"
     "checkpoint|memory usage (mb)|incorrect|seconds|submission date|upload to hub date|elapsed|"
-    "elapsed time|timeouts|unanswered|no answer|p|p value|pvalue|p val|";
+    "elapsed time|timeouts|unanswered|no answer|p value|pvalue|p val|";
 constexpr absl::string_view kIncidental =
     "|time|seconds|minutes|hours|duration|runtime|latency|cost|costs|price|token|tokens|energy|"
     "emissions|co2|url|link|count|rank|ranking|position|pos|place|votes|likes|downloads|hash|id|"

@@ -124,6 +124,12 @@ TEST_F(SpellingsTest, RowsThatOnlyADateOrANoteTellsApartAreVersions) {
                        HasSubstr("line 3: row: expected \"2024-01\" as in ")));
 }
 
+// "P" was taken for a p-value.
+TEST_F(SpellingsTest, PrecisionIsAScore) {
+  EXPECT_THAT(Tasks("Model,P,R,F1\na,80,70,75\nb,60,65,62\n"), ElementsAre("P", "R", "F1"));
+  EXPECT_THAT(Tasks("Model,F1,p-value\na,80,0.01\nb,60,0.2\n"), ElementsAre("F1"));
+}
+
 TEST_F(SpellingsTest, DatesOfNumberedRepetitionsTellNothingApart) {
   for (const char* text : {"Model,Seed,Date,A\nm,1,x,60\nm,2,y,40\nn,1,z,50\n",
                            "model,seed,date,task,score\nm,1,x,A,60\nm,2,y,A,40\nn,1,z,A,50\n"}) {
