@@ -204,7 +204,7 @@ absl::Status TakeWide(LeaderboardTable& table, const ReadOptions& options, FileR
   const std::vector<size_t> apart = FewestColumns(table, {model}, words);
   std::vector<size_t> base = apart;
   base.insert(base.end(), {model, repeat.value_or(model)});
-  const Versions versions = FindVersions(table, model, base, occasions, results);
+  const Versions versions = FindVersions(table, model, base, base, occasions, results);
   std::map<std::string, size_t> rows_by_name;
   for (const LeaderboardTable::Row& row : table.rows) {
     ++rows_by_name[row.fields[model]];
@@ -571,16 +571,18 @@ void TakeLong(LeaderboardTable& table, const LongColumns& at, const ReadOptions&
   }
   const std::vector<std::vector<bool>> is_percent = SettleLong(table, at, results);
   const SettingColumns settings = FindSettings(table, at, options, results);
-  std::vector<size_t> columns = settings.all();
-  columns.insert(columns.end(), {at.model, at.task, at.metric.value_or(at.model)});
+  std::vector<size_t> group = settings.all();
+  group.push_back(at.model);
+  std::vector<size_t> columns = group;
+  columns.insert(columns.end(), {at.task, at.metric.value_or(at.model)});
   std::vector<size_t> base = columns;
   base.push_back(at.repeat.value_or(at.model));
-  const Versions versions = FindVersions(table, at.model, base, settings.occasions, results);
+  const Versions versions = FindVersions(table, at.model, group, base, settings.occasions, results);
   for (const size_t c : settings.occasions) {
     if (std::find(versions.columns.begin(), versions.columns.end(), c) == versions.columns.end()) {
       results.columns.push_back({"left out", table.header[c],
                                  static_cast<int64_t>(table.rows.size() - table.columns[c].gaps),
-                                 "is neither a score nor tells runs of one model and task apart"});
+                                 "is neither a score nor tells versions of a model apart"});
     }
   }
   const auto version_of = [&](const LeaderboardTable::Row& row) {

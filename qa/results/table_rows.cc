@@ -17,6 +17,19 @@
 #include "qa/results/results.h"
 
 namespace concur::imports {
+namespace {
+
+using Fields = std::vector<absl::string_view>;
+
+Fields FieldsOf(const LeaderboardTable::Row& row, const std::vector<size_t>& columns) {
+  Fields fields;
+  for (const size_t c : columns) {
+    fields.push_back(row.fields[c]);
+  }
+  return fields;
+}
+
+}  // namespace
 
 bool IsGap(absl::string_view field) { return ParseCell(field).kind == CellKind::kGap; }
 
@@ -54,24 +67,40 @@ std::vector<size_t> FewestColumns(const LeaderboardTable& table, const std::vect
   return columns;
 }
 
-Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& base,
-                      const std::vector<size_t>& occasions, FileResults& results) {
+Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& group,
+                      const std::vector<size_t>& base, const std::vector<size_t>& occasions,
+                      FileResults& results) {
   Versions versions;
   versions.columns = FewestColumns(table, base, occasions);
   if (versions.columns.empty()) {
     return versions;
   }
-  std::map<std::vector<absl::string_view>, const LeaderboardTable::Row*> first;
+  // Occasions in all rows of a group, and most in one cell of it.
+  struct Group {
+    std::set<Fields> occasions;
+    size_t fullest_cell = 0;
+  };
+  std::map<std::string, std::map<Fields, Group>> groups;  // by model
+  std::map<Fields, std::set<Fields>> cells;
   for (const LeaderboardTable::Row& row : table.rows) {
-    std::vector<absl::string_view> key;
-    for (const size_t c : base) {
-      key.push_back(row.fields[c]);
+    Fields occasion = FieldsOf(row, versions.columns);
+    std::set<Fields>& cell = cells[FieldsOf(row, base)];
+    cell.insert(occasion);
+    Group& of = groups[row.fields[model]][FieldsOf(row, group)];
+    of.occasions.insert(std::move(occasion));
+    of.fullest_cell = std::max(of.fullest_cell, cell.size());
+  }
+  for (const auto& [name, of_model] : groups) {
+    const bool recur = std::all_of(of_model.begin(), of_model.end(), [](const auto& of) {
+      return of.second.occasions.size() <= of.second.fullest_cell;
+    });
+    if (recur && std::any_of(of_model.begin(), of_model.end(),
+                             [](const auto& of) { return of.second.fullest_cell > 1; })) {
+      versions.models.insert(name);
     }
-    const LeaderboardTable::Row& other = *first.emplace(std::move(key), &row).first->second;
-    if (std::any_of(versions.columns.begin(), versions.columns.end(),
-                    [&](size_t c) { return row.fields[c] != other.fields[c]; })) {
-      versions.models.insert(row.fields[model]);
-    }
+  }
+  if (versions.models.empty()) {
+    versions.columns.clear();
   }
   for (const size_t c : versions.columns) {
     results.columns.push_back(

@@ -32,9 +32,12 @@ struct Versions {
   std::set<std::string> models;  // with such rows; of others dates are those of repetitions
 };
 
-// Takes the columns from `occasions`, for rows that are equal in `base`; notes them in `results`.
-Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& base,
-                      const std::vector<size_t>& occasions, FileResults& results);
+// Takes the columns from `occasions`, for rows that are equal in `base`, the cells; notes them in
+// `results`. A model has versions only if no group, rows that are equal in `group`, has more
+// occasions than its fullest cell: else each score has a date of its own.
+Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& group,
+                      const std::vector<size_t>& base, const std::vector<size_t>& occasions,
+                      FileResults& results);
 
 // Appends the fields of `columns` in a row, with the columns' names where they are numbers.
 void AddFields(const LeaderboardTable& table, const LeaderboardTable::Row& row,

@@ -130,6 +130,24 @@ TEST_F(SpellingsTest, PrecisionIsAScore) {
   EXPECT_THAT(Tasks("Model,F1,p-value\na,80,0.01\nb,60,0.2\n"), ElementsAre("F1"));
 }
 
+// One task that was repeated made four models of one score each.
+TEST_F(SpellingsTest, ATimeOfItsOwnForEachScoreMakesNoVersions) {
+  const std::string rows =
+      "model,task,timestamp,score\n"
+      "m,T1,2026-01-01 10:00,60\nm,T2,2026-01-01 10:05,50\n"
+      "m,T3,2026-01-01 10:10,40\nm,T1,2026-01-02 12:00,62\n";
+  const ImportedResults results = Read(rows);
+  EXPECT_THAT(Names(results.models), ElementsAre("m"));
+  EXPECT_THAT(Names(results.tasks), ElementsAre("T1", "T2", "T3"));
+  EXPECT_EQ(results.seeds, 2U);
+  EXPECT_EQ(Score(results, "m", "T1", 1), 62);
+  EXPECT_EQ(NoteOf(results, "timestamp"),
+            "left out: is neither a score nor tells versions of a model apart");
+  // Another model, whose every task ran at each of two dates, has versions.
+  EXPECT_THAT(Models(rows + "n,T1,x,1\nn,T2,x,2\nn,T1,y,3\nn,T2,y,4\n"),
+              ElementsAre("m", "n (x)", "n (y)"));
+}
+
 TEST_F(SpellingsTest, DatesOfNumberedRepetitionsTellNothingApart) {
   for (const char* text : {"Model,Seed,Date,A\nm,1,x,60\nm,2,y,40\nn,1,z,50\n",
                            "model,seed,date,task,score\nm,1,x,A,60\nm,2,y,A,40\nn,1,z,A,50\n"}) {
