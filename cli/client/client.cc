@@ -465,7 +465,9 @@ class GrpcClient : public Client {
     CONCUR_RETURN_IF_ERROR(rpc::DiagnoseHandshake(address_, credentials_));
     absl::string_view cause = status.message();
     if (absl::StartsWith(cause, "failed to connect to all addresses")) {
-      cause.remove_prefix(cause.rfind(": ") + 2);  // "Connection refused"
+      if (const size_t at = cause.rfind(": "); at != cause.npos) {
+        cause.remove_prefix(at + 2);  // "Connection refused"
+      }
     }
     return absl::UnavailableError(absl::StrCat(
         "no coordinator answers at ", address_, " (", cause,
