@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_place.h"
 
 namespace concur {
 

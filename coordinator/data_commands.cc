@@ -16,7 +16,7 @@
 #include "base/command/command.h"
 #include "base/status_macros.h"
 #include "coordinator/admin_commands.h"
-#include "coordinator/data_directory.h"
+#include "coordinator/data/data_directory.h"
 #include "coordinator/ship/shipment.h"
 #include "coordinator/ship/shipper.h"
 

@@ -38,7 +38,7 @@
 #include "coordinator/access/pilot_tls.h"
 #include "coordinator/access/secrets.h"
 #include "coordinator/access/tokens.h"
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_place.h"
 #include "coordinator/engine/collector.h"
 #include "coordinator/engine/engine_log.h"
 #include "coordinator/engine/fleet_history.h"

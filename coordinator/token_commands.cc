@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "coordinator/access/tokens.h"
 #include "coordinator/admin_commands.h"
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_place.h"
 #include "report/table.h"
 #include "yaml/value.h"
 

@@ -22,8 +22,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "coordinator/data_directory.h"
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_directory.h"
+#include "coordinator/data/data_place.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/artifacts/s3_client.h"
 

@@ -26,7 +26,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/thread_pool.h"
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_place.h"
 #include "coordinator/ship/ship_status.h"
 #include "coordinator/ship/shipment.h"
 #include "store/artifacts/artifact_store.h"

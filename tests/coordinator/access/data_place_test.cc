@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_place.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

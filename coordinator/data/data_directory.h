@@ -3,15 +3,15 @@
 //
 // Functions without state. CheckDataDirectory and BackUpDataDirectory may run while a coordinator
 // has the directory open.
-#ifndef CONCUR_COORDINATOR_DATA_DIRECTORY_H_
-#define CONCUR_COORDINATOR_DATA_DIRECTORY_H_
+#ifndef CONCUR_COORDINATOR_DATA_DATA_DIRECTORY_H_
+#define CONCUR_COORDINATOR_DATA_DATA_DIRECTORY_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coordinator/data_place.h"
+#include "coordinator/data/data_place.h"
 
 namespace concur {
 
@@ -52,4 +52,4 @@ absl::Status RequireNoDatabase(const DataPlace& place);
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_DATA_DIRECTORY_H_
+#endif  // CONCUR_COORDINATOR_DATA_DATA_DIRECTORY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/data_directory.h"
+#include "coordinator/data/data_directory.h"
 
 #include <fcntl.h>
 #include <stdio.h>

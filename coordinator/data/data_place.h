@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a coordinator's data is: a directory, and object storage for the artifacts if the options
 // name it.
-#ifndef CONCUR_COORDINATOR_DATA_PLACE_H_
-#define CONCUR_COORDINATOR_DATA_PLACE_H_
+#ifndef CONCUR_COORDINATOR_DATA_DATA_PLACE_H_
+#define CONCUR_COORDINATOR_DATA_DATA_PLACE_H_
 
 #include <memory>
 #include <optional>
@@ -39,4 +39,4 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const
 
 }  // namespace concur
 
-#endif  // CONCUR_COORDINATOR_DATA_PLACE_H_
+#endif  // CONCUR_COORDINATOR_DATA_DATA_PLACE_H_
