@@ -21,7 +21,7 @@ constexpr size_t kImageHeaderBytes = 24;
 constexpr size_t kPageBytes = kDatabasePageBytes;
 constexpr size_t kImageBytes = kImageHeaderBytes + kPageBytes;
 constexpr size_t kImagesPerPiece = (size_t{4} << 20) / kImageBytes;
-constexpr uint32_t kMagic = 0x377f0682;  // of machines with little-endian words
+constexpr uint32_t kMagic = 0x377f0682;  // says that words are little-endian
 
 using Words = std::array<uint32_t, 2>;
 using Sink = absl::FunctionRef<absl::Status(absl::string_view images)>;

@@ -16,7 +16,7 @@
 namespace concur {
 
 struct ShipStatus {
-  // What was acknowledged before this time is in the second place; infinite past: nothing is.
+  // All that was acknowledged before it is in the second place; infinite past: nothing is.
   absl::Time time = absl::InfinitePast();
   int64_t bytes_behind = 0;  // known bytes of the log and of artifacts that are not there
 };

@@ -32,7 +32,7 @@ namespace concur {
 // Contents of the file `shipment`; digests are of pieces.
 struct Shipment {
   std::string database_id;
-  absl::Time time = absl::UnixEpoch();  // what was acknowledged before it is in; milliseconds
+  absl::Time time = absl::UnixEpoch();  // all acknowledged before it is in; milliseconds
   std::string object_storage;           // contents of the data directory's file; "": none
   Digest tokens;                        // contents of tokens.json; zero: none
   std::vector<Digest> base;             // the database's file, read while it changed,

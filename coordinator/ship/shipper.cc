@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kBasePieceBytes = size_t{4} << 20;
 constexpr int kTransfers = 8;           // artifacts at a time
 constexpr size_t kBatchArtifacts = 64;  // between two looks at the log
-constexpr int kCopiesMax = 3;           // of the database, in a round
+constexpr int kCopiesMax = 3;           // copies of the database in a round
 // Between rounds: a round's own time within these.
 constexpr absl::Duration kPauseMin = absl::Seconds(1);
 constexpr absl::Duration kPauseMax = absl::Seconds(10);

@@ -26,7 +26,7 @@ enum class EventKind {
   kValidation,  // another person's answer to a question that beat the system
 };
 
-inline constexpr int64_t kChainedVersion = 2;  // of a log: each line has a checksum of the last
+inline constexpr int64_t kChainedVersion = 2;  // each line has a checksum of the one before
 
 struct Settings {
   // The system wins an attempt when the word-overlap F1 of its answer is above this fraction, and a
