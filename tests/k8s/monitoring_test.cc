@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/services/coordinator_metrics.h"
+#include "coordinator/ship/ship_status.h"
 #include "proto/rpc/convert_sweep.h"
 #include "store/memory_store.h"
 #include "tests/testing/status_matchers.h"
@@ -44,12 +45,15 @@ std::set<std::string> KnownMetrics() {
   MemoryStore store;
   auto engine = Engine::Create(clock, store, rpc::DecodeSpec, EngineOptions());
   CONCUR_CHECK_OK(engine.status());
-  CoordinatorMetrics coordinator(metrics, **engine, clock, "/tmp");
+  const testing::TempDir shipped;
+  CONCUR_CHECK_OK(WriteShipStatus(shipped.path(), ShipStatus()));
+  CoordinatorMetrics coordinator(metrics, **engine, clock, shipped.path());
   worker::WorkerMetrics of_worker(metrics, Resources());
   std::set<std::string> names = {"grpc_server_call_started_total",
                                  "grpc_server_call_duration_seconds_count",
                                  "grpc_server_call_duration_seconds_bucket"};
-  const std::vector<std::string> lines = absl::StrSplit(metrics.Text(), '\n', absl::SkipEmpty());
+  const std::vector<std::string> lines =
+      absl::StrSplit(coordinator.Text(), '\n', absl::SkipEmpty());
   for (const std::string& line : lines) {
     if (line[0] != '#') {
       names.insert(line.substr(0, line.find_first_of("{ ")));
