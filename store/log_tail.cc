@@ -21,6 +21,8 @@ constexpr size_t kImageHeaderBytes = 24;
 constexpr size_t kPageBytes = kDatabasePageBytes;
 constexpr size_t kImageBytes = kImageHeaderBytes + kPageBytes;
 constexpr size_t kImagesPerPiece = (size_t{4} << 20) / kImageBytes;
+// A log that SQLite cut to the limit never ends right behind an image.
+static_assert((kDatabaseLogBytesMax - kHeaderBytes) % kImageBytes != 0);
 constexpr uint32_t kMagic = 0x377f0682;  // says that words are little-endian
 
 using Words = std::array<uint32_t, 2>;
@@ -90,13 +92,17 @@ absl::StatusOr<LogPosition> FrontOf(const LogFile& log) {
   if (bytes.size() < kHeaderBytes) {
     return front;
   }
-  if (WordAt(bytes, 0) != kMagic || WordAt(bytes, 8) != kPageBytes) {
+  const uint32_t magic = WordAt(bytes, 0);
+  const Words sums = SumOf(absl::string_view(bytes).substr(0, kImageHeaderBytes), {});
+  // The checksum of a log of big-endian words differs, and zeros are their own checksum.
+  if (magic != (kMagic | 1) && (magic == 0 || sums != WordsAt(bytes, kImageHeaderBytes))) {
+    return front;  // SQLite does not read it either
+  }
+  if (magic != kMagic || WordAt(bytes, 8) != kPageBytes) {
     return absl::FailedPreconditionError(absl::StrCat(
         log.path, ": expected a log of little-endian words and pages of ", kPageBytes, " bytes"));
   }
-  const Words sums = SumOf(absl::string_view(bytes).substr(0, kImageHeaderBytes), {});
-  return sums == WordsAt(bytes, kImageHeaderBytes) ? LogPosition{WordsAt(bytes, 16), 0, sums}
-                                                   : front;
+  return LogPosition{WordsAt(bytes, 16), 0, sums};
 }
 
 // Gives the images from a position on to `sink`, until `frames_max` or the first that is not the
@@ -180,13 +186,23 @@ absl::StatusOr<bool> FollowLog(const std::string& path, LogPosition& position,
     }
   }
   if (is_next) {
-    // The old log ended there, unless the new one has reached the place already.
-    CONCUR_ASSIGN_OR_RETURN(const std::string behind,
-                            log.ReadImages(end.frames, kImageHeaderBytes));
+    // The old log ended there when an image of a still older one follows, or when the file ends
+    // right behind its last commit. Else the new one has reached the place, or the first commit of
+    // the new one cut the file: to kDatabaseLogBytesMax, or to its own end if that is more.
+    CONCUR_ASSIGN_OR_RETURN(
+        const LogPosition stop,
+        Walk(log, end, UINT64_MAX, [](absl::string_view /*images*/) { return absl::OkStatus(); }));
+    CONCUR_ASSIGN_OR_RETURN(const std::string behind, log.ReadImages(stop.frames, kImageBytes));
+    bool has_ended = behind.size() == kImageBytes && WordsAt(behind, 8) != front.salts;
+    if (behind.empty() && stop == end && end.frames > 0) {
+      CONCUR_ASSIGN_OR_RETURN(const std::string last,
+                              log.ReadImages(end.frames - 1, kImageHeaderBytes));
+      has_ended = last.size() == kImageHeaderBytes && WordsAt(last, 8) == end.salts &&
+                  WordsAt(last, 16) == end.sums;
+    }
     CONCUR_ASSIGN_OR_RETURN(const LogPosition again, FrontOf(log));
-    if (again != front ||
-        (behind.size() == kImageHeaderBytes && WordsAt(behind, 8) == front.salts)) {
-      return log.Lost("it began anew and was written over since it was last read");
+    if (again != front || !has_ended) {
+      return log.Lost("it began anew and was written over or cut since it was last read");
     }
   }
   position = is_next ? front : end;

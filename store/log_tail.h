@@ -4,8 +4,9 @@
 //
 // The log is a ring of page images (https://www.sqlite.org/walformat.html). A checkpoint copies
 // them to the database; the next commit then begins the log anew, with its first salt one higher,
-// and writes over it from the front. A reader that comes by before the new log has grown to its
-// position finds what it had not read yet still in its place; one that comes later is told so.
+// and writes over it from the front, and cuts what is behind kDatabaseLogBytesMax. A reader that
+// comes by before the new log has grown to its position finds what it had not read yet still in its
+// place; one that comes later, or does not see where the old log ended, is told so.
 //
 // Functions without state; thread-safe.
 #ifndef CONCUR_STORE_LOG_TAIL_H_

@@ -20,7 +20,8 @@ namespace concur {
 inline constexpr int64_t kSchemaVersion = 11;
 inline constexpr int64_t kSchemaBaseline = 4;  // the oldest that is migrated
 inline constexpr int64_t kDatabasePageBytes = 4096;
-inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
+inline constexpr int64_t kDatabaseLogBytesMax = int64_t{64} << 20;  // kept when it begins anew
+inline constexpr int64_t kApplicationId = 0x436e6375;               // "Cncu"
 
 // The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur
 // wrote it, its schema is older than the baseline, or it is some other program's database.

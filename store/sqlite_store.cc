@@ -20,7 +20,6 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kLogBytesMax = int64_t{64} << 20;
 // Pages given back after sweeps were deleted; the rest waits for new rows.
 constexpr int64_t kVacuumPagesMax = 4096;
 constexpr size_t kUnusedProcessesMax = 1000;
@@ -65,7 +64,7 @@ absl::Status Configure(SqliteDatabase& database, const SqliteStoreOptions& optio
   CONCUR_RETURN_IF_ERROR(database.Execute(absl::StrCat(
       "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY; ",
       "PRAGMA cache_size = ", -options.cache_bytes / 1024, "; PRAGMA wal_autocheckpoint = ",
-      options.checkpoint_pages, "; PRAGMA journal_size_limit = ", kLogBytesMax)));
+      options.checkpoint_pages, "; PRAGMA journal_size_limit = ", kDatabaseLogBytesMax)));
   if (options.pages_max > 0) {
     return database.Execute(absl::StrCat("PRAGMA max_page_count = ", options.pages_max));
   }

@@ -170,6 +170,55 @@ TEST_F(LogTailTest, AReaderThatComesTooLateIsToldAndKeepsItsPlace) {
   EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kAborted, HasSubstr("made anew")));
 }
 
+// The first commit of the next log cut the file, and with it commits that were not read yet.
+TEST_F(LogTailTest, ACutLogIsNoticed) {
+  constexpr int64_t kImage = 24 + kDatabasePageBytes;
+  // To a part of an image, to the end of one within a commit, and to the new commit's end.
+  for (const int64_t limit : {32 + 12 * kImage + 100, 32 + 12 * kImage, int64_t{0}}) {
+    SCOPED_TRACE(limit);
+    const std::string path = dir_.File(absl::StrCat("cut", limit, ".db"));
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         SqliteDatabase::Open(path, SqliteDatabase::Mode::kCreate));
+    ASSERT_OK(writer->QueryText("PRAGMA journal_mode = WAL"));
+    ASSERT_OK(writer->Execute(
+        absl::StrCat("PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ", limit,
+                     "; CREATE TABLE t (x); INSERT INTO t VALUES (1)")));
+    ASSERT_OK_AND_ASSIGN(LogPosition position, FrontOfLog(path));
+    const auto follow = [&] {
+      return FollowLog(
+          path, position, [](int64_t /*bytes*/) {},
+          [](absl::string_view /*images*/) { return absl::OkStatus(); });
+    };
+    ASSERT_OK(follow());
+    ASSERT_GT(position.frames, 0u);
+    // A commit of twenty pages, a checkpoint, and the next log's first commit.
+    ASSERT_OK(writer->Execute("INSERT INTO t VALUES (zeroblob(80000))"));
+    ASSERT_OK(writer->QueryInt("PRAGMA wal_checkpoint"));
+    ASSERT_OK(writer->Execute("INSERT INTO t VALUES (2)"));
+    ASSERT_OK_AND_ASSIGN(const LogPosition front, FrontOfLog(path));
+    ASSERT_EQ(front.salts[0], position.salts[0] + 1);
+    const LogPosition before = position;
+    EXPECT_THAT(follow(), StatusIs(absl::StatusCode::kAborted, HasSubstr("or cut")));
+    EXPECT_EQ(position, before);
+  }
+}
+
+// A crash may leave a file whose blocks were never written.
+TEST_F(LogTailTest, AHeaderThatIsNotWholeIsNoLog) {
+  Open(1000);
+  Commit();
+  std::string log = Bytes(path_ + "-wal");
+  const std::string path = dir_.File("other.db");
+  Write(path + "-wal", std::string(log.size(), '\0'));
+  EXPECT_EQ(FrontOfLog(path).value(), LogPosition());
+  Write(path + "-wal", log.substr(0, 16) + std::string(log.size() - 16, '\0'));
+  EXPECT_EQ(FrontOfLog(path).value(), LogPosition());
+  log[3] = static_cast<char>(log[3] ^ 1);
+  Write(path + "-wal", log);
+  EXPECT_THAT(FrontOfLog(path),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("little-endian words")));
+}
+
 // Its sync failed: it was read, and then another one was written in its place.
 TEST_F(LogTailTest, ACommitThatWasTakenBackIsNoticed) {
   Open(1000);
