@@ -30,6 +30,8 @@ constexpr int kCopiesMax = 3;           // copies of the database in a round
 // Between rounds: a round's own time within these.
 constexpr absl::Duration kPauseMin = absl::Seconds(1);
 constexpr absl::Duration kPauseMax = absl::Seconds(10);
+// Between two looks at a place to which nothing is written.
+constexpr absl::Duration kLookEvery = absl::Minutes(1);
 
 absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, int64_t{64} << 20);
@@ -278,13 +280,18 @@ absl::Status Shipper::CollectGarbage(const std::vector<Digest>& artifacts) {
 
 absl::Status Shipper::Publish(Shipment shipment) {
   shipped_.time = shipment.time;
-  if (text_there_.empty() || shipment != shipped_) {
+  const bool is_new = text_there_.empty() || !text_trying_.empty() || shipment != shipped_;
+  if (is_new || shipment.time >= next_look_) {
     CONCUR_ASSIGN_OR_RETURN(const std::string there, ReadShipment());
     if (there != text_there_ && (text_trying_.empty() || there != text_trying_)) {
       return absl::FailedPreconditionError(absl::StrCat(
           to_.name, ": is not as this process left it: another one ships to it, or its disk is ",
           "not mounted; mend that, and start ship again"));
     }
+    text_there_ = there;
+    next_look_ = shipment.time + kLookEvery;
+  }
+  if (is_new) {
     text_trying_ = ShipmentText(shipment);
     CONCUR_RETURN_IF_ERROR(to_.write(text_trying_));
     text_there_ = std::exchange(text_trying_, "");

@@ -96,6 +96,7 @@ class Shipper {
   Shipment shipped_;         // the latest that is there
   std::string text_there_;   // its text; "": none
   std::string text_trying_;  // one whose writing failed: it may be there all the same
+  absl::Time next_look_ = absl::InfinitePast();  // at the place, though nothing changes
   absl::Time next_collection_;
 
   ShipStatus status_;

@@ -47,6 +47,9 @@ class ShipTest : public ::testing::Test {
     ASSERT_OK(WriteFileAtomically(data_ + "/tokens.json", "{\"hashes\": 1}", 0600));
     Commit(1);
     ASSERT_OK_AND_ASSIGN(place_, OpenShipPlace(clock_, to_, {}));
+    place_.read = [this, read = place_.read]() -> absl::StatusOr<std::string> {
+      return is_away_ ? absl::UnavailableError("the disk is away") : read();
+    };
     place_.write = [this, write = place_.write](absl::string_view text) -> absl::Status {
       if (fault_ != Fault::kBefore) {
         CONCUR_RETURN_IF_ERROR(write(text));
@@ -98,6 +101,7 @@ class ShipTest : public ::testing::Test {
   std::unique_ptr<DirectoryStore> artifacts_;
   ShipPlace place_;
   Fault fault_ = Fault::kNone;
+  bool is_away_ = false;  // a shipment's reading fails
   int writes_ = 0;
   std::unique_ptr<Shipper> shipper_;
   int workers_ = 0;
@@ -139,6 +143,19 @@ TEST_F(ShipTest, NothingIsWrittenWhileNothingChanges) {
   EXPECT_EQ(shipper_->status().time, clock_.Now()) << "it is known that all is there";
 }
 
+TEST_F(ShipTest, APlaceThatIsGoneIsNoticedWhileNothingChanges) {
+  StartShipper();
+  ASSERT_OK(shipper_->Ship());
+  const absl::Time time = clock_.Now();
+  is_away_ = true;
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_THAT(shipper_->Ship(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is away")));
+  EXPECT_EQ(shipper_->status().time, time);
+  is_away_ = false;
+  ASSERT_OK(shipper_->Ship());
+  EXPECT_EQ(shipper_->status().time, clock_.Now());
+}
+
 // Killed at any moment, or cut off: the place has what it had before, and the next round mends it.
 TEST_F(ShipTest, AHalfWrittenShipmentIsNoShipment) {
   StartShipper();
@@ -159,6 +176,21 @@ TEST_F(ShipTest, AHalfWrittenShipmentIsNoShipment) {
     EXPECT_EQ(Restored(), Describe(*store_));
     EXPECT_EQ(shipper_->status().bytes_behind, 0);
   }
+}
+
+// The first was written though its answer was lost, the next was not written.
+TEST_F(ShipTest, TwoFailuresInARowDoNotEndShipping) {
+  StartShipper();
+  ASSERT_OK(shipper_->Ship());
+  for (const auto fault : {Fault::kAfter, Fault::kBefore, Fault::kBefore}) {
+    Commit(1);
+    fault_ = fault;
+    EXPECT_THAT(shipper_->Ship(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("hangs")));
+  }
+  fault_ = Fault::kNone;
+  ASSERT_OK(shipper_->Ship());
+  EXPECT_EQ(Restored(), Describe(*store_));
+  EXPECT_EQ(shipper_->status().bytes_behind, 0);
 }
 
 TEST_F(ShipTest, DamageOfWhatWasShippedIsNotRestored) {
