@@ -185,14 +185,15 @@ absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path) {
   return contents;
 }
 
-absl::StatusOr<std::string> DatabaseIdOf(const std::string& path) {
+absl::StatusOr<CommitMark::Mark> IdAndCommitsOf(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
   CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
   CONCUR_ASSIGN_OR_RETURN(std::string id, ReadDatabaseId(*database));
   if (id.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": is not complete yet"));
   }
-  return id;
+  CONCUR_ASSIGN_OR_RETURN(const auto counters, ReadCounters(*database));
+  return CommitMark::Mark{std::move(id), counters.at(kCommitsCounter)};
 }
 
 absl::Status BackupDatabase(const std::string& path, const std::string& to) {

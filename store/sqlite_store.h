@@ -153,9 +153,10 @@ struct DatabaseContents {
 // it open. DataLoss as SqliteStore::Load.
 absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path);
 
-// The name that the database at `path` got at its first opening. FailedPrecondition when it has
-// none yet, or another schema. May run while a coordinator has it open.
-absl::StatusOr<std::string> DatabaseIdOf(const std::string& path);
+// The name that the database at `path` got at its first opening, and the number of its commits.
+// FailedPrecondition when it has none yet, or another schema. May run while a coordinator has it
+// open.
+absl::StatusOr<CommitMark::Mark> IdAndCommitsOf(const std::string& path);
 
 // Writes a consistent copy of the database, as of now, to the new file `to`, and checks it. May run
 // while a coordinator has it open. AlreadyExists when `to` exists; on failure there is no `to`.

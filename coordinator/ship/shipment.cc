@@ -45,6 +45,9 @@ bool TakeLine(absl::string_view key, absl::string_view value, Shipment& shipment
     shipment.time = absl::FromUnixMillis(millis);
     return taken;
   }
+  if (key == "commits") {
+    return absl::SimpleAtoi(value, &shipment.commits);
+  }
   if (key == "base" || key == "log") {
     return TakeDigest(value, (key == "base" ? shipment.base : shipment.log).emplace_back());
   }
@@ -146,8 +149,9 @@ absl::Status MakeDatabase(const ShipPlace& from, const Shipment& shipment,
 }  // namespace
 
 std::string ShipmentText(const Shipment& shipment) {
-  std::string text = absl::StrCat(kShipmentHead, "database ", shipment.database_id, "\ntime ",
-                                  absl::ToUnixMillis(shipment.time), "\n");
+  std::string text =
+      absl::StrCat(kShipmentHead, "database ", shipment.database_id, "\ntime ",
+                   absl::ToUnixMillis(shipment.time), "\ncommits ", shipment.commits, "\n");
   if (!shipment.object_storage.empty()) {
     absl::StrAppend(&text, "object-storage ", shipment.object_storage, "\n");
   }

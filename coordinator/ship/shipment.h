@@ -11,6 +11,7 @@
 #ifndef CONCUR_COORDINATOR_SHIP_SHIPMENT_H_
 #define CONCUR_COORDINATOR_SHIP_SHIPMENT_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,6 +34,7 @@ namespace concur {
 struct Shipment {
   std::string database_id;
   absl::Time time = absl::UnixEpoch();  // all acknowledged before it is in; milliseconds
+  int64_t commits = 0;                  // so many that were acknowledged, or more
   std::string object_storage;           // contents of the data directory's file; "": none
   Digest tokens;                        // contents of tokens.json; zero: none
   std::vector<Digest> base;             // the database's file, read while it changed,

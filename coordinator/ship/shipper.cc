@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -19,6 +20,7 @@
 #include "store/artifacts/artifact_reader.h"
 #include "store/artifacts/file_blocks.h"
 #include "store/sqlite_store.h"
+#include "store/store_lock.h"
 
 namespace concur {
 namespace {
@@ -83,7 +85,8 @@ absl::StatusOr<std::string> Shipper::ReadShipment() const {
 }
 
 absl::Status Shipper::ReadPlace() {
-  CONCUR_ASSIGN_OR_RETURN(database_id_, DatabaseIdOf(database_));
+  CONCUR_ASSIGN_OR_RETURN(const CommitMark::Mark mark, IdAndCommitsOf(database_));
+  database_id_ = mark.database_id;
   CONCUR_ASSIGN_OR_RETURN(text_there_, ReadShipment());
   if (!text_there_.empty()) {
     CONCUR_ASSIGN_OR_RETURN(shipped_, ParseShipment(text_there_, to_.name));
@@ -156,10 +159,15 @@ absl::Status Shipper::CopyDatabase() {
   base_.clear();
   log_.clear();
   log_bytes_ = log_bytes_shipped_ = log_unread_ = 0;
-  CONCUR_ASSIGN_OR_RETURN(const std::string id, DatabaseIdOf(database_));
-  if (id != database_id_) {
+  CONCUR_ASSIGN_OR_RETURN(const CommitMark::Mark mark, IdAndCommitsOf(database_));
+  if (mark.database_id != database_id_) {
     return absl::FailedPreconditionError(
         absl::StrCat(database_, ": is another database than before; ship it to another place"));
+  }
+  if (mark.commits < shipped_.commits) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(to_.name, " has later data than ", from_.directory, ": ", shipped_.commits,
+                     " commits, not ", mark.commits, "; restore it, or ship to another place"));
   }
   CONCUR_ASSIGN_OR_RETURN(position_, FrontOfLog(database_));
   // SQLite opens it only when this is closed, which drops the locks of this process.
@@ -314,6 +322,9 @@ absl::Status Shipper::ShipOnce() {
   CONCUR_RETURN_IF_ERROR(hold.status());
   Shipment shipment;
   shipment.time = clock_.Now();
+  const absl::StatusOr<std::optional<CommitMark::Mark>> mark = CommitMark::ReadOf(database_);
+  const bool has_mark = mark.ok() && mark->has_value() && (*mark)->database_id == database_id_;
+  shipment.commits = has_mark ? (*mark)->commits : shipped_.commits;
   CONCUR_RETURN_IF_ERROR(FollowDatabase());
   const int64_t log_bytes = log_bytes_;
   shipment.database_id = database_id_;

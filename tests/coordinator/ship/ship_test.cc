@@ -304,6 +304,20 @@ TEST_F(ShipTest, WhatNothingNeedsIsRemovedFromThePlace) {
   EXPECT_EQ(Restored(), Describe(*store_));
 }
 
+TEST_F(ShipTest, AnOlderCopyOfTheDataDoesNotReplaceNewerData) {
+  Commit(1);
+  const std::string older = dir_.File("older");
+  ASSERT_OK(MakeDirectories(older, 0700));
+  CopyFiles(data_ + "/concur.db", older + "/concur.db");
+  Commit(1);
+  StartShipper();
+  ASSERT_OK(shipper_->Ship());
+  ASSERT_OK_AND_ASSIGN(const auto shipper, Shipper::Start(clock_, At(older), place_));
+  EXPECT_THAT(shipper->Ship(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has later data than")));
+  EXPECT_EQ(Restored(), Describe(*store_));
+}
+
 // A collection would remove what the shipment of a moment before needs.
 TEST_F(ShipTest, NothingIsShippedDuringACollection) {
   StartShipper();
