@@ -26,6 +26,7 @@ namespace concur {
 namespace {
 
 constexpr size_t kBasePieceBytes = size_t{4} << 20;
+constexpr size_t kDigestDigits = 64;
 constexpr int kTransfers = 8;           // artifacts at a time
 constexpr size_t kBatchArtifacts = 64;  // between two looks at the log
 constexpr int kCopiesMax = 3;           // copies of the database in a round
@@ -274,11 +275,26 @@ absl::Status Shipper::CollectGarbage(const std::vector<Digest>& artifacts) {
   next_collection_ = now + limits_.garbage_kept;
   const absl::Time before = now - limits_.garbage_kept;
   absl::flat_hash_set<Digest> live(artifacts.begin(), artifacts.end());
+  // The place may have the last intact copy of an artifact that was damaged and set aside.
+  if (source_ != nullptr) {
+    CONCUR_RETURN_IF_ERROR(
+        ForEachEntry(from_.directory + "/artifacts/damaged", [&live](const std::string& name) {
+          const absl::StatusOr<Digest> digest = Digest::FromHex(name.substr(0, kDigestDigits));
+          if (digest.ok()) {
+            live.insert(*digest);
+          }
+          return absl::OkStatus();
+        }));
+  }
+  // A collection that fails may have removed some.
+  const auto is_garbage = [&live](const Digest& digest) { return !live.contains(digest); };
+  absl::erase_if(artifacts_there_, is_garbage);
   CONCUR_RETURN_IF_ERROR(to_.artifacts->Collect(live, before).status());
   CONCUR_ASSIGN_OR_RETURN(artifacts_there_, SetOf(*to_.artifacts));
   live = {shipped_.tokens};
   live.insert(base_.begin(), base_.end());
   live.insert(log_.begin(), log_.end());
+  absl::erase_if(pieces_there_, is_garbage);
   CONCUR_RETURN_IF_ERROR(to_.database->Collect(live, before).status());
   CONCUR_ASSIGN_OR_RETURN(pieces_there_, SetOf(*to_.database));
   return absl::OkStatus();

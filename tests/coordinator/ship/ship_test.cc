@@ -35,6 +35,34 @@ using ::testing::HasSubstr;
 
 DataPlace At(const std::string& directory) { return {directory, std::nullopt}; }
 
+// Removes what it should, and fails.
+class FailingCollections : public ArtifactStore {
+ public:
+  explicit FailingCollections(std::unique_ptr<ArtifactStore> store) : store_(std::move(store)) {}
+  const std::string& store_id() const override { return store_->store_id(); }
+  const std::string& directory() const override { return store_->directory(); }
+  absl::StatusOr<std::unique_ptr<Writer>> NewWriter(const Digest& digest) override {
+    return store_->NewWriter(digest);
+  }
+  absl::StatusOr<std::unique_ptr<Source>> OpenSource(const Digest& digest) const override {
+    return store_->OpenSource(digest);
+  }
+  absl::Status Touch(const Digest& digest) override { return store_->Touch(digest); }
+  absl::StatusOr<int64_t> Size(const Digest& digest) const override { return store_->Size(digest); }
+  absl::Status Verify(const Digest& digest) const override { return store_->Verify(digest); }
+  absl::StatusOr<std::vector<Digest>> List() const override { return store_->List(); }
+  absl::StatusOr<int64_t> Collect(const absl::flat_hash_set<Digest>& live,
+                                  absl::Time before) override {
+    absl::StatusOr<int64_t> freed = store_->Collect(live, before);
+    return fails ? absl::UnavailableError("the disk hangs") : std::move(freed);
+  }
+
+  bool fails = false;
+
+ private:
+  const std::unique_ptr<ArtifactStore> store_;
+};
+
 class ShipTest : public ::testing::Test {
  protected:
   // A shipment's writing fails, before or after it was written.
@@ -57,6 +85,12 @@ class ShipTest : public ::testing::Test {
       }
       return fault_ == Fault::kNone ? absl::OkStatus() : absl::UnavailableError("the disk hangs");
     };
+  }
+  FailingCollections& FailCollections() {
+    auto store = std::make_unique<FailingCollections>(std::move(place_.artifacts));
+    FailingCollections& failing = *store;
+    place_.artifacts = std::move(store);
+    return failing;
   }
   void OpenStore() {
     SqliteStoreOptions options;
@@ -302,6 +336,43 @@ TEST_F(ShipTest, WhatNothingNeedsIsRemovedFromThePlace) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Digest> pieces, place_.database->List());
   EXPECT_LE(pieces.size(), shipment.log.size() + shipment.base.size() + 1);
   EXPECT_EQ(Restored(), Describe(*store_));
+}
+
+// It is set aside at the source, and no longer listed there.
+TEST_F(ShipTest, TheIntactCopyOfADamagedArtifactIsKept) {
+  const Digest digest = Put("artifact");
+  ShipLimits limits;
+  limits.garbage_kept = absl::ZeroDuration();
+  StartShipper(limits);
+  ASSERT_OK(shipper_->Ship());
+  const std::string hex = digest.ToHex();
+  ASSERT_OK(WriteFileAtomically(
+      absl::StrCat(data_, "/artifacts/sha256/", hex.substr(0, 2), "/", hex), "artefact"));
+  EXPECT_THAT(artifacts_->Verify(digest),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("moved")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Digest> listed, artifacts_->List());
+  ASSERT_TRUE(listed.empty());
+  clock_ = SimulatedClock(absl::Now() + absl::Hours(1));
+  ASSERT_OK(shipper_->Ship());
+  EXPECT_EQ(ArtifactIn(to_, digest), "artifact");
+}
+
+TEST_F(ShipTest, AnArtifactThatAFailedCollectionRemovedIsShippedAgain) {
+  ShipLimits limits;
+  limits.garbage_kept = absl::ZeroDuration();
+  FailingCollections& there = FailCollections();
+  const Digest digest = Put("artifact");
+  StartShipper(limits);
+  ASSERT_OK(shipper_->Ship());
+  ASSERT_OK(artifacts_->Remove(digest));
+  clock_ = SimulatedClock(absl::Now() + absl::Hours(1));
+  there.fails = true;
+  EXPECT_THAT(shipper_->Ship(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("hangs")));
+  EXPECT_EQ(ArtifactIn(to_, digest), "none");
+  Put("artifact");
+  there.fails = false;
+  ASSERT_OK(shipper_->Ship());
+  EXPECT_EQ(ArtifactIn(to_, digest), "artifact");
 }
 
 TEST_F(ShipTest, AnOlderCopyOfTheDataDoesNotReplaceNewerData) {
