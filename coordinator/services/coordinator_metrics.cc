@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -211,17 +212,21 @@ void CoordinatorMetrics::ShowDisk() {
 
 void CoordinatorMetrics::ShowShipping() {
   const std::optional<ShipStatus> status = ReadShipStatus(data_directory_);
-  if (!status.has_value()) {
+  if (!status.has_value() && !ships_) {
     return;
   }
+  ships_ = true;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   metrics_
       .Gauge("concur_ship_behind_seconds",
              "What was acknowledged in so many last seconds may not be shipped yet")
-      .Set(absl::ToDoubleSeconds(std::max(clock_.Now() - status->time, absl::ZeroDuration())));
+      .Set(status.has_value()
+               ? absl::ToDoubleSeconds(std::max(clock_.Now() - status->time, absl::ZeroDuration()))
+               : kNone);
   metrics_
       .Gauge("concur_ship_behind_bytes",
              "Bytes of the database's log and of artifacts that are known and not shipped yet")
-      .Set(static_cast<double>(status->bytes_behind));
+      .Set(status.has_value() ? static_cast<double>(status->bytes_behind) : kNone);
 }
 
 std::string CoordinatorMetrics::Text() {

@@ -9,6 +9,7 @@
 #define CONCUR_COORDINATOR_SERVICES_COORDINATOR_METRICS_H_
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,14 +64,15 @@ class CoordinatorMetrics : public EngineObserver {
  private:
   void ShowTotals(const Totals& totals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_);
   void ShowDisk();
-  // Only where `concur-coordinator ship` has been.
+  // Only where `concur-coordinator ship` has been; NaN once its status is removed.
   void ShowShipping();
 
   MetricSet& metrics_;
   Clock& clock_;
   TotalsCache totals_;
   const std::string data_directory_;
-  Mutex show_;  // one scrape at a time copies the totals
+  Mutex show_;                       // one scrape at a time copies the totals
+  std::atomic<bool> ships_ = false;  // the gauges of shipping are there
 
   UsageCounters usage_;
   prometheus::Counter& turns_;

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -141,6 +142,10 @@ TEST_F(MetricsTest, TheLagOfShippingIsShownWhereSomethingIsShipped) {
   ASSERT_OK(WriteShipStatus(options_.data_directory, {clock_.Now() - absl::Minutes(10), 0}));
   EXPECT_NEAR(samples().at("concur_ship_behind_seconds"), 600, 60);
   EXPECT_EQ(samples().at("concur_ship_behind_bytes"), 0);
+  // It is no longer shipped: the last lag would be shown for ever.
+  ASSERT_EQ(unlink((options_.data_directory + "/ship.status").c_str()), 0);
+  EXPECT_TRUE(std::isnan(samples().at("concur_ship_behind_seconds")));
+  EXPECT_TRUE(std::isnan(samples().at("concur_ship_behind_bytes")));
 }
 
 TEST_F(MetricsTest, SyncsAreCountedWhateverBecomesOfThem) {
