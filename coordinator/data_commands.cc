@@ -61,6 +61,7 @@ std::string Variable(const char* name, const std::string& otherwise = "") {
 // the keys for the artifacts of the options.
 s3::Options S3OfEnvironment(const DataPlace& place) {
   s3::Options options;
+  options.part_bytes = int64_t{32} << 20;  // at most 10,000 parts: artifacts of up to 300 GiB
   options.region = Variable("AWS_REGION", Variable("AWS_DEFAULT_REGION", options.region));
   options.endpoint =
       Variable("AWS_ENDPOINT_URL", absl::StrCat("https://s3.", options.region, ".amazonaws.com"));
