@@ -78,6 +78,12 @@ absl::StatusOr<ShipPlace> OpenDirectory(const std::string& to) {
   return place;
 }
 
+// Shipping ends at FailedPrecondition, which a server also answers with while its bucket, its
+// region or a clock is being mended.
+absl::Status Retryable(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 absl::StatusOr<ShipPlace> OpenObjects(Clock& clock, const s3::Options& options) {
   const auto within = [&options](absl::string_view name) {
     s3::Options more = options;
@@ -101,9 +107,12 @@ absl::StatusOr<ShipPlace> OpenObjects(Clock& clock, const s3::Options& options) 
   place.name = client->location();
   place.artifacts = std::move(artifacts);
   place.database = std::make_unique<S3Store>(clock, within("database"), kShipmentFile);
-  place.read = [client, key] { return client->Read(key, kShipmentBytesMax); };
+  place.read = [client, key]() -> absl::StatusOr<std::string> {
+    absl::StatusOr<std::string> text = client->Read(key, kShipmentBytesMax);
+    return text.ok() ? std::move(text) : Retryable(text.status());
+  };
   place.write = [client, key](absl::string_view text) {
-    return client->Put(key, text, Sha256Of(text));
+    return Retryable(client->Put(key, text, Sha256Of(text)));
   };
   return place;
 }
