@@ -44,7 +44,10 @@ std::string KindOfFile(mode_t mode) {
 // Finds the files of one list.
 class CodeFinder {
  public:
-  CodeFinder(const CodeUse& use, ErrorList& errors) : root_(use.root), errors_(errors) {
+  CodeFinder(const CodeUse& use, ErrorList& errors)
+      : root_(use.root),
+        root_normal_(std::filesystem::path(root_).lexically_normal()),
+        errors_(errors) {
     std::error_code error;
     real_root_ = std::filesystem::canonical(root_, error).string();
   }
@@ -52,8 +55,10 @@ class CodeFinder {
   void Add(const CodeUse::Entry& entry) {
     place_ = entry.place;
     named_ = entry.path;
-    const std::string relative =
-        std::filesystem::path(entry.path).lexically_relative(root_).generic_string();
+    const std::string relative = std::filesystem::path(entry.path)
+                                     .lexically_normal()
+                                     .lexically_relative(root_normal_)
+                                     .generic_string();
     if (relative.empty() || relative == ".." || absl::StartsWith(relative, "../")) {
       Error("expected a path below the folder of this file, ", root_, ", got \"", entry.written,
             "\"; put the approach's file beside or above its code");
@@ -201,6 +206,7 @@ class CodeFinder {
   }
 
   const std::string root_;
+  const std::filesystem::path root_normal_;
   std::string real_root_;
   ErrorList& errors_;
   std::set<std::string> files_;

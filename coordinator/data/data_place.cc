@@ -36,7 +36,7 @@ bool HasArtifacts(const std::string& directory) {
       }
     }
     if (error && error != std::errc::no_such_file_or_directory) {
-      return true;  // what cannot be read may be artifacts
+      return true;  // the unreadable may be artifacts
     }
   }
   return false;

@@ -107,7 +107,7 @@ TEST_F(LimitsTest, SweepBeyondTheMemoryForJobsIsRefused) {
   Start("{limits: {job_memory_max: 4KiB}}\n");
   EXPECT_THAT(Sweeps(), HasSubstr("not loaded"));
   const Output left_out = cluster_.Concur({"sweep", "get", "s1"});
-  EXPECT_EQ(left_out.exit_code, 1) << left_out.out;
+  EXPECT_EQ(left_out.exit_code, 4) << left_out.out;
   EXPECT_THAT(left_out.err, AllOf(HasSubstr("it has 10 jobs"), HasSubstr("job_memory_max")));
   cluster_.KillCoordinator(SIGTERM);
   Start("{limits: {job_memory_max: 8KiB}}\n");

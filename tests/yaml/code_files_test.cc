@@ -97,6 +97,13 @@ spec:
   testing::TempDir temp_;
 };
 
+// "study/../study/sweep.yaml" was refused, as if its code lay elsewhere.
+TEST_F(CodeFilesTest, ThePathOfTheFileMayLeadUpAndDown) {
+  ASSERT_OK(Load("[train.py]"));
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, LoadSweep(temp_.File("study/../sweep.yaml")));
+  EXPECT_OK(ResolveCode(&sweep));
+}
+
 TEST_F(CodeFilesTest, PredictMayHaveFilesOfItsOwn) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load("[train.py]", "code: [lib], "));
   const ApproachSpec& approach = sweep.spec.approaches[0];
