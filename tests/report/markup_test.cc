@@ -86,6 +86,13 @@ TEST(MarkupTest, ScoreTablesShowEveryState) {
               HasSubstr("a\\_b & 12.30 $\\pm$0.50 & failed & --- \\\\\n"));
 }
 
+// Two approaches agree wholly or not at all: the strongest colours stood for no evidence.
+TEST(MarkupTest, APairOfTwoApproachesHasNoColour) {
+  const std::string svg = MatrixSvg(MatrixOf("approach,A,B\nx,1,2\ny,3,4\n", false));
+  EXPECT_THAT(svg, HasSubstr("<title>A – B: 1.00, n = 2</title>"));
+  EXPECT_THAT(svg, HasSubstr("fill=\"#e0e0e0\""));
+}
+
 TEST(MarkupTest, SvgHoldsEveryPairAndItsInterval) {
   const std::string svg = MatrixSvg(MatrixOf(kMarkupScores, true));
   EXPECT_THAT(svg, HasSubstr("<title>A_1 – B|2: 0.33 ["));

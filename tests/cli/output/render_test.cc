@@ -25,5 +25,12 @@ TEST(RenderTest, JsonShowsEveryFieldOfAResult) {
   }
 }
 
+// It was "forecast +4790.8 % off".
+TEST(RenderTest, AForecastBeyondTwofoldIsSoManyTimesOff) {
+  EXPECT_EQ(ForecastErrorText(47.908), "49 times too long");
+  EXPECT_EQ(ForecastErrorText(-0.9), "10 times too short");
+  EXPECT_EQ(ForecastErrorText(0.25), "25.0 % too long");
+}
+
 }  // namespace
 }  // namespace concur::cli
