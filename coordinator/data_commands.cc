@@ -75,7 +75,8 @@ s3::Options S3OfEnvironment(const DataPlace& place) {
   return options;
 }
 
-absl::StatusOr<ShipPlace> OpenPlace(Clock& clock, const std::string& to, const DataPlace& place) {
+absl::StatusOr<ShipPlace> OpenPlace(Clock& clock, const std::string& to, const DataPlace& place,
+                                    bool claims) {
   s3::Options s3 = S3OfEnvironment(place);
   if (IsObjectStorage(to) && s3.credentials_file.empty() &&
       (s3.credentials.access_key.empty() || s3.credentials.secret_key.empty())) {
@@ -84,11 +85,11 @@ absl::StatusOr<ShipPlace> OpenPlace(Clock& clock, const std::string& to, const D
                      ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
                      "AWS_SHARED_CREDENTIALS_FILE, and AWS_ENDPOINT_URL unless it is Amazon's"));
   }
-  return OpenShipPlace(clock, to, std::move(s3));
+  return OpenShipPlace(clock, to, std::move(s3), claims);
 }
 
 absl::Status Ship(const std::string& to, const DataPlace& place) {
-  // Whatever it was doing, what it has shipped is whole.
+  // The last shipment stays whole wherever this ends.
   for (const int end : {SIGINT, SIGTERM}) {
     signal(end, [](int) { _exit(0); });
   }
@@ -96,14 +97,15 @@ absl::Status Ship(const std::string& to, const DataPlace& place) {
   umask(077);
   setpriority(PRIO_PROCESS, 0, 10);  // the coordinator goes first
   SystemClock clock;
-  CONCUR_ASSIGN_OR_RETURN(const ShipPlace target, OpenPlace(clock, to, place));
+  CONCUR_ASSIGN_OR_RETURN(const ShipPlace target, OpenPlace(clock, to, place, /*claims=*/true));
   return ShipForever(clock, place, target);
 }
 
 absl::Status Restore(const std::string& from, const DataPlace& place) {
   if (IsObjectStorage(from) || access((from + "/shipment").c_str(), F_OK) == 0) {
     SystemClock clock;
-    CONCUR_ASSIGN_OR_RETURN(const ShipPlace source, OpenPlace(clock, from, place));
+    CONCUR_ASSIGN_OR_RETURN(const ShipPlace source,
+                            OpenPlace(clock, from, place, /*claims=*/false));
     absl::Time time;
     CONCUR_ASSIGN_OR_RETURN(const DataReport report, RestoreShipment(source, place, &time));
     return PrintReport(report, absl::StrCat("restored to ", place.directory, ", as shipped at ",

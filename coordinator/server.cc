@@ -468,7 +468,7 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   CONCUR_RETURN_IF_ERROR(CheckListen(parts.options));
   const std::string& data = parts.options.data_directory;
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
-  CONCUR_ASSIGN_OR_RETURN(parts.store, SqliteStore::Open(data + "/concur.db"));
+  CONCUR_ASSIGN_OR_RETURN(parts.store, SqliteStore::Open(data + kDatabaseFile));
   CONCUR_ASSIGN_OR_RETURN(
       parts.artifacts,
       OpenArtifacts(clock, {data, parts.options.s3, parts.options.pack_small_artifacts}));

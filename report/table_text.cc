@@ -223,8 +223,9 @@ void CutNames(size_t keys, size_t width, TextGrid* grid) {
     size_t first = 0;
     size_t other = 0;
     for (size_t i = 0; i < grid->widths.size(); ++i) {
-      (i < keys ? first : other) =
-          i < keys ? first + grid->widths[i] + kGap : std::max(other, grid->widths[i] + kGap);
+      const size_t width_of = grid->widths[i] + kGap;
+      first += i < keys ? width_of : 0;
+      other = i < keys ? other : std::max(other, width_of);
     }
     return first + other - kGap;
   };
@@ -239,12 +240,14 @@ void CutNames(size_t keys, size_t width, TextGrid* grid) {
       }
     }
     if (widest == grid->columns.size()) {
-      return;
+      break;
     }
     --grid->widths[widest];
-    for (std::vector<TextField>& row : grid->rows) {
-      if (row[widest].width > grid->widths[widest]) {
-        row[widest] = FieldOf(ShortName(row[widest].text, grid->widths[widest]), row[widest].tone);
+  }
+  for (std::vector<TextField>& row : grid->rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i].width > grid->widths[i]) {
+        row[i] = FieldOf(ShortName(row[i].text, grid->widths[i]), row[i].tone);
       }
     }
   }

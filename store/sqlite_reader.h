@@ -66,8 +66,8 @@ std::string StepsCounter(SweepId sweep);     // "steps s12"
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);
 
 // Everything in the database but the attempts, which are counted only, and the sweeps that `choose`
-// returns of all. DataLoss, naming the row, at
-// the first that is not as it was written; DataLoss, naming the sweep, when rows are missing.
+// returns of all. DataLoss, naming the row, at the first that is not as it was written; DataLoss,
+// naming the sweep, when rows are missing.
 absl::StatusOr<StoredState> ReadState(
     SqliteDatabase& database,
     Store::ChooseLeftOut choose = [](const auto&) { return absl::btree_set<SweepId>(); });

@@ -91,7 +91,7 @@ absl::StatusOr<GroupReplicates> DrawGroup(const ScoreTable& table, Coefficient c
   if (pairs * replicates > kValuesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("contrast: ", replicates, " replicates of ", pairs,
-                     "  pairs are too many to keep; ask for fewer replicates or benchmarks"));
+                     " pairs are too many to keep; ask for fewer replicates or benchmarks"));
   }
   group.replicates.resize(pairs * replicates);
   // The caller gives each group its own seed: the groups are independent.

@@ -144,7 +144,7 @@ absl::StatusOr<FileDigest> Present(const RemoteFile& file, const std::string& pa
 }  // namespace
 
 absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& file,
-                                      const std::string& path, DownloadOptions options) {
+                                      const std::string& path, const DownloadOptions& options) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (!parent.empty()) {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(parent));

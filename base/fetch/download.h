@@ -53,10 +53,10 @@ struct Download {
 // An existing file at `path` is kept if it has the expected digest or if none is given.
 // DataLoss: two complete downloads had another digest. FailedPrecondition: another process
 // downloads the file. ResourceExhausted: it is larger than `bytes_max` or what the disk has room
-// for. Aborted: others finished or removed it again and again meanwhile. Otherwise
-// the transport's last error; transient errors are retried.
+// for. Aborted: others finished or removed it again and again meanwhile. Otherwise the transport's
+// last error; transient errors are retried.
 absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& file,
-                                      const std::string& path, DownloadOptions options);
+                                      const std::string& path, const DownloadOptions& options);
 
 }  // namespace concur::fetch
 

@@ -25,7 +25,7 @@ struct HttpLimits {
   // takes more slowly than at `answer_rate_min`, in bytes a second, after the time of a body. Whole
   // seconds.
   absl::Duration idle_max = absl::Seconds(15);
-  int64_t answer_rate_min = int64_t{64} << 10;
+  int64_t answer_rate_min = 0;              // 0: as request_timer.h's
   size_t body_bytes_max = size_t{1} << 20;  // more gets 413
   size_t requests_max = 64;                 // being answered at a time; more get 503
   // Streams of events to all viewers, at most half of the connections; more get 503.

@@ -32,11 +32,11 @@ class RequestTimer {
   // pages leave most of them to others.
   static size_t ConnectionsMax(size_t wanted);
 
-  static constexpr int64_t kAnswerRateMin = int64_t{64} << 10;  // bytes a second
-
-  RequestTimer(size_t connections_max, absl::Duration head_max,
-               int64_t answer_rate_min = kAnswerRateMin)
-      : connections_max_(connections_max), head_max_(head_max), answer_rate_min_(answer_rate_min) {}
+  // `answer_rate_min`: bytes a second; 0: 64 KiB.
+  RequestTimer(size_t connections_max, absl::Duration head_max, int64_t answer_rate_min = 0)
+      : connections_max_(connections_max),
+        head_max_(head_max),
+        answer_rate_min_(answer_rate_min > 0 ? answer_rate_min : int64_t{64} << 10) {}
 
   // For MHD_OPTION_NOTIFY_CONNECTION, with the timer as its closure.
   static void OnConnection(void* self, MHD_Connection* connection, void** context,

@@ -35,7 +35,6 @@
 namespace concur {
 namespace {
 
-constexpr char kDatabase[] = "/concur.db";
 constexpr char kTokens[] = "/tokens.json";
 
 bool Exists(const std::string& path) {
@@ -183,17 +182,11 @@ absl::StatusOr<FileDescriptor> HoldArtifacts(const std::string& directory) {
 }
 
 absl::Status RequireDatabase(const std::string& directory) {
-  if (!Exists(directory + kDatabase)) {
+  if (!Exists(directory + kDatabaseFile)) {
     return absl::NotFoundError(
         absl::StrCat(directory, ": holds no concur.db; name the data directory with --data-dir"));
   }
   return absl::OkStatus();
-}
-
-// The hashes of tokens; "" when there are none.
-absl::StatusOr<std::string> ReadTokens(const std::string& directory) {
-  absl::StatusOr<std::string> tokens = ReadFile(directory + kTokens);
-  return absl::IsNotFound(tokens.status()) ? "" : std::move(tokens);
 }
 
 // Artifacts, unless `source` is null, and hashes of tokens.
@@ -210,15 +203,20 @@ absl::Status CopyRest(const ArtifactStore* source, const std::string& tokens,
 
 }  // namespace
 
+absl::StatusOr<std::string> ReadTokens(const std::string& directory) {
+  absl::StatusOr<std::string> tokens = ReadFile(directory + kTokens);
+  return absl::IsNotFound(tokens.status()) ? "" : std::move(tokens);
+}
+
 absl::StatusOr<DataReport> CheckDataDirectory(const DataPlace& place) {
   const std::string& directory = place.directory;
   CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor hold, HoldArtifacts(directory));
   DataReport report;
-  CONCUR_ASSIGN_OR_RETURN(report.findings, CheckDatabase(directory + kDatabase));
+  CONCUR_ASSIGN_OR_RETURN(report.findings, CheckDatabase(directory + kDatabaseFile));
   Inventory inventory;
   if (report.findings.empty()) {
-    absl::StatusOr<Inventory> taken = TakeInventory(directory + kDatabase, report);
+    absl::StatusOr<Inventory> taken = TakeInventory(directory + kDatabaseFile, report);
     if (absl::IsDataLoss(taken.status())) {
       report.findings.emplace_back(taken.status().message());
     } else {
@@ -243,8 +241,9 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
   DataReport report;
   const auto fill = [&]() -> absl::Status {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(partial, 0700));
-    CONCUR_RETURN_IF_ERROR(BackupDatabase(directory + kDatabase, partial + kDatabase));
-    CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(partial + kDatabase, report));
+    CONCUR_RETURN_IF_ERROR(BackupDatabase(directory + kDatabaseFile, partial + kDatabaseFile));
+    CONCUR_ASSIGN_OR_RETURN(const Inventory inventory,
+                            TakeInventory(partial + kDatabaseFile, report));
     SystemClock clock;
     CONCUR_ASSIGN_OR_RETURN(const auto artifacts, OpenArtifacts(clock, place));
     CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadTokens(directory));
@@ -268,7 +267,7 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
 }
 
 absl::Status RequireNoDatabase(const DataPlace& place) {
-  if (!Exists(place.directory + kDatabase)) {
+  if (!Exists(place.directory + kDatabaseFile)) {
     return absl::OkStatus();
   }
   return absl::AlreadyExistsError(
@@ -287,7 +286,7 @@ absl::StatusOr<DataReport> RestoreParts(const DataParts& parts, const DataPlace&
   CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(parts.database, report));
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(place.directory));
   CONCUR_RETURN_IF_ERROR(CopyRest(parts.artifacts, parts.tokens, inventory, place, report));
-  CONCUR_RETURN_IF_ERROR(RestoreDatabase(parts.database, place.directory + kDatabase));
+  CONCUR_RETURN_IF_ERROR(RestoreDatabase(parts.database, place.directory + kDatabaseFile));
   return report;
 }
 
@@ -297,7 +296,7 @@ absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const D
   SystemClock clock;
   CONCUR_ASSIGN_OR_RETURN(const auto artifacts, OpenArtifacts(clock, {from, std::nullopt}));
   CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadTokens(from));
-  return RestoreParts({from + kDatabase, artifacts.get(), tokens}, place);
+  return RestoreParts({from + kDatabaseFile, artifacts.get(), tokens}, place);
 }
 
 }  // namespace concur

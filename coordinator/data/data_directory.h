@@ -47,6 +47,9 @@ struct DataParts {
 // As RestoreDataDirectory, from single parts.
 absl::StatusOr<DataReport> RestoreParts(const DataParts& parts, const DataPlace& place);
 
+// The hashes of tokens; "" when there are none.
+absl::StatusOr<std::string> ReadTokens(const std::string& directory);
+
 // AlreadyExists when its directory holds a database.
 absl::Status RequireNoDatabase(const DataPlace& place);
 

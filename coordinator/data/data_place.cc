@@ -20,8 +20,6 @@ namespace concur {
 namespace {
 
 constexpr char kArtifacts[] = "/artifacts";
-// "ID LOCATION": written before the storage is used for the first time.
-constexpr char kRecord[] = "/object-storage";
 constexpr int64_t kRecordBytesMax = 4096;
 
 bool HasArtifacts(const std::string& directory) {
@@ -74,7 +72,7 @@ absl::Status MakeDataDirectory(const std::string& directory) {
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const DataPlace& place) {
-  const std::string path = place.directory + kRecord;
+  const std::string path = place.directory + kStorageRecord;
   CONCUR_ASSIGN_OR_RETURN(const auto record, ReadRecord(path));
   if (!place.s3.has_value()) {
     if (!record.first.empty()) {

@@ -18,6 +18,9 @@ namespace concur {
 
 // In the data directory: a file whose lock a backup or a check holds, so that nothing is collected.
 inline constexpr char kCollectLock[] = "/collect.lock";
+inline constexpr char kDatabaseFile[] = "/concur.db";
+// "ID LOCATION": written before object storage is used for the first time.
+inline constexpr char kStorageRecord[] = "/object-storage";
 
 struct DataPlace {
   std::string directory;

@@ -60,7 +60,7 @@ bool TakeLine(absl::string_view key, absl::string_view value, Shipment& shipment
 
 absl::StatusOr<ShipPlace> OpenDirectory(const std::string& to) {
   struct stat info {};
-  if (stat(absl::StrCat(to, "/concur.db").c_str(), &info) == 0) {
+  if (stat((to + kDatabaseFile).c_str(), &info) == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(to, ": is a data directory or a backup; name another directory"));
   }
@@ -84,7 +84,7 @@ absl::Status Retryable(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) ? absl::UnavailableError(status.message()) : status;
 }
 
-absl::StatusOr<ShipPlace> OpenObjects(Clock& clock, const s3::Options& options) {
+absl::StatusOr<ShipPlace> OpenObjects(Clock& clock, const s3::Options& options, bool claims) {
   const auto within = [&options](absl::string_view name) {
     s3::Options more = options;
     more.prefix = absl::StrCat(options.prefix, options.prefix.empty() ? "" : "/", name);
@@ -94,7 +94,7 @@ absl::StatusOr<ShipPlace> OpenObjects(Clock& clock, const s3::Options& options) 
   // A coordinator removes what it does not know under its prefix, and so do we.
   const absl::StatusOr<std::string> id = artifacts->ReadId();
   if (absl::IsNotFound(id.status())) {
-    CONCUR_RETURN_IF_ERROR(artifacts->WriteId());
+    CONCUR_RETURN_IF_ERROR(claims ? artifacts->WriteId() : absl::OkStatus());
   } else if (!id.ok()) {
     return id.status();
   } else if (*id != kShipmentFile) {
@@ -200,7 +200,8 @@ absl::StatusOr<Shipment> ParseShipment(absl::string_view text, const std::string
 
 bool IsObjectStorage(absl::string_view to) { return absl::StartsWith(to, kSchemeS3); }
 
-absl::StatusOr<ShipPlace> OpenShipPlace(Clock& clock, const std::string& to, s3::Options s3) {
+absl::StatusOr<ShipPlace> OpenShipPlace(Clock& clock, const std::string& to, s3::Options s3,
+                                        bool claims) {
   absl::string_view rest = to;
   if (!absl::ConsumePrefix(&rest, kSchemeS3)) {
     return OpenDirectory(to);
@@ -216,7 +217,7 @@ absl::StatusOr<ShipPlace> OpenShipPlace(Clock& clock, const std::string& to, s3:
   }
   s3.bucket = std::string(parts.first);
   s3.prefix = std::string(parts.second);
-  return OpenObjects(clock, s3);
+  return OpenObjects(clock, s3, claims);
 }
 
 absl::StatusOr<DataReport> RestoreShipment(const ShipPlace& from, const DataPlace& place,
@@ -230,10 +231,11 @@ absl::StatusOr<DataReport> RestoreShipment(const ShipPlace& from, const DataPlac
   CONCUR_ASSIGN_OR_RETURN(const Shipment shipment, ParseShipment(*text, from.name));
   *time = shipment.time;
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(place.directory));
-  DataParts parts{place.directory + "/concur.db.shipped", from.artifacts.get(), ""};
+  DataParts parts{absl::StrCat(place.directory, kDatabaseFile, ".shipped"), from.artifacts.get(),
+                  ""};
   if (!shipment.object_storage.empty()) {
     parts.artifacts = nullptr;
-    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(place.directory + "/object-storage",
+    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(place.directory + kStorageRecord,
                                                absl::StrCat(shipment.object_storage, "\n"), 0600));
   }
   if (!shipment.tokens.IsZero()) {

@@ -60,8 +60,10 @@ bool IsObjectStorage(absl::string_view to);
 
 // `to` is a directory, of which at most the last part is missing, or s3://BUCKET[/PREFIX], where
 // `s3` has the rest. NotFound without a parent directory; FailedPrecondition when a coordinator
-// works in the place. `clock` outlives the result.
-absl::StatusOr<ShipPlace> OpenShipPlace(Clock& clock, const std::string& to, s3::Options s3);
+// works in the place. Unless it `claims` a new place, nothing is written to object storage.
+// `clock` outlives the result.
+absl::StatusOr<ShipPlace> OpenShipPlace(Clock& clock, const std::string& to, s3::Options s3,
+                                        bool claims = true);
 
 // Puts what was shipped in the place of an empty data directory, as RestoreDataDirectory. `time`
 // becomes that of the shipment. NotFound when there is none.

@@ -36,11 +36,6 @@ constexpr absl::Duration kPauseMax = absl::Seconds(10);
 // Between two looks at a place to which nothing is written.
 constexpr absl::Duration kLookEvery = absl::Minutes(1);
 
-absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path, int64_t{64} << 20);
-  return absl::IsNotFound(text.status()) ? "" : std::move(text);
-}
-
 absl::StatusOr<absl::flat_hash_set<Digest>> SetOf(const ArtifactStore& store) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, store.List());
   return absl::flat_hash_set<Digest>(digests.begin(), digests.end());
@@ -55,7 +50,7 @@ int64_t ModifiedNanos(const struct stat& info) {
 Shipper::Shipper(Clock& clock, const DataPlace& from, const ShipPlace& to, const ShipLimits& limits)
     : clock_(clock),
       from_(from),
-      database_(from.directory + "/concur.db"),
+      database_(from.directory + kDatabaseFile),
       to_(to),
       limits_(limits),
       next_collection_(clock.Now() + limits.garbage_kept),
@@ -346,7 +341,7 @@ absl::Status Shipper::ShipOnce() {
   shipment.database_id = database_id_;
   shipment.base = base_;
   shipment.log = log_;
-  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadIfThere(from_.directory + "/tokens.json"));
+  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadTokens(from_.directory));
   if (!tokens.empty()) {
     CONCUR_ASSIGN_OR_RETURN(shipment.tokens, PutPiece(tokens));
   }
@@ -355,8 +350,7 @@ absl::Status Shipper::ShipOnce() {
     CONCUR_ASSIGN_OR_RETURN(artifacts, source_->List());
     CONCUR_RETURN_IF_ERROR(ShipArtifacts(artifacts));
   } else {
-    CONCUR_ASSIGN_OR_RETURN(const std::string record,
-                            ReadFile(from_.directory + "/object-storage"));
+    CONCUR_ASSIGN_OR_RETURN(const std::string record, ReadFile(from_.directory + kStorageRecord));
     shipment.object_storage = std::string(absl::StripAsciiWhitespace(record));
   }
   CONCUR_RETURN_IF_ERROR(Publish(std::move(shipment)));

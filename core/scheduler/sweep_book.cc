@@ -101,15 +101,11 @@ absl::StatusOr<std::optional<SweepId>> SweepBook::FindRequest(const Submission& 
   if (submission.request_id.empty()) {
     return std::nullopt;
   }
-  for (const auto& [id, left] : left_out_) {
-    if (left.row.owner == submission.owner && left.row.request_id == submission.request_id) {
-      return CheckLoaded(id);
-    }
-  }
   const auto it = requests_.find(std::pair(submission.owner, submission.request_id));
   if (it == requests_.end()) {
     return std::nullopt;
   }
+  CONCUR_RETURN_IF_ERROR(CheckLoaded(it->second));
   const SweepRecord& earlier = *sweeps_.at(it->second);
   std::string spec = earlier.row.spec;
   if (earlier.expansion->spec().search && policy_.encode_spec) {
@@ -225,6 +221,9 @@ void SweepBook::RestoreLeftOut(LeftOuts left_out) {
     const uint32_t owner = owners_.Add(left.row.owner);
     owners_.AddData(owner, left.expansion->spec());
     owners_.AddJobs(owner, left.expansion->job_count());
+    if (!left.row.request_id.empty()) {
+      requests_.emplace(std::pair(left.row.owner, left.row.request_id), id);
+    }
     if (left.MayHoldUnits()) {
       resources_.Take(NamedResources::kUnknown, std::nullopt);
     }
@@ -305,7 +304,8 @@ void SweepBook::CheckInvariants() const {
   }
   CONCUR_CHECK(jobs == jobs_);
   for (const auto& [request, id] : requests_) {
-    const SweepRow& row = sweeps_.at(id)->row;
+    const auto left = left_out_.find(id);
+    const SweepRow& row = left == left_out_.end() ? sweeps_.at(id)->row : left->second.row;
     CONCUR_CHECK(row.owner == request.first && row.request_id == request.second);
   }
   label_sets_.CheckInvariants();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -35,6 +36,21 @@ namespace {
 
 constexpr size_t kNamesNotComparedMax = 20;
 constexpr double kValueMax = 1e15;  // as of a job's metrics
+
+// Judges each name once: 100,000 runs have few.
+class NameJudge {
+ public:
+  explicit NameJudge(std::function<bool(const std::string&)> judge) : judge_(std::move(judge)) {}
+  bool operator()(const std::string& name) {
+    const auto [at, is_new] = known_.emplace(name, false);
+    at->second = is_new ? judge_(name) : at->second;
+    return at->second;
+  }
+
+ private:
+  std::function<bool(const std::string&)> judge_;
+  std::map<std::string, bool> known_;
+};
 
 // Why a name cannot be one; "" when it can.
 std::string FaultOfName(absl::string_view name) {
@@ -214,12 +230,8 @@ absl::Status Assembly::ChooseMetrics() {
   std::map<std::string, std::map<std::string, int64_t>> measures;  // those of runs without a score
   std::map<std::string, std::set<std::string>> names;
   std::set<std::string> all_names;
-  std::map<std::string, bool> known;  // as 100,000 runs have few names
-  const auto is_measure = [&known](const Metric& metric) {
-    const auto [at, is_new] = known.emplace(metric.name, false);
-    at->second = is_new ? NamesMeasure(metric.name) : at->second;
-    return at->second;
-  };
+  NameJudge names_measure([](const std::string& name) { return NamesMeasure(name); });
+  const auto is_measure = [&](const Metric& metric) { return names_measure(metric.name); };
   for (const StoredRun& stored : runs_) {
     const std::vector<Metric>& of_run = stored.run.metrics;
     const auto first = std::find_if_not(of_run.begin(), of_run.end(), is_measure);
@@ -446,27 +458,22 @@ absl::Status Assembly::NumberCells() {
 }
 
 void Assembly::LeaveOutMeans() {
-  std::map<std::string, bool> known;
-  const auto is_mean = [&](const Run& run) {
-    const std::vector<std::string>& keep = request_.options.keep;
-    const auto [at, is_new] = known.emplace(run.task, false);
-    if (is_new) {
-      at->second = std::find(keep.begin(), keep.end(), run.task) == keep.end() &&
-                   (run.task == "all" || absl::StrContains(run.task, ":_average") ||
-                    NamesAggregate(run.task));
-    }
-    return at->second;
-  };
+  const std::vector<std::string>& keep = request_.options.keep;
+  NameJudge is_mean([&keep](const std::string& task) {
+    return std::find(keep.begin(), keep.end(), task) == keep.end() &&
+           (task == "all" || absl::StrContains(task, ":_average") || NamesAggregate(task));
+  });
   if (request_.format == "leaderboard" ||
       std::all_of(runs_.begin(), runs_.end(),
-                  [&](const StoredRun& stored) { return is_mean(stored.run); })) {
+                  [&](const StoredRun& stored) { return is_mean(stored.run.task); })) {
     return;
   }
   std::erase_if(runs_, [&](const StoredRun& stored) {
-    if (is_mean(stored.run)) {
+    const bool leaves = is_mean(stored.run.task);
+    if (leaves) {
       leave_out_("a task that is called a mean of others", stored, "");
     }
-    return is_mean(stored.run);
+    return leaves;
   });
 }
 

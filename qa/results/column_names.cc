@@ -61,8 +61,7 @@ constexpr absl::string_view kIncidental =
     "eval id|run id|uuid|row|index|unnamed 0|";
 constexpr absl::string_view kOccasions =
     "|date|dates|month|week|quarter|datetime|timestamp|when|created|updated|submitted|evaluated|"
-    "modified|added|"
-    "uploaded|note|notes|comment|comments|remark|remarks|";
+    "modified|added|uploaded|note|notes|comment|comments|remark|remarks|";
 constexpr absl::string_view kOccasionWords =
     "|at|on|of|the|last|first|time|utc|submission|evaluation|eval|run|upload|to|hub|release|";
 constexpr absl::string_view kSettings =

@@ -25,7 +25,7 @@
 namespace concur::annotation {
 
 inline constexpr int64_t kLogBytesMax = int64_t{1} << 30;
-// One annotator's share: some 20,000 questions with all that belongs to them.
+// One annotator's share.
 inline constexpr int64_t kAnnotatorBytesMax = kLogBytesMax / 64;
 
 // {"sum": "…", "event": "attempt", "time": …, …} with its line feed, to follow the lines `before`.

@@ -167,6 +167,13 @@ TEST_F(ObjectStorageTest, ADatabaseAndItsArtifactsAreShippedAndRestored) {
       {"AWS_SECRET_ACCESS_KEY", SwiftServer::kSecretKey},
       {"no_proxy", "127.0.0.1"}};
   const std::string place = "s3://concur/team/second";
+  // A mistyped prefix is left as it is.
+  const Output nothing = Cluster::Run({Cluster::Binary("concur-coordinator"), "--data-dir",
+                                       cluster_.File("new"), "restore", place + "/typo"},
+                                      cluster_.File("admin"), keys);
+  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("nothing was shipped here"));
+  EXPECT_FALSE(swift_->Has("concur/team/second/typo/artifacts/store-id"));
   // Artifacts on the disk, and artifacts that are in object storage already.
   const std::vector<std::string> here = {"--data-dir", cluster_.File("data")};
   const std::vector<std::string> far = {"--options", cluster_.File("options.yaml")};
@@ -194,6 +201,7 @@ TEST_F(ObjectStorageTest, ADatabaseAndItsArtifactsAreShippedAndRestored) {
     })) << restored.err
         << ReadFile(cluster_.File("ship.log")).value_or("");
     EXPECT_EQ(restored.exit_code, 0) << restored.out << restored.err;
+    EXPECT_TRUE(swift_->Has(absl::StrCat(to.substr(5), "/artifacts/store-id")));
     EXPECT_EQ(Admin("new", {"check"}, is_far).exit_code, 0);
     cluster_.KillWorker("w1", SIGTERM);
     cluster_.KillCoordinator(SIGTERM);

@@ -46,21 +46,24 @@ class SwiftServer {
   // Stops the server and deletes its data.
   void Kill() { process_.reset(); }
 
-  void MakeBucket(const std::string& name) const {
+  void MakeBucket(const std::string& name) const { CONCUR_CHECK(CodeOf("PUT", name) == 200); }
+  bool Has(const std::string& bucket_and_key) const { return CodeOf("GET", bucket_and_key) == 200; }
+
+ private:
+  int64_t CodeOf(const std::string& method, const std::string& path) const {
     SystemClock clock;
     http::Client client(clock, {});
     http::Request request;
-    request.method = "PUT";
-    request.url = absl::StrCat(endpoint_, "/", name);
+    request.method = method;
+    request.url = absl::StrCat(endpoint_, "/", path);
     request.headers = {absl::StrCat("x-amz-content-sha256: ", Sha256Of("").ToHex()),
                        "Content-Type: application/octet-stream"};
     request.signature = http::Signature{kRegion, "s3", kAccessKey, kSecretKey};
     const auto exchange = client.Send(request);
     CONCUR_CHECK_OK(exchange.status());
-    CONCUR_CHECK((*exchange)->code() == 200);
+    return (*exchange)->code();
   }
 
- private:
   void Start() {
     const char* root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
     process_ = std::make_unique<Process>(

@@ -510,8 +510,7 @@ void AddMatrixCommand(Command& app, CommandContext& context) {
       "Also p-values of independence (of no concurrence at all), and corrected for the "
       "number of pairs");
   command->AddFlag("--bounds", flags->bounds,
-                   "For each pair, the least and the greatest coefficient over all values that the "
-                   "missing scores could have");
+                   "For each pair, the range of coefficients over all values of missing scores");
   command->Footer(
       "Examples:\n  concur matrix study --coefficient pearson\n  concur matrix study --watch "
       "--interval 0\n  concur matrix --scores em.csv --where pretrained=no --format svg > "
