@@ -370,7 +370,7 @@ absl::Status ShipForever(Clock& clock, const DataPlace& from, const ShipPlace& t
   std::string problem;
   for (;;) {
     const absl::Time begin = clock.Now();
-    const absl::Status status = shipper->Ship();
+    absl::Status status = shipper->Ship();
     if (absl::IsFailedPrecondition(status)) {
       return status;
     }

@@ -136,6 +136,7 @@ TEST_F(DiskFullTest, NewWorkIsRefusedNothingIsLostAndSpaceIsEnoughToGoOn) {
   EXPECT_EQ(cluster_.Concur({"sweep", "wait", "s3"}).exit_code, 0);
   // The process that began is still the one.
   const std::string log = Log();
+  EXPECT_NE(log.find("listening on"), log.npos);
   EXPECT_EQ(log.find("listening on"), log.rfind("listening on"));
 }
 

@@ -409,46 +409,51 @@ absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context) {
   return PrintMatrix(flags, std::move(table), options, context);
 }
 
+// The scores, the coefficient, and the order of rows and columns.
+void AddScoresAndCoefficient(Command* command, MatrixFlags& flags) {
+  command->AddOption("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
+  command
+      ->AddOption("--metric", flags.metric,
+                  "A sweep's or bundle's metric (default: each benchmark's own)")
+      ->TypeName("NAME");
+  command
+      ->AddOption("--scores", flags.scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE");
+  AddScoreFileOptions(command, flags.file);
+  command
+      ->AddOption("--coefficient", flags.coefficient,
+                  "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more), "
+                  "top-k (share of the best that both have) or rbo (rank-biased overlap)")
+      ->ShowDefault();
+  command->AddOption("--top", flags.top, "Number of best approaches, for top-k")
+      ->Positive()
+      ->ShowDefault();
+  AddWhereOption(command, flags.where);
+  AddColumnsOption(command, flags.columns);
+  command
+      ->AddOption("--order", flags.order,
+                  "Order of the benchmarks: given, or cluster (similar ones side by side)")
+      ->ShowDefault();
+  command
+      ->AddOption(
+          "--group", flags.groups,
+          "Instead of pairs: between groups of benchmarks, of which this is one, and Kendall's "
+          "W within it; * stands for any text")
+      ->TypeName("NAME=PATTERN[,PATTERN]")
+      ->OneValueEach();
+  command->AddFlag("--complete-cases", flags.complete_cases,
+                   "Use only approaches that have every score, instead of pair by pair");
+}
+
 }  // namespace
 
 void AddMatrixCommand(Command& app, CommandContext& context) {
   Command* command =
       app.AddSubcommand("matrix", "How similarly do benchmarks rank the approaches, pair by pair");
   const auto flags = std::make_shared<MatrixFlags>();
-  command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
-      ->TypeName("SWEEP");
-  command
-      ->AddOption("--metric", flags->metric,
-                  "A sweep's or bundle's metric (default: each benchmark's own)")
-      ->TypeName("NAME");
-  command
-      ->AddOption("--scores", flags->scores,
-                  "A scores CSV instead of a sweep: one row per approach, first column its name")
-      ->TypeName("FILE");
-  AddScoreFileOptions(command, flags->file);
-  command
-      ->AddOption("--coefficient", flags->coefficient,
-                  "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more), "
-                  "top-k (share of the best that both have) or rbo (rank-biased overlap)")
-      ->ShowDefault();
-  command->AddOption("--top", flags->top, "Number of best approaches, for top-k")
-      ->Positive()
-      ->ShowDefault();
-  AddWhereOption(command, flags->where);
-  AddColumnsOption(command, flags->columns);
-  command
-      ->AddOption("--order", flags->order,
-                  "Order of the benchmarks: given, or cluster (similar ones side by side)")
-      ->ShowDefault();
-  command
-      ->AddOption(
-          "--group", flags->groups,
-          "Instead of pairs: between groups of benchmarks, of which this is one, and Kendall's "
-          "W within it; * stands for any text")
-      ->TypeName("NAME=PATTERN[,PATTERN]")
-      ->OneValueEach();
-  command->AddFlag("--complete-cases", flags->complete_cases,
-                   "Use only approaches that have every score, instead of pair by pair");
+  AddScoresAndCoefficient(command, *flags);
   command
       ->AddOption("--format", flags->format,
                   "markdown, latex (booktabs) or svg (a heat map), instead of --output")

@@ -203,6 +203,7 @@ TEST_F(SignificanceTest, TablesSayWhichSweepANameTook) {
   }
   const std::string resolved =
       Concur({"rank", "demo", "--resolve", "examples", "--replicates", "200"}).err;
+  EXPECT_THAT(resolved, HasSubstr("newest"));
   EXPECT_EQ(resolved.find("newest"), resolved.rfind("newest")) << "once: " << resolved;
 }
 
