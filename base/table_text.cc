@@ -83,8 +83,18 @@ std::pair<size_t, size_t> MostCommonWidth(const std::vector<size_t>& widths) {
   return most == counts.end() ? std::pair<size_t, size_t>() : std::pair<size_t, size_t>(*most);
 }
 
+// "; " with its blank: ";a;b" is a header whose first name is empty.
+bool BeginsAsComment(absl::string_view text) {
+  return absl::StartsWith(text, "#") || absl::StartsWith(text, "%") ||
+         absl::StartsWith(text, "//") || absl::StartsWith(text, "; ");
+}
+
 char FindSeparator(absl::string_view text, absl::string_view file) {
-  const absl::string_view head = text.substr(0, kHeadBytes);
+  text = text.substr(0, kHeadBytes);
+  while (BeginsAsComment(text)) {
+    NextLine(text);
+  }
+  const absl::string_view head = text;
   char separator = ',';
   size_t most = 0;
   size_t first = 0;
@@ -204,7 +214,7 @@ void TakeHeader(TableText& table) {
     if (IsEmptyFrom(record, 0)) {
       continue;
     }
-    if (absl::StartsWith(record.fields[0], "#") && width > 1 &&
+    if (BeginsAsComment(record.fields[0]) && width > 1 &&
         ((record.fields.size() != columns && record.fields.size() != width) || is_alone)) {
       LeaveOut(table, "a comment", record.line);
     } else if (is_first && IsTitle(records, r, width)) {

@@ -33,10 +33,10 @@ struct TableText {
 };
 
 // Reads the header and the rows below it. Skips a byte order mark, a line "sep=;", blank rows, and,
-// into `left_out`, comments that begin with "#", titles above the header and text around a Markdown
-// table. The separator is the one that most of the first rows have equally often, then the one that
-// comes first. InvalidArgument, as `FILE:LINE: …`, as ParseCsv, for a second Markdown table, and
-// beyond `fields_max` fields, which take some 100 bytes each.
+// into `left_out`, comments that begin with "#", "%", "//" or "; ", titles above the header and
+// text around a Markdown table. The separator is the one that most of the first rows have equally
+// often, then the one that comes first. InvalidArgument, as `FILE:LINE: …`, as ParseCsv, for a
+// second Markdown table, and beyond `fields_max` fields, which take some 100 bytes each.
 absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_view file,
                                         size_t fields_max = 50'000'000);
 

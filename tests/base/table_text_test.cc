@@ -37,14 +37,22 @@ Rows ReadRows(absl::string_view text, absl::string_view file = "t.csv") {
 TEST(TableTextTest, ATableIsTheSameHoweverItIsWritten) {
   const Rows expected = {{"Model", "A", "B"}, {"m1", "1.5", "2"}, {"m2", "2", "1"}};
   for (const char* text :
-       {"Model,A,B\nm1,1.5,2\nm2,2,1\n", "Model,A,B\r\nm1,1.5,2\r\nm2,2,1",
-        "Model,A,B\rm1,1.5,2\rm2,2,1\r", "\xEF\xBB\xBFModel;A;B\nm1;1.5;2\nm2;2;1\n",
-        "sep=;\r\nModel;A;B\r\nm1;1.5;2\r\nm2;2;1\r\n", "\"sep=,\"\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
-        "Model\tA\tB\nm1\t1.5\t2\nm2\t2\t1\n", "# mine, of \"May\"\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
+       {"Model,A,B\nm1,1.5,2\nm2,2,1\n",
+        "Model,A,B\r\nm1,1.5,2\r\nm2,2,1",
+        "Model,A,B\rm1,1.5,2\rm2,2,1\r",
+        "\xEF\xBB\xBFModel;A;B\nm1;1.5;2\nm2;2;1\n",
+        "sep=;\r\nModel;A;B\r\nm1;1.5;2\r\nm2;2;1\r\n",
+        "\"sep=,\"\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
+        "Model\tA\tB\nm1\t1.5\t2\nm2\t2\t1\n",
+        "# mine, of \"May\"\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
+        "; mine\n; of May, 24\nModel,A,B\nm1,1.5,2\n; see (3)\nm2,2,1\n// end\n",
+        "% mine\nModel;A;B\nm1;1.5;2\n// x; y\nm2;2;1\n",
         "#,,\nModel,A,B\nm1,1.5,2\n# see (3)\n,,\nm2,2,1\n",
-        "Results\n\nModel,A,B\nm1,1.5,2\nm2,2,1\n", "Results,,\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
+        "Results\n\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
+        "Results,,\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
         "Results, May\nModel,A,B\nm1,1.5,2\nm2,2,1\n",
-        "Model, \"A\", \"B\"\nm1, \"1.5\" ,2\nm2,2,1\n", "# Model,A,B\nm1,1.5,2\nm2,2,1\n",
+        "Model, \"A\", \"B\"\nm1, \"1.5\" ,2\nm2,2,1\n",
+        "# Model,A,B\nm1,1.5,2\nm2,2,1\n",
         "| Model | A | B |\n|:--|--:|--:|\n| m1 | **1.5** | 2 |\n| m2 | 2 | 1 |\n",
         "Our results:\n\nModel | A | B\n--- | --- | ---\n`m1` | __1.5__ | 2\n[m2](u) | 2 | 1\n",
         "+---+---+\n| Model | A | B |\n+===+===+\n| m1 | 1.5 | 2 |\n+---+\n| m2 | 2 | 1 |\n+---+\n",
@@ -68,6 +76,11 @@ TEST(TableTextTest, NamesKeepOneBlankForEveryKindOfSpace) {
 TEST(TableTextTest, QuotesBetweenTabsStandForThemselvesUnlessTheyEncloseAField) {
   EXPECT_EQ(ReadRows("M\t\"A\n(5-shot)\"\tB\n\"a\" b\t1\t\"\nc\t2\t\"\"\n", "t.tsv"),
             (Rows{{"M", "A (5-shot)", "B"}, {"\"a\" b", "1", "\""}, {"c", "2", ""}}));
+}
+
+TEST(TableTextTest, AHeaderWithoutItsFirstNameIsNoComment) {
+  EXPECT_EQ(ReadRows(";A;B\nm1;1.5;2\nm2;2;1\n"),
+            (Rows{{"", "A", "B"}, {"m1", "1.5", "2"}, {"m2", "2", "1"}}));
 }
 
 TEST(TableTextTest, LinesThatAreLeftOutAreCountedWithTheFirst) {
