@@ -161,7 +161,8 @@ std::string IndexJson(const Study& study, const BundleOptions& options, const Bu
   json["intervals"] = {{"level", options.level},
                        {"method", "bca"},
                        {"replicates", options.replicates},
-                       {"seed", options.seed}};
+                       {"seed", options.seed},
+                       {"p_values", options.p_values}};
   json["settings_seed"] = study.spec.settings_seed;
   json["seeds"] = Json::array();
   for (const int64_t seed : study.spec.seeds) {
@@ -201,6 +202,8 @@ absl::StatusOr<Index> ParseIndex(const std::string& text) {
   index.options.level = intervals["level"];
   index.options.replicates = intervals["replicates"];
   index.options.seed = intervals["seed"];
+  const auto p_values = intervals.find("p_values");
+  index.options.p_values = p_values == intervals.end() || *p_values == true;
   if (!json.contains("files") || !json["files"].is_array()) {
     return wrong("files: expected a list");
   }

@@ -402,7 +402,7 @@ absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions
           analysis::Coefficient::kSpearman}) {
       analysis::MatrixOptions matrix_options;
       matrix_options.coefficient = coefficient;
-      matrix_options.p_values = true;
+      matrix_options.p_values = options.p_values;
       if (options.level > 0) {
         matrix_options.bootstrap = BootstrapFor(options);
       }

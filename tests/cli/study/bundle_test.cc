@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur bundle write`, `concur bundle verify`, `concur diff` and `concur report`.
+#include "cli/study/bundle.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,6 +63,21 @@ class BundleTest : public StudyFixture {
 
   testing::TempDir dir_;
 };
+
+TEST_F(BundleTest, MatricesHaveNoPValuesButThoseOfOlderBundlesVerify) {
+  const std::string directory = Export();
+  EXPECT_THAT(*ReadFile(directory + "/matrix-kendall.json"), Not(HasSubstr("p_value")));
+  ASSERT_OK_AND_ASSIGN(const Study study, LoadBundle(directory));
+  const std::string older = dir_.File("older");
+  ASSERT_OK(WriteBundle(study, older, {.p_values = true}));
+  EXPECT_THAT(*ReadFile(older + "/matrix-kendall.json"), HasSubstr("p_value"));
+  // Nothing in their index says it.
+  const std::string index = *ReadFile(older + "/bundle.json");
+  ASSERT_OK(WriteFileAtomically(older + "/bundle.json",
+                                absl::StrReplaceAll(index, {{",\n  \"p_values\": true", ""}})));
+  EXPECT_THAT(*ReadFile(older + "/bundle.json"), Not(HasSubstr("p_values")));
+  EXPECT_EQ(Concur({"bundle", "verify", older}).code, 0);
+}
 
 TEST_F(BundleTest, ExportsAndVerifiesOffline) {
   const std::string directory = Export();
