@@ -69,6 +69,7 @@ struct JobReason {
     kAwaitsEqual,   // `other` does the same work now
     kAwaitsSource,  // `source` is not done
     kPaused,        // by early_stop: `rung`, `metric`
+    kAwaitsImport,  // its sweep is being imported
     kAwaitsTrials,  // its search has not chosen its setting: `trials`, those without a result
     // READY; with no_reuse
     kSweepPaused,

@@ -101,7 +101,7 @@ absl::StatusOr<LoadedState> LoadState(Store& store, const Engine::SpecDecoder& d
       }
       expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
     }
-    const absl::btree_set<SweepId> ids = SweepBook::ChooseLeftOut(job_memory_max, rows, expansions);
+    absl::btree_set<SweepId> ids = SweepBook::ChooseLeftOut(job_memory_max, rows, expansions);
     for (size_t i = 0; i < rows.size(); ++i) {
       if (ids.contains(rows[i].id)) {
         SweepBook::LeftOut& left = loaded.left_out[rows[i].id];

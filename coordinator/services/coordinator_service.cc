@@ -2,6 +2,7 @@
 #include "coordinator/services/coordinator_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -119,6 +120,39 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
                              CONCUR_RETURN_IF_ERROR(change(scheduler, id));
                              return SweepProto(*scheduler.views().FindSweep(id));
                            });
+}
+
+// Answers with the sweep that `work` imports, once all of it is saved and `saved` was called.
+void AnswerImport(grpc::ServerUnaryReactor* reactor, Engine& engine,
+                  v1::CreateSweepResponse* response,
+                  std::function<absl::StatusOr<SweepId>(Scheduler&)> work,
+                  std::function<void()> saved) {
+  engine.Call<SweepId>(
+      [work = std::move(work), response](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+        CONCUR_ASSIGN_OR_RETURN(const SweepId id, work(scheduler));
+        if (scheduler.IsImporting(id)) {
+          return id;
+        }
+        const std::optional<SweepView> sweep = scheduler.views().FindSweep(id);
+        if (!sweep || sweep->row->canceled) {
+          return absl::AbortedError(absl::StrCat("sweep ", id.ToString(), " was ",
+                                                 sweep ? "canceled" : "deleted",
+                                                 " before all of it was imported"));
+        }
+        *response->mutable_sweep() = SweepProto(*sweep);
+        return id;
+      },
+      [reactor, response, saved = std::move(saved), &engine](const absl::StatusOr<SweepId>& id) {
+        if (id.ok() && !response->has_sweep()) {
+          AnswerImport(
+              reactor, engine, response, [id = *id](Scheduler&) { return id; }, saved);
+          return;
+        }
+        if (id.ok()) {
+          saved();
+        }
+        reactor->Finish(rpc::ToGrpcStatus(id.status()));
+      });
 }
 
 }  // namespace
@@ -254,17 +288,14 @@ grpc::ServerUnaryReactor* CoordinatorService::ImportSweep(CallContext* call,
       reactor->Finish(rpc::ToGrpcStatus(status));
       return;
     }
-    AnswerOn<v1::CreateSweepResponse>(
+    AnswerImport(
         reactor, engine_, response,
-        [this, submission, examples,
-         results = asked.results](Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
+        [this, submission,
+         results = asked.results](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
           CONCUR_RETURN_IF_ERROR(CheckSweepCount(scheduler, limits_.sweeps_max));
-          CONCUR_ASSIGN_OR_RETURN(const SweepId id, scheduler.Import(submission, *results));
-          uploads_.Claim(submission.owner, examples);
-          v1::CreateSweepResponse answer;
-          *answer.mutable_sweep() = SweepProto(*scheduler.views().FindSweep(id));
-          return answer;
-        });
+          return scheduler.Import(submission, results);
+        },
+        [this, owner = submission.owner, examples] { uploads_.Claim(owner, examples); });
   });
   return reactor;
 }

@@ -140,6 +140,8 @@ void ReasonFinder::FindBlocked(const SweepRecord& sweep, JobReason& reason) cons
   } else if (sweep.AwaitsSetting(job)) {
     reason.code = ReasonCode::kAwaitsTrials;
     reason.trials = PendingTrials(TrialsOf(sweep, sweep.expansion->Locate(job).block));
+  } else if (sweep.expansion->spec().imported) {
+    reason.code = ReasonCode::kAwaitsImport;
   } else if (sweep.AwaitsSource(job)) {
     reason.code = ReasonCode::kAwaitsSource;
   } else {

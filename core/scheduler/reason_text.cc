@@ -343,6 +343,8 @@ std::string StateText(const JobReason& reason) {
                           ", which does the same work, to share its result");
     case ReasonCode::kAwaitsSource:
       return absl::StrCat("waits for ", SourceOf(reason));
+    case ReasonCode::kAwaitsImport:
+      return "waits for its sweep to be imported";
     case ReasonCode::kPaused:
       return PausedText(reason);
     case ReasonCode::kAwaitsTrials:

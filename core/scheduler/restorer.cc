@@ -242,8 +242,17 @@ absl::Status Restorer::Finish() {
     }
   }
   turn_.Discard();
+  std::vector<const SweepRecord*> cut_off;
   for (auto& [id, sweep] : book_.all()) {
     book_.UpdateEnd(*sweep);
+    // An import that a restart cut off: nobody was told that it was there.
+    if (sweep->expansion->spec().imported && sweep->jobs.unfinished() > 0) {
+      cut_off.push_back(sweep.get());
+    }
+  }
+  for (const SweepRecord* sweep : cut_off) {
+    jobs_.Forget(*sweep);
+    book_.Erase(*sweep);
   }
   return absl::OkStatus();
 }
@@ -260,7 +269,8 @@ absl::Status Restorer::FinishJob(SweepRecord& sweep, uint32_t job) {
     sweep.SetState(job, JobState::kCanceled);
     return absl::OkStatus();
   }
-  if (state == JobState::kBlocked || state == JobState::kReady) {
+  const bool waits = state == JobState::kBlocked || state == JobState::kReady;
+  if (waits && !sweep.expansion->spec().imported) {
     const bool awaits = sweep.AwaitsSource(job);
     if (awaits) {
       const uint32_t source = *sweep.expansion->SourceOf(job);

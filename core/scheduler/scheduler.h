@@ -75,7 +75,7 @@ class Scheduler {
 
   // --- time -------------------------------------------------------------------------------------
 
-  // Ends expired leases and back-offs, and goes on with cancels and retries of whole sweeps;
+  // Ends expired leases and back-offs, and goes on with cancels, retries and imports;
   // attempts become overdue with a Sync of their worker.
   // REQUIRES: now >= the time of the previous call; every other
   // method acts at the time of the last AdvanceTo.
@@ -93,9 +93,10 @@ class Scheduler {
   absl::StatusOr<SweepId> Submit(Submission submission) {
     return requests_.Submit(std::move(submission));
   }
-  absl::StatusOr<SweepId> Import(Submission submission, std::vector<ImportedResult> results) {
+  absl::StatusOr<SweepId> Import(Submission submission, SweepRequests::ImportedResults results) {
     return requests_.Import(std::move(submission), std::move(results));
   }
+  bool IsImporting(SweepId id) const { return requests_.IsImporting(id); }
   absl::Status PauseSweep(SweepId id) { return requests_.Pause(id); }
   absl::Status ResumeSweep(SweepId id) { return requests_.Resume(id); }
   absl::Status SetPriority(SweepId id, int32_t priority) {

@@ -141,26 +141,20 @@ absl::StatusOr<SweepId> SweepRequests::Submit(SweepBook::Submission submission) 
 }
 
 absl::StatusOr<SweepId> SweepRequests::Import(SweepBook::Submission submission,
-                                              std::vector<ImportedResult> results) {
+                                              ImportedResults results) {
   CONCUR_CHECK(submission.expansion != nullptr);
   CONCUR_CHECK(submission.expansion->spec().imported.has_value());
   CONCUR_ASSIGN_OR_RETURN(const std::optional<SweepId> earlier, book_.FindRequest(submission));
   if (earlier) {
     return *earlier;
   }
-  CONCUR_RETURN_IF_ERROR(ValidateImportedResults(*submission.expansion, results, FieldPath()));
+  CONCUR_RETURN_IF_ERROR(ValidateImportedResults(*submission.expansion, *results, FieldPath()));
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * added, book_.AddNew(std::move(submission)));
-  SweepRecord& sweep = *added;
-  size_t next = 0;
-  for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
-    if (next < results.size() && results[next].job == job) {
-      jobs_.Succeed(sweep, job, std::move(results[next].result), kNoHolder);
-      ++next;
-    } else {
-      jobs_.SetState(sweep, job, JobState::kCanceled);  // a gap: nothing will ever fill it
-    }
-  }
-  return sweep.row.id;
+  const SweepId id = added->row.id;
+  imports_[id].results = std::move(results);
+  open_.insert(id);
+  Continue(*added);
+  return id;
 }
 
 absl::Status SweepRequests::Pause(SweepId id) {
@@ -209,6 +203,7 @@ absl::Status SweepRequests::Cancel(SweepId id) {
   sweep->row.canceled = true;
   sweep->row.paused = false;
   sweep->row.retry.reset();
+  imports_.erase(id);
   turn_.TouchSweep(id);
   turn_.AnnounceSweep(id);
   book_.UpdateHold(*sweep);
@@ -221,12 +216,16 @@ absl::Status SweepRequests::Cancel(SweepId id) {
   return absl::OkStatus();
 }
 
-absl::Status SweepRequests::CheckNotBeingRetried(const SweepRecord& sweep) const {
-  return !sweep.row.retry ? absl::OkStatus()
-                          : absl::FailedPreconditionError(absl::StrCat(
-                                "sweep ", sweep.row.id.ToString(),
-                                " is being retried: its jobs cannot be changed one by one until "
-                                "all are back in the queue; try again in some seconds"));
+absl::Status SweepRequests::CheckNoneIsOpen(const SweepRecord& sweep) const {
+  const bool is_importing = IsImporting(sweep.row.id);
+  return !sweep.row.retry && !is_importing
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   absl::StrCat("sweep ", sweep.row.id.ToString(), " is being ",
+                                is_importing ? "imported" : "retried",
+                                ": its jobs cannot be changed one by one until ",
+                                is_importing ? "all are there" : "all are back in the queue",
+                                "; try again in some seconds"));
 }
 
 void SweepRequests::Restore() {
@@ -248,6 +247,8 @@ void SweepRequests::Continue() {
 void SweepRequests::Continue(SweepRecord& sweep) {
   if (sweep.row.canceled) {
     ContinueCancel(sweep);
+  } else if (const auto import = imports_.find(sweep.row.id); import != imports_.end()) {
+    ContinueImport(sweep, import->second);
   } else {
     ContinueRetry(sweep);
   }
@@ -301,11 +302,34 @@ void SweepRequests::ContinueRetry(SweepRecord& sweep) {
   open_.erase(sweep.row.id);
 }
 
+void SweepRequests::ContinueImport(SweepRecord& sweep, OpenImport& import) {
+  const std::vector<ImportedResult>& results = *import.results;
+  const auto add = [&] {
+    const uint32_t job = import.jobs_done++;
+    if (import.results_done < results.size() && results[import.results_done].job == job) {
+      jobs_.Succeed(sweep, job, results[import.results_done++].result, kNoHolder);
+    } else {
+      jobs_.SetState(sweep, job, JobState::kCanceled);  // a gap: nothing will ever fill it
+    }
+  };
+  while (import.jobs_done < sweep.jobs.size()) {
+    if (!DoInSlice(sweep, add)) {
+      return;
+    }
+  }
+  open_.erase(sweep.row.id);
+  imports_.erase(sweep.row.id);
+}
+
 void SweepRequests::CheckInvariants() const {
   for (const auto& [id, sweep] : book_.all()) {
-    const bool is_open = sweep->row.retry || (sweep->row.canceled && sweep->jobs.unfinished() > 0);
+    const bool is_importing =
+        sweep->expansion->spec().imported && !sweep->row.canceled && sweep->jobs.unfinished() > 0;
+    const bool is_open =
+        sweep->row.retry || is_importing || (sweep->row.canceled && sweep->jobs.unfinished() > 0);
+    CONCUR_CHECK(is_importing == IsImporting(id));
     CONCUR_CHECK(!is_open || open_.contains(id));
-    CONCUR_CHECK(!open_.contains(id) || sweep->row.retry || sweep->row.canceled);
+    CONCUR_CHECK(!open_.contains(id) || sweep->row.retry || sweep->row.canceled || is_importing);
     for (uint32_t job = 0; sweep->row.canceled && job < sweep->next_canceled; ++job) {
       CONCUR_CHECK(IsTerminal(sweep->jobs[job].state()));
     }
@@ -317,7 +341,7 @@ absl::Status SweepRequests::CancelJob(JobId id) {
   if (id.index >= sweep->jobs.size()) {
     return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
   }
-  CONCUR_RETURN_IF_ERROR(CheckNotBeingRetried(*sweep));
+  CONCUR_RETURN_IF_ERROR(CheckNoneIsOpen(*sweep));
   jobs_.CancelWithDependents(*sweep, id.index, "canceled");
   book_.UpdateEnd(*sweep);
   return absl::OkStatus();
@@ -407,7 +431,7 @@ absl::StatusOr<uint32_t> SweepRequests::Retry(SweepId id, const std::vector<uint
   if (jobs.empty()) {
     return RetryAll(*sweep);
   }
-  CONCUR_RETURN_IF_ERROR(CheckNotBeingRetried(*sweep));
+  CONCUR_RETURN_IF_ERROR(CheckNoneIsOpen(*sweep));
   const absl::btree_set<uint32_t> chosen = ChooseForRetry(*sweep, jobs, rerun_succeeded);
   if (rerun_succeeded) {
     for (uint32_t job : chosen) {

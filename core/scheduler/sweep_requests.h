@@ -6,17 +6,20 @@
 // saves in the sweep's row that it was asked for, and from then on nothing of the sweep starts.
 // Each turn then goes on by SchedulerPolicy::slice_jobs, and saves how far a retry has come
 // (SweepRow::Retry): after a restart it goes on from there. A restart itself ends the jobs of
-// canceled sweeps. Sweeps with early_stop are done in one turn: their rules compare jobs that must
-// change together.
+// canceled sweeps. An import goes on likewise, but its results are in memory alone: it is answered
+// when all are saved, and a restart deletes the sweep of one that was not (Restorer). Sweeps with
+// early_stop are done in one turn: their rules compare jobs that must change together.
 //
 // Thread-compatible. Nothing in the scheduler calls it.
 #ifndef CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_
 #define CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,7 +51,7 @@ class SweepRequests {
         groups_(groups),
         jobs_(jobs) {}
 
-  // --- cancels and retries that are under way ---------------------------------------------------
+  // --- cancels, retries and imports under way ---------------------------------------------------
 
   // Finds those that were under way before a restart.
   void Restore();
@@ -63,11 +66,13 @@ class SweepRequests {
   // Cells that are finished in any sweep are reused at once.
   // REQUIRES: it is not of imported results.
   absl::StatusOr<SweepId> Submit(SweepBook::Submission submission);
-  // The same for results that were computed elsewhere: adds a sweep that has ended. Jobs without a
-  // result are canceled. InvalidArgument, with nothing added, as of ValidateImportedResults.
+  // The same for results that were computed elsewhere: adds a sweep that has ended once
+  // IsImporting(id) is false. Jobs without a result are canceled. InvalidArgument, with nothing
+  // added, as of ValidateImportedResults.
   // REQUIRES: the sweep's spec says that they are imported.
-  absl::StatusOr<SweepId> Import(SweepBook::Submission submission,
-                                 std::vector<ImportedResult> results);
+  using ImportedResults = std::shared_ptr<const std::vector<ImportedResult>>;
+  absl::StatusOr<SweepId> Import(SweepBook::Submission submission, ImportedResults results);
+  bool IsImporting(SweepId id) const { return imports_.contains(id); }
   // NotFound; FailedPrecondition when the sweep has ended.
   absl::Status Pause(SweepId id);
   absl::Status Resume(SweepId id);
@@ -78,7 +83,7 @@ class SweepRequests {
   absl::Status Cancel(SweepId id);
   // Ends one job, and with a train job all that waits for its system; others that waited for its
   // result run themselves. OK when it has ended already. NotFound; FailedPrecondition while the
-  // whole sweep is being retried.
+  // whole sweep is being retried or imported.
   absl::Status CancelJob(JobId id);
   // NotFound; FailedPrecondition unless it has ended.
   absl::Status Delete(SweepId id);
@@ -103,11 +108,19 @@ class SweepRequests {
   absl::Status DeleteResource(const std::string& name);
 
  private:
-  absl::Status CheckNotBeingRetried(const SweepRecord& sweep) const;
+  // An import that is under way, and how many of its jobs and results are done.
+  struct OpenImport {
+    ImportedResults results;
+    uint32_t jobs_done = 0;
+    size_t results_done = 0;
+  };
+
+  absl::Status CheckNoneIsOpen(const SweepRecord& sweep) const;
   absl::StatusOr<uint32_t> RetryAll(SweepRecord& sweep);
   void Continue(SweepRecord& sweep);
   void ContinueCancel(SweepRecord& sweep);
   void ContinueRetry(SweepRecord& sweep);
+  void ContinueImport(SweepRecord& sweep, OpenImport& import);
   template <typename Work>
   bool DoInSlice(const SweepRecord& sweep, Work work);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed);
@@ -120,7 +133,8 @@ class SweepRequests {
   WorkerRegistry& workers_;
   EarlyStopGroups& groups_;
   JobLifecycle& jobs_;
-  absl::btree_set<SweepId> open_;      // sweeps of which a cancel or retry is under way
+  absl::btree_set<SweepId> open_;  // sweeps of which a cancel, retry or import is under way
+  absl::btree_map<SweepId, OpenImport> imports_;
   int64_t left_ = policy_.slice_jobs;  // rest of SchedulerPolicy::slice_jobs in this turn
 };
 

@@ -23,9 +23,11 @@ SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_
   }
   for (const Block& block : expansion->blocks()) {
     if (!block.has_train) {
-      const uint32_t end = block.first_job + (expansion->spec().search ? block.JobCount() : 0);
+      const bool is_imported = expansion->spec().imported.has_value();
+      const bool may_wait = is_imported || expansion->spec().search;
+      const uint32_t end = block.first_job + (may_wait ? block.JobCount() : 0);
       for (uint32_t job = block.first_job; job < end; ++job) {
-        if (AwaitsSetting(job)) {
+        if (is_imported || AwaitsSetting(job)) {
           jobs.SetState(job, JobState::kBlocked);
         }
       }

@@ -193,9 +193,9 @@ TEST_F(BatchesTest, WhatCannotBeRunInBatchesIsRefusedBeforeAnythingIsSubmitted) 
 
 TEST_F(BatchesTest, AnImportSurvivesKillsAndIsReadLikeASweep) {
   std::string board = "Model\tOrg\tTask one\tTask two\n";
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 600; ++i) {  // more than a turn of the engine takes
     absl::StrAppend(&board, "org/model ", i, "\torg\t", i, ".5\t",
-                    i == 3 ? "" : absl::StrCat(30 - i), "\n");
+                    i == 3 ? "" : absl::StrCat(900 - i), "\n");
   }
   cluster_.Write("board.tsv", board);
   const std::string bundle = cluster_.File("board");
@@ -216,14 +216,14 @@ TEST_F(BatchesTest, AnImportSurvivesKillsAndIsReadLikeASweep) {
   const Output scores = cluster_.Concur({"-o", "json", "scores", id, "--by-job"});
   ASSERT_EQ(scores.exit_code, 0) << scores.err;
   const json list = json::parse(scores.out);
-  ASSERT_THAT(list, SizeIs(24));
+  ASSERT_THAT(list, SizeIs(1200));
   EXPECT_EQ(list[2]["approach"], "org/model 1");
   EXPECT_EQ(list[2]["value"], 1.5);
   EXPECT_THAT(std::string(list[2]["source"]["file"]), HasSubstr("board.tsv"));
   EXPECT_EQ(list[7]["state"], "canceled") << "the gap";
   EXPECT_TRUE(list[7]["source"].is_null());
   EXPECT_THAT(cluster_.Concur({"job", "explain", id + "/2"}).out, HasSubstr("imported, not run"));
-  EXPECT_THAT(cluster_.Concur({"matrix", id}).out, HasSubstr("1 of 24 scores are missing"));
+  EXPECT_THAT(cluster_.Concur({"matrix", id}).out, HasSubstr("1 of 1200 scores are missing"));
 
   // Out again: every score and source of the bundle, under the sweep's id.
   const std::string out = cluster_.File("out");

@@ -23,6 +23,7 @@ enum class Bug : uint8_t {
   kCancelNotSaved,       // the row of a canceled sweep is not marked canceled
   kJobCancelNotSaved,    // a job that was canceled alone is saved as ready
   kImportNotWhole,       // the last score of an import is saved as a gap
+  kHalfImportKept,       // a restart ends an import that it cut off
   kAttemptNotSaved,      // the number of an attempt is saved minus one
   kRequestIdNotSaved,    // a submission repeated after a restart is not recognized
   kRunningNotRequeued,   // a restart abandons running attempts
@@ -43,6 +44,7 @@ enum class Bug : uint8_t {
   kLeftOutDeleted,       // sweeps that there is no memory for are deleted
   // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
+  kAnsweredHalfImported,  // an import is answered after its first turn
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
   kLeaseNeverEnds,        // a silent worker keeps its jobs
   kPauseNotCounted,       // leases end while the coordinator itself is paused
@@ -77,7 +79,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 54;  // without kNone
+inline constexpr size_t kBugs = 56;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -426,11 +426,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
             absl::StrCat("one submission became ", id.ToString(), " and ", row.id.ToString()));
       }
     }
-    const bool is_new = !planned_.contains(row.id);
     PutSweep(row.id, *planned, row.spec);
-    if (const PlannedSweep* const import = ImportOf(row.id); is_new && import != nullptr) {
-      CheckImportBatch(row.id, *import, batch);
-    }
     if (row.canceled) {
       once_canceled_.insert(row.id);
     }
@@ -573,6 +569,9 @@ void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
 void Checker::OnSubmitted(size_t planned, SweepId id) {
   ++acknowledged_;
   submitted_[planned] = id;
+  if (const PlannedSweep* const import = ImportOf(id); import != nullptr) {
+    CheckImportIsWhole(id, *import);
+  }
 }
 
 void Checker::OnCancelMade(SweepId id) { once_canceled_.insert(id); }

@@ -106,7 +106,7 @@ class Checker {
   uint64_t counted() const { return counted_.size(); }
   uint64_t given_up() const { return given_up_; }  // jobs skipped because similar ones had failed
   uint64_t quarantines() const { return quarantines_; }     // started quarantines
-  uint64_t imports() const { return imports_; }             // committed, each once
+  uint64_t imports() const { return imports_; }             // acknowledged, each once
   uint64_t stopped() const { return stopped_; }             // train jobs, by early_stop
   uint64_t staged() const { return staged_; }               // attempts of stages
   uint64_t chosen() const { return keys_by_text_.size(); }  // settings, by searches
@@ -119,7 +119,7 @@ class Checker {
   // Null for a sweep that runs, or that is not known.
   const PlannedSweep* ImportOf(SweepId id) const;
   void CheckImportRow(const PlannedSweep& import, const JobRow& row);
-  void CheckImportBatch(SweepId id, const PlannedSweep& import, const Batch& batch);
+  void CheckImportIsWhole(SweepId id, const PlannedSweep& import);
   void CheckImports(const Scheduler& scheduler);
   void CheckRow(const JobRow& row);
   // It was deleted, or is on disk alone.

@@ -55,6 +55,9 @@ class CoordinatorMachine::CheckedStore : public Store {
         row.amount += running;
       }
     }
+    if (snapshot.ok() && machine_.world_.bug() == Bug::kHalfImportKept) {
+      EndImports(*snapshot);
+    }
     return snapshot;
   }
   // The checker sees what is left on disk, too.
@@ -96,6 +99,25 @@ class CoordinatorMachine::CheckedStore : public Store {
   }
 
  private:
+  // Cancels the jobs of imports that have no row.
+  void EndImports(Snapshot& snapshot) const {
+    for (const SweepRow& sweep : snapshot.sweeps) {
+      const absl::StatusOr<SweepSpec> spec = machine_.workload_.Decode(sweep.spec);
+      const uint32_t jobs = spec.ok() && spec->imported ? Expansion::Make(*spec)->job_count() : 0;
+      for (uint32_t job = 0; job < jobs; ++job) {
+        const JobId id{sweep.id, job};
+        const auto place =
+            std::lower_bound(snapshot.jobs.begin(), snapshot.jobs.end(), id,
+                             [](const JobRow& row, const JobId& other) { return row.id < other; });
+        if (place == snapshot.jobs.end() || place->id != id) {
+          JobRow& row = *snapshot.jobs.insert(place, JobRow());
+          row.id = id;
+          row.state = JobState::kCanceled;
+        }
+      }
+    }
+  }
+
   CoordinatorMachine& machine_;
   Store& store_;
   Checker& checker_;

@@ -159,8 +159,14 @@ void Users::Submit(size_t planned) {
         }
         Scheduler::Submission submission{kSweepOwner, std::move(request_id), plan.text,
                                          plan.expansion};
-        return plan.imported.empty() ? scheduler.Submit(std::move(submission))
-                                     : scheduler.Import(std::move(submission), plan.imported);
+        if (plan.imported.empty()) {
+          return scheduler.Submit(std::move(submission));
+        }
+        const absl::StatusOr<SweepId> id = scheduler.Import(
+            std::move(submission), std::make_shared<std::vector<ImportedResult>>(plan.imported));
+        return id.ok() && scheduler.IsImporting(*id) && world_.bug() != Bug::kAnsweredHalfImported
+                   ? absl::UnavailableError("not all is imported")  // asks again
+                   : id;
       },
       [this, planned](absl::StatusOr<SweepId> id) {
         if (!id.ok()) {

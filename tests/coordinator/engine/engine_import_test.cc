@@ -33,7 +33,7 @@ std::optional<SweepId> ImportOnce(Engine& engine, const bool& dead) {
         return scheduler.Import(
             {"owner", "r", "spec",
              std::make_shared<const Expansion>(*Expansion::Make(ImportedSweep()))},
-            ImportedScores({0, 1, 5}));
+            std::make_shared<std::vector<ImportedResult>>(ImportedScores({0, 1, 5})));
       },
       [&](absl::StatusOr<SweepId> id) {
         if (id.ok() && !dead) {

@@ -140,8 +140,10 @@ absl::StatusOr<SweepId> SchedulerHarness::Import(SweepSpec spec, const std::stri
                                                  const std::string& request_id) {
   absl::StatusOr<Scheduler::Submission> submission =
       SubmissionOf(std::move(spec), text, "me", request_id);
-  return submission.ok() ? scheduler_->Import(*std::move(submission), std::move(results))
-                         : absl::StatusOr<SweepId>(submission.status());
+  return submission.ok()
+             ? scheduler_->Import(*std::move(submission),
+                                  std::make_shared<std::vector<ImportedResult>>(std::move(results)))
+             : absl::StatusOr<SweepId>(submission.status());
 }
 
 void SchedulerHarness::Advance(absl::Duration by) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "core/sweep/content_key.h"
@@ -104,6 +105,72 @@ TEST_F(SchedulerImportTest, WhatRunsTakesNothingFromAnImportAndLearnsNothing) {
     known += durations.TotalOf(group).second;
   }
   EXPECT_EQ(known, 0u);
+}
+
+// Each turn adds two to three of the six jobs.
+class SlicedImportTest : public ::testing::Test {
+ protected:
+  SweepId Begin() {
+    const absl::StatusOr<SweepId> id =
+        harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1, 5}), "r");
+    CONCUR_CHECK_OK(id.status());
+    harness_.EndTurn(/*compare=*/false);  // a restart gives something else
+    CONCUR_CHECK(harness_.scheduler().IsImporting(*id));
+    return *id;
+  }
+  void FinishImport(SweepId id) {
+    for (int turn = 0; harness_.scheduler().IsImporting(id) && turn < 10; ++turn) {
+      harness_.Advance(absl::Milliseconds(1));
+      harness_.EndTurn(/*compare=*/!harness_.scheduler().IsImporting(id));
+    }
+  }
+  SchedulerHarness harness_{SchedulerPolicy{.slice_jobs = 32, .quotas = {}}};
+};
+
+TEST_F(SlicedImportTest, NothingOfAnImportRunsOrChangesUntilAllIsThere) {
+  const SweepId id = Begin();
+  Scheduler& scheduler = harness_.scheduler();
+  EXPECT_EQ(scheduler.views().FindSweep(id)->state, SweepState::kActive);
+  EXPECT_EQ(scheduler.views().CountAll().jobs[static_cast<size_t>(JobState::kReady)], 0u);
+  EXPECT_THAT(ReasonText(scheduler.views().ReasonOf({id, 5})),
+              HasSubstr("waits for its sweep to be imported"));
+  EXPECT_THAT(scheduler.CancelJob({id, 5}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is being imported")));
+  EXPECT_EQ(scheduler.DeleteSweep(id).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(scheduler.NextDeadline(), harness_.now());
+  EXPECT_EQ(
+      harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1, 5}), "r").value_or(SweepId{}),
+      id);
+  FinishImport(id);
+  EXPECT_EQ(scheduler.views().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(scheduler.views().ViewJob({id, 5}).result->metrics[0].value, 0.55);
+  EXPECT_EQ(scheduler.views().ViewJob({id, 4}).state, JobState::kCanceled);
+}
+
+TEST_F(SlicedImportTest, ARestartDeletesAnImportThatItCutsOff) {
+  const SweepId id = Begin();
+  harness_.RestartCoordinator();
+  EXPECT_EQ(harness_.scheduler().views().sweep_count(), 0u);
+  harness_.EndTurn();
+  ASSERT_OK_AND_ASSIGN(const Snapshot saved, harness_.store().Load());
+  EXPECT_THAT(saved.sweeps, IsEmpty());
+  EXPECT_THAT(saved.jobs, IsEmpty());
+  EXPECT_THAT(saved.results, IsEmpty());
+  EXPECT_GT(Begin(), id);
+}
+
+TEST_F(SlicedImportTest, ACancelEndsAnImport) {
+  const SweepId id = Begin();
+  ASSERT_OK(harness_.scheduler().CancelSweep(id));
+  EXPECT_FALSE(harness_.scheduler().IsImporting(id));
+  harness_.EndTurn();
+  harness_.Advance(absl::Milliseconds(1));
+  harness_.EndTurn();
+  EXPECT_EQ(harness_.scheduler().views().FindSweep(id)->state, SweepState::kCanceled);
+  harness_.RestartCoordinator();
+  EXPECT_EQ(harness_.scheduler().views().FindSweep(id)->state, SweepState::kCanceled);
+  EXPECT_OK(harness_.scheduler().DeleteSweep(id));
+  harness_.EndTurn();
 }
 
 TEST_F(SchedulerImportTest, ABadResultAddsNothing) {
