@@ -26,7 +26,7 @@
 
 namespace concur::worker {
 
-inline constexpr absl::Duration kDeadline = absl::Seconds(30);
+inline constexpr absl::Duration kDeadline = absl::Minutes(2);
 
 inline constexpr char kTestData[] =
     R"({"header": {"dataset": "toy"}}

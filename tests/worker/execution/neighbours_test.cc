@@ -242,7 +242,7 @@ TEST_F(OutputLimitTest, WhatAJobHidesCountsAllTheSame) {
   };
   for (const auto& [name, script] : ways) {
     JobOrder order = Train(script);
-    order.timeout = absl::Seconds(20);
+    order.timeout = kDeadline;
     const JobResult result = Run(order);
     EXPECT_EQ(result.failure, FailureClass::kFailed) << name;
     EXPECT_THAT(result.message, HasSubstr("output_bytes_max")) << name;
