@@ -368,19 +368,34 @@ std::optional<CellKind> KindOfWord(absl::string_view text) {
 
 constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "+-", "\\pm", "↑", "↓"};
 
+// A number that may have the sign of a margin and a percent sign.
+bool IsMargin(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  for (const absl::string_view sign : kMarginSigns) {
+    absl::ConsumePrefix(&text, sign);
+  }
+  absl::ConsumeSuffix(&text, "%");
+  text = absl::StripAsciiWhitespace(text);
+  return Number(text, DecimalMark::kPoint) || Number(text, DecimalMark::kComma);
+}
+
+// The two ends of an interval: "70.1, 72.3", "70.1-72.3", "70.1 to 72.3".
+bool IsRange(absl::string_view text) {
+  for (const absl::string_view separator : {",", ";", "–", "—", " to ", "..", "-"}) {
+    for (size_t at = text.find(separator); at != text.npos; at = text.find(separator, at + 1)) {
+      if (IsMargin(text.substr(0, at)) && IsMargin(text.substr(at + separator.size()))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Takes a margin off the end: "± 0.4", "+/- 0.4", "(0.4)", "[70.1, 72.3]". False unless it is one.
 bool TakeMargin(absl::string_view& text) {
-  const auto is_number = [](absl::string_view part) {
-    for (const absl::string_view sign : kMarginSigns) {
-      absl::ConsumePrefix(&part, sign);
-    }
-    absl::ConsumeSuffix(&part, "%");
-    part = absl::StripAsciiWhitespace(part);
-    return Number(part, DecimalMark::kPoint) || Number(part, DecimalMark::kComma);
-  };
   for (const absl::string_view sign : kMarginSigns) {
     const size_t at = text.find(sign);
-    if (at != text.npos && at > 0 && is_number(text.substr(at + sign.size()))) {
+    if (at != text.npos && at > 0 && IsMargin(text.substr(at + sign.size()))) {
       text = absl::StripAsciiWhitespace(text.substr(0, at));
       return true;
     }
@@ -391,9 +406,7 @@ bool TakeMargin(absl::string_view& text) {
       continue;
     }
     const absl::string_view inner = text.substr(at + 1, text.size() - at - 2);
-    const std::vector<absl::string_view> ends = absl::StrSplit(inner, absl::ByAnyChar(",;–"));
-    if (is_number(inner) || (ends.size() == 2 && is_number(absl::StripAsciiWhitespace(ends[0])) &&
-                             is_number(absl::StripAsciiWhitespace(ends[1])))) {
+    if (IsMargin(inner) || IsRange(inner)) {
       text = absl::StripAsciiWhitespace(text.substr(0, at));
       return true;
     }
@@ -467,10 +480,12 @@ std::optional<double> ShareIn(absl::string_view text) {
 }
 
 // Brings a column of counts to what they are parts of, where all its numbers tell: whole numbers
-// "12/20", or "12 (60%)". Says so, or that pairs are read as their means.
+// "12/20", any of one whole, "7.5/10", or "12 (60%)". Says so, or that pairs are read as their
+// means.
 void SettleCounts(absl::Span<const absl::string_view> fields, CellColumn& column) {
   size_t pairs = 0;
   size_t quotients = 0;
+  size_t of_one_whole = 0;
   size_t shares = 0;
   double most = 0;
   size_t first = fields.size();
@@ -486,13 +501,19 @@ void SettleCounts(absl::Span<const absl::string_view> fields, CellColumn& column
                          cell.first <= cell.second
                      ? 1
                      : 0;
+    const Cell& whole = column.cells[std::min(first, i)];
+    of_one_whole += cell.is_pair && cell.first >= 0 && cell.first <= cell.second &&
+                            cell.second == whole.second && cell.second == std::floor(cell.second)
+                        ? 1
+                        : 0;
     shares += share.has_value() ? 1 : 0;
     most = std::max(most, share.value_or(0));
     first = std::min(first, i);
   }
   // Small ones may be margins.
   const bool are_shares = shares > 0 && shares == column.numbers && most >= 10;
-  const bool are_quotients = quotients > 0 && quotients == column.numbers;
+  const bool are_quotients = (quotients > 0 && quotients == column.numbers) ||
+                             (of_one_whole > 1 && of_one_whole == column.numbers);
   for (size_t i = 0; i < fields.size() && (are_shares || are_quotients); ++i) {
     Cell& cell = column.cells[i];
     if (cell.kind == CellKind::kNumber) {
@@ -506,7 +527,8 @@ void SettleCounts(absl::Span<const absl::string_view> fields, CellColumn& column
     column.remarks.push_back(absl::StrCat("a guess: \"", fields[first], "\" is ",
                                           column.cells[first].value(), are_shares ? "%" : ""));
   } else if (pairs > 0) {
-    column.remarks.push_back(absl::StrCat(pairs, " pairs are read as their means"));
+    column.remarks.push_back(pairs == 1 ? "1 pair is read as its mean"
+                                        : absl::StrCat(pairs, " pairs are read as their means"));
   }
 }
 
@@ -537,7 +559,10 @@ Cell CellBy(absl::string_view text, DecimalMark mark) {
       break;
     }
   }
-  const std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
+  absl::ConsumePrefix(&rest, "~");
+  absl::ConsumePrefix(&rest, "≈");
+  const std::string pair = absl::StrReplaceAll(rest, {{" out of ", "/"}, {" of ", "/"}});
+  const std::vector<absl::string_view> parts = absl::StrSplit(pair, '/');
   if (parts.size() > 2) {
     return cell;  // a date
   }
@@ -667,7 +692,8 @@ CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator)
       column.cells.begin(), column.cells.end(),
       [](const Cell& cell) { return cell.kind == CellKind::kNumber && cell.has_margin; });
   if (margins > 0) {
-    column.remarks.push_back(absl::StrCat(margins, " margins are not kept"));
+    column.remarks.push_back(
+        absl::StrCat(margins, margins == 1 ? " margin is" : " margins are", " not kept"));
   }
   return column;
 }

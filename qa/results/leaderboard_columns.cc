@@ -251,7 +251,8 @@ void SettleScores(LeaderboardTable& table, std::vector<ColumnPlan>& plan) {
       Append(plan[c].why, remark);
     }
     if (column.words > 0) {
-      Append(plan[c].why, absl::StrCat(column.words, " words are left out"));
+      Append(plan[c].why, absl::StrCat(column.words, column.words == 1 ? " word is" : " words are",
+                                       " left out"));
     }
   }
 }

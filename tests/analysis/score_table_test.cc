@@ -128,7 +128,7 @@ TEST(ScoresCsvTest, WhatIsAssumedOfAColumnIsAWarning) {
       parsed.warnings,
       ElementsAre("s.csv:1: left out: a comment",
                   HasSubstr("s.csv:2: column \"X\": 2 of 3 numbers have \"%\": read as fractions"),
-                  HasSubstr("1 margins are not kept"),
+                  HasSubstr("1 margin is not kept"),
                   HasSubstr("\"OOM\" and the like are missing scores: 1")));
 }
 

@@ -112,6 +112,13 @@ TEST(ParseCellTest, UnitsMarginsMarksAndSignsAreRead) {
                            "71.2 (0.3)",
                            "71.2 (±0.3)",
                            "71.2 [70.1, 72.3]",
+                           "~71.2",
+                           "≈ 71.2",
+                           "71.2 (70.1-72.3)",
+                           "71.2 (70.1–72.3)",
+                           "71.2% [70.1% — 72.3%]",
+                           "71.2 (-0.1 to 72.3)",
+                           "71.2 (−0.1-−0.2)",
                            "71.2±0.3%",
                            "71.2+/-0.3",
                            "71.2*",
@@ -185,11 +192,15 @@ TEST(ReadCellsTest, CountsArePartsWhereAWholeColumnTells) {
     std::vector<double> values;
     const char* remark;
   };
-  for (const Case& c : {Case{{"12/20", "-", "18/30"}, {0.6, 0, 0.6}, "a guess: \"12/20\" is 0.6"},
-                        Case{{"12 (60%)", "18 (45%)"}, {60, 45}, "a guess: \"12 (60%)\" is 60%"},
-                        Case{{"94.2/92.2", "90/88"}, {93.2, 89}, "2 pairs are read as their means"},
-                        Case{{"12/20", "7"}, {16, 7}, "1 pairs are read as their means"},
-                        Case{{"85 (1%)", "90 (2%)"}, {85, 90}, "2 margins are not kept"}}) {
+  for (const Case& c :
+       {Case{{"12/20", "-", "18/30"}, {0.6, 0, 0.6}, "a guess: \"12/20\" is 0.6"},
+        Case{{"12 (60%)", "18 (45%)"}, {60, 45}, "a guess: \"12 (60%)\" is 60%"},
+        Case{{"94.2/92.2", "90/88"}, {93.2, 89}, "2 pairs are read as their means"},
+        Case{{"12/20", "7"}, {16, 7}, "1 pair is read as its mean"},
+        Case{{"7.5/10", "8/10"}, {0.75, 0.8}, "a guess: \"7.5/10\" is 0.75"},
+        Case{{"60 out of 100", "7 of 100"}, {0.6, 0.07}, "a guess: \"60 out of 100\" is 0.6"},
+        Case{{"90.5/88", "80/88"}, {89.25, 84}, "2 pairs are read as their means"},
+        Case{{"85 (1%)", "90 (2%)"}, {85, 90}, "2 margins are not kept"}}) {
     const CellColumn column = ReadCells(c.fields, ',');
     std::vector<double> values;
     for (const Cell& cell : column.cells) {

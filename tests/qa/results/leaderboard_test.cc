@@ -300,7 +300,7 @@ TEST_F(LeaderboardTest, FailuresAreGapsAndHalfAColumnOfScoresIsABenchmark) {
   EXPECT_THAT(Names(results->tasks), UnorderedElementsAre("A", "C", "D"));
   EXPECT_EQ(SkippedOf(*results, "no score: a failure, as OOM"), 2);
   EXPECT_EQ(SkippedOf(*results, "a field that is no score"), 1);
-  EXPECT_EQ(WhyOf(*results, "D"), "1 words are left out");
+  EXPECT_EQ(WhyOf(*results, "D"), "1 word is left out");
   EXPECT_EQ(WhyOf(*results, "E"), "2 words; its 1 numbers are left out but for --keep");
 }
 
