@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -171,6 +172,14 @@ class Splitter {
   std::vector<std::string> here_ends_;
 };
 
+// Programs that start another one, with the letters of their options that take a value.
+const std::map<std::string, std::string>& Starters() {
+  static const auto& starters =
+      *new std::map<std::string, std::string>{{"env", "uCS"}, {"nice", "n"},  {"nohup", ""},
+                                              {"setsid", ""}, {"time", "fo"}, {"timeout", "ks"}};
+  return starters;
+}
+
 // True if a word is only known when the job runs.
 bool IsOpen(absl::string_view word) { return word.find_first_of("${}`*?") != word.npos; }
 
@@ -202,6 +211,20 @@ bool IsPlainOption(absl::string_view word) {
          word.substr(1).find_first_not_of("uBOEIsSvqex") == word.npos;
 }
 
+// The position of the program that the starter at `first` starts: after options, variables and
+// durations.
+size_t StartedAt(const std::vector<std::string>& words, size_t first, absl::string_view letters) {
+  size_t at = first + 1;
+  while (at < words.size() &&
+         (absl::StartsWith(words[at], "-") || IsAssignment(words[at]) ||
+          (!words[at].empty() && absl::ascii_isdigit(static_cast<unsigned char>(words[at][0]))))) {
+    const bool takes_value =
+        words[at].size() == 2 && words[at][0] == '-' && absl::StrContains(letters, words[at][1]);
+    at += takes_value ? 2 : 1;
+  }
+  return std::min(at, words.size());
+}
+
 // Adds what the words of one command need; `directory` is where a shell's "cd" went, or "".
 void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::string* directory,
                  std::set<std::string>* programs) {
@@ -210,7 +233,19 @@ void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::stri
          (IsAssignment(words[first]) || Prefixes().count(words[first]) > 0)) {
     ++first;
   }
-  if (first == words.size() || words[first].empty() || IsOpen(words[first])) {
+  const auto is_known = [&] {
+    return first < words.size() && !words[first].empty() && !IsOpen(words[first]);
+  };
+  while (is_known()) {
+    const std::string& word = words[first];
+    const auto starter = Starters().find(word[0] == '/' ? BaseName(word) : word);
+    if (starter == Starters().end()) {
+      break;
+    }
+    programs->insert(word);
+    first = StartedAt(words, first, starter->second);
+  }
+  if (!is_known()) {
     return;
   }
   const std::string& program = words[first];

@@ -2,9 +2,9 @@
 // Which programs the commands of approaches start, and whether this machine has them.
 //
 // A command is argv, so its first argument is a program. Further ones are recognized: the programs
-// in a shell script given as an argument (sh -c), the script file given to an interpreter, and
-// files that a script copies or links from an absolute path. Words with placeholders or shell
-// variables are skipped.
+// in a shell script given as an argument (sh -c), the script file given to an interpreter, the
+// program that env, nice, nohup, setsid, time and timeout start, and files that a script copies or
+// links from an absolute path. Words with placeholders or shell variables are skipped.
 //
 // Thread-safe (stateless functions).
 #ifndef CONCUR_CLI_SWEEP_REQUIRED_PROGRAMS_H_

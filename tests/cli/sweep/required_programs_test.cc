@@ -59,6 +59,21 @@ TEST(CommandProgramsTest, TheFirstArgumentIsAProgram) {
   EXPECT_THAT(ProgramsOf({"bin/run", "x"}), ElementsAre("./bin/run"));
 }
 
+// An edited script behind `env X=1` kept its old score without a word.
+TEST(CommandProgramsTest, AProgramThatAnotherOneStartsIsNamed) {
+  EXPECT_THAT(ProgramsOf({"env", "X=1", "-u", "Y", "mine", "other"}), ElementsAre("env", "mine"));
+  EXPECT_THAT(ProgramsOf({"/usr/bin/nice", "-n", "10", "timeout", "-k5", "10m", "/opt/run", "x"}),
+              ElementsAre("/opt/run", "/usr/bin/nice", "timeout"));
+  EXPECT_THAT(ProgramsOf({"nohup", "python3", "run.py"}),
+              ElementsAre("./run.py", "nohup", "python3"));
+  EXPECT_THAT(ProgramsOf({"sh", "-c", "A=b exec nice mine {train}"}),
+              ElementsAre("mine", "nice", "sh"));
+  for (const std::vector<std::string>& none : std::vector<std::vector<std::string>>{
+           {"env"}, {"env", "-u"}, {"env", "{hp.program}"}, {"env", ""}}) {
+    EXPECT_THAT(ProgramsOf(none), ElementsAre("env"));
+  }
+}
+
 TEST(CommandProgramsTest, AShellsScriptNamesMore) {
   const std::vector<std::string> command = {"sh", "-euc",
                                             "mkdir -p \"{model}\"\n"
@@ -224,6 +239,8 @@ TEST_F(FoundProgramsTest, AScriptOfTheUsersInNoCodeIsAWarning) {
   EXPECT_THAT(warnings_[0],
               AllOf(HasSubstr("sweep.yaml:7:"), HasSubstr("train.py, which approach "
                                                           "mine names, is in no code")));
+  Missing(R"(version: "1", predict: {command: [env, X=1, DIR/train.py, "{predictions}"]})");
+  ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_THAT(Missing(R"(version: "1", predict: {command: [/bin/sh, -c, "x {predictions}"]})"),
               ElementsAre("x"));
   EXPECT_THAT(warnings_, IsEmpty()) << "a system's own program";
