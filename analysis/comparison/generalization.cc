@@ -80,6 +80,41 @@ std::vector<size_t> CommonOf(const ScoreTable& table, const BenchmarkGroup& grou
   return common;
 }
 
+// More than half of the group's benchmarks, which all approaches but those have that lack more than
+// a third of it or, while half of it or less is in common, the benchmark that the fewest lack.
+// Empty where no approach is left.
+std::vector<size_t> WideCommonOf(const ScoreTable& table, const BenchmarkGroup& group,
+                                 const std::map<size_t, size_t>& lacks) {
+  std::set<size_t> ranked;
+  for (const auto& [approach, count] : lacks) {
+    if (3 * count <= group.benchmarks.size()) {
+      ranked.insert(approach);
+    }
+  }
+  while (!ranked.empty()) {
+    std::vector<size_t> common;
+    std::vector<size_t> fewest;  // approaches
+    for (const size_t benchmark : group.benchmarks) {
+      std::vector<size_t> without;
+      std::copy_if(ranked.begin(), ranked.end(), std::back_inserter(without), [&](size_t approach) {
+        return table.cell(approach, benchmark).state != CellState::kValue;
+      });
+      if (without.empty()) {
+        common.push_back(benchmark);
+      } else if (fewest.empty() || without.size() < fewest.size()) {
+        fewest = std::move(without);
+      }
+    }
+    if (2 * common.size() > group.benchmarks.size()) {
+      return common;
+    }
+    for (const size_t approach : fewest) {
+      ranked.erase(approach);
+    }
+  }
+  return {};
+}
+
 // Leaves benchmarks out of the group as RankByAverage says; returns them.
 std::vector<size_t> KeepCommon(const ScoreTable& table, BenchmarkGroup& group) {
   std::map<size_t, size_t> lacks;  // by approach, benchmarks without a score of it
@@ -92,16 +127,13 @@ std::vector<size_t> KeepCommon(const ScoreTable& table, BenchmarkGroup& group) {
       counts.insert(lacks[i]);
     }
   }
-  std::vector<size_t> kept;
-  for (const size_t lacks_max : counts) {  // the most approaches first
-    std::vector<size_t> common = CommonOf(table, group, lacks, lacks_max);
-    const bool is_wide = 2 * common.size() > group.benchmarks.size();
-    if (is_wide && 3 * lacks_max <= group.benchmarks.size()) {
-      kept = std::move(common);
-      break;
-    }
-    if (common.size() > kept.size()) {
-      kept = std::move(common);
+  std::vector<size_t> kept = WideCommonOf(table, group, lacks);
+  if (kept.empty()) {
+    for (const size_t lacks_max : counts) {  // the most approaches first
+      std::vector<size_t> common = CommonOf(table, group, lacks, lacks_max);
+      if (common.size() > kept.size()) {
+        kept = std::move(common);
+      }
     }
   }
   std::vector<size_t> left_out;

@@ -198,6 +198,16 @@ TEST(GeneralizationTest, ApproachesThatLackOneTaskEachAreRankedOnTheOthers) {
   EXPECT_EQ(order, "1E2A3B4C");
   EXPECT_THAT(ranking.groups[0].benchmarks, ElementsAre(0, 2, 3, 4));
   EXPECT_THAT(ranking.left_out, ElementsAre(1, 5, 6));
+  // Three of six were not ranked: each lacks one task, and those that lack as many went at once.
+  const ScoreTable holes = ParseGeneralization(
+      "a,A,B,C,D\nm1,90,80,70,60\nm2,85,82,71,\nm3,70,60,75,55\nm4,65,,60,50\n"
+      "m5,50,40,45,40\nm6,30,35,20,\n");
+  ASSERT_OK_AND_ASSIGN(const Generalization five,
+                       RankByAverage(holes, GroupsByGoal(holes), std::nullopt));
+  EXPECT_THAT(five.groups[0].benchmarks, ElementsAre(0, 1, 2));
+  EXPECT_EQ(std::count_if(five.approaches.begin(), five.approaches.end(),
+                          [](const RankedApproach& approach) { return approach.rank > 0; }),
+            5);
   // Without a benchmark in common nobody is ranked.
   const ScoreTable none = ParseGeneralization("a,x,y\nm,1,\nn,,2\n");
   ASSERT_OK_AND_ASSIGN(const Generalization unranked,
