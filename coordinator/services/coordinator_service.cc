@@ -64,7 +64,7 @@ void AddPlannedJobs(const SchedulerViews& views, const std::shared_ptr<const Exp
 
 // Warnings about running this sweep on the current workers.
 std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& pools,
-                                    const SweepSpec& spec) {
+                                    const SweepSpec& spec, bool workers_may_start) {
   if (!pools.Limits().empty()) {
     return {};  // they start the workers that are missing
   }
@@ -75,7 +75,9 @@ std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& poo
     }
   }
   if (live.empty()) {
-    return {"no worker is live: jobs wait until one joins"};
+    return workers_may_start
+               ? std::vector<std::string>()
+               : std::vector<std::string>{"no worker is live: jobs wait until one joins"};
   }
   return CapacityWarnings(spec, live);
 }
@@ -162,7 +164,9 @@ CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactSto
                                        const FleetHistory& fleet, ThreadPool& pool,
                                        ThreadPool& transfers, ThreadPool& answers,
                                        ServiceLimits limits)
-    : engine_(engine),
+    : clock_(clock),
+      started_(clock.Now()),
+      engine_(engine),
       artifacts_(artifacts),
       partial_(partial),
       audit_(audit),
@@ -214,12 +218,14 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
   submission.unclaimed_bytes = uploads_.BytesOf(submission.owner, data);
   auto submit = [this, submission = std::move(submission), data, validate_only,
                  sweeps_max = limits_.sweeps_max, pools = &engine_.pools(),
-                 stated_limits = limits_.pools](
+                 stated_limits = limits_.pools,
+                 workers_may_start = clock_.Now() - started_ < limits_.workers_expected](
                     Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
     v1::CreateSweepResponse answer;
     CONCUR_RETURN_IF_ERROR(
         CheckFitsAnywhere(scheduler, *pools, submission.expansion->spec(), stated_limits));
-    for (std::string& warning : WarningsOf(scheduler, *pools, submission.expansion->spec())) {
+    for (std::string& warning :
+         WarningsOf(scheduler, *pools, submission.expansion->spec(), workers_may_start)) {
       answer.add_warnings(std::move(warning));
     }
     if (validate_only) {

@@ -120,6 +120,8 @@ class CoordinatorService {
                                          v1::DeleteSecretResponse* response);
 
  private:
+  Clock& clock_;
+  const absl::Time started_;
   Engine& engine_;
   ArtifactStore& artifacts_;
   PartialUploads& partial_;

@@ -27,6 +27,8 @@ struct ServiceLimits {
   int64_t disk_free_min = 0;
   // Time for which an upload that no sweep uses counts against its user's quota.
   absl::Duration uploads_kept = absl::Hours(24);
+  // Workers may come so long after a start: only then is a sweep without any worth a warning.
+  absl::Duration workers_expected = absl::Seconds(10);
   // The largest workers that anybody outside the coordinator starts; empty: unknown.
   std::vector<PoolLimit> pools;
   std::set<ProviderKind> providers;  // kinds of pools that can be added

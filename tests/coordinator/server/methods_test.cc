@@ -119,6 +119,19 @@ TEST_F(MethodsTest, SweepsAreListedPausedResumedCanceledAndDeleted) {
   EXPECT_EQ(left.sweeps(0).id(), second);
 }
 
+// The tutorial's first submission warned of no worker while both of `concur up` were starting.
+TEST_F(MethodsTest, ASweepWithoutAnyWorkerIsAWarningOnceTheyHadTimeToStart) {
+  v1::CreateSweepRequest request;
+  *request.mutable_spec() = rpc::ToProto(Spec("a", 1));
+  request.set_request_id("check");
+  request.set_validate_only(true);
+  EXPECT_THAT(Call(client(), &Users::CreateSweep, request).warnings(), SizeIs(0));
+  options_.limits.workers_expected = absl::ZeroDuration();
+  Restart();
+  EXPECT_THAT(Call(client(), &Users::CreateSweep, request).warnings(),
+              ElementsAre("no worker is live: jobs wait until one joins"));
+}
+
 // `sweep get s1` showed another sweep than the one named so.
 TEST_F(MethodsTest, ASweepWhoseNameLooksLikeAnIdIsRefused) {
   SweepSpec spec = Spec("a", 1);
