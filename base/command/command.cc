@@ -180,7 +180,14 @@ Option* Option::OneOf(const std::vector<std::string>& values) {
 
 template <typename T>
 Option* Option::InRange(T low, T high) {
-  option_->check(CLI::Range(low, high));
+  const CLI::Range range(low, high);
+  option_->check(CLI::Validator(
+      [range, low, high](std::string& value) {
+        return range(value).empty() ? std::string()
+                                    : absl::StrCat("expected a number from ", low, " to ", high,
+                                                   ", got \"", value, "\"");
+      },
+      range.get_description()));
   return this;
 }
 

@@ -98,6 +98,13 @@ TEST_F(SignificanceTest, AnIntervalIsNeededAndItsRangeIsNamed) {
   EXPECT_THAT(Concur({"significance", "--help"}).out, Not(HasSubstr("0: none")));
 }
 
+// `concur up --workers -1` printed "Value -1 not in range 0 to 1000", the library's words.
+TEST_F(SignificanceTest, ANumberOutOfRangeIsSaidInOwnWords) {
+  EXPECT_THAT(RunConcur({"up", "--workers", "-1"}).err,
+              HasSubstr("--workers: expected a number from 0 to 1000, got \"-1\""));
+  EXPECT_THAT(RunConcur({"up", "--help"}).out, HasSubstr("N:INT in [0 - 1000]"));
+}
+
 TEST_F(SignificanceTest, NumbersAreWhatTheirOptionsTake) {
   for (const auto& [option, value, fault] :
        std::vector<std::tuple<const char*, const char*, const char*>>{
