@@ -63,6 +63,16 @@ class HelpFormatter : public CLI::Formatter {
                              Described(about.substr(0, about.find('\n'))), column_width_);
     return out.str();
   }
+  // An argument that is also an option is described, and required, once.
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    if (is_positional || !option->get_positional()) {
+      return CLI::Formatter::make_option(option, is_positional);
+    }
+    std::ostringstream out;
+    CLI::detail::format_help(out, make_option_name(option, false) + " " + option->get_type_name(),
+                             "Names it instead of the argument", column_width_);
+    return out.str();
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
     return Described(CLI::Formatter::make_option_desc(option));
   }

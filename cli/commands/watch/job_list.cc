@@ -348,7 +348,7 @@ void AddJobListCommand(Command& job, CommandContext& context) {
   list->AddOption("--state", flags->states,
                   "Only jobs in these states: blocked, ready, backoff, running, succeeded, "
                   "failed, canceled, skipped, stopped")
-      ->TypeName("STATE[,…]")
+      ->TypeName("STATE[,...]")
       ->Delimiter(',')
       ->OneValueEach();
   list->AddOption("--approach", flags->approach, "Only this approach's")->TypeName("NAME");

@@ -312,7 +312,7 @@ void AddUsageCommand(Command& app, CommandContext& context) {
   usage
       ->AddOption("--by", flags->by,
                   "A row for each of these: owner, sweep, approach (default: all)")
-      ->TypeName("KEY[,…]")
+      ->TypeName("KEY[,...]")
       ->Delimiter(',')
       ->OneValueEach();
   usage

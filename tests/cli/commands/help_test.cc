@@ -157,6 +157,14 @@ TEST(HelpTest, CommandsStandUnderSixHeadings) {
   EXPECT_LE(CommandsOfConcur().size(), 33u) << "a newcomer reads them all";
 }
 
+// `data stats --help` had a required FILE and, below it, a required --in FILE.
+TEST(HelpTest, AnArgumentThatIsAlsoAnOptionIsRequiredOnce) {
+  const std::string help = HelpOf({"data", "stats"});
+  EXPECT_THAT(help, HasSubstr("file FILE ... REQUIRED"));
+  EXPECT_THAT(SectionOf(help, "Options:"),
+              ::testing::Contains("--in FILE                 Names it instead of the argument"));
+}
+
 TEST(HelpTest, HelpFitsATerminalOf80Columns) {
   std::set<std::vector<std::string>> all = {{}};
   for (std::vector<std::string> command : Leaves()) {
