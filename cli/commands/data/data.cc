@@ -54,10 +54,10 @@ absl::Status RunBuild(qa::BuildRequest& request, CommandContext& context) {
                                      {"path"},
                                      {"passages", true},
                                      {"questions", true},
-                                     {"builder"},
-                                     {"version"},
-                                     {"seed", true},
-                                     {"sha256"}});
+                                     {.name = "builder", .drop = 2},
+                                     {.name = "version", .drop = 2},
+                                     {.name = "seed", .is_number = true, .drop = 1},
+                                     {.name = "sha256", .drop = 3}});
   for (const auto& [name, file] :
        {std::make_pair("train", built->train), std::make_pair("test", built->test)}) {
     table.rows.push_back({TextCell(name), TextCell(file.path), IntegerCell(file.passages),

@@ -60,7 +60,10 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& catalogue) {
 
 absl::Status ListCatalogue(const FetchOptions& options, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(options.catalogue));
-  analysis::Table table = ListTable({{"name"}, {"files", true}, {"licence"}, {"what"}});
+  analysis::Table table = ListTable({{"name"},
+                                     {.name = "files", .is_number = true, .drop = 2},
+                                     {.name = "licence", .drop = 1},
+                                     {.name = "what", .wraps = true}});
   for (const std::string& name : names) {
     CONCUR_ASSIGN_OR_RETURN(const spec::DataSource source,
                             spec::LoadDataSource(options.catalogue + "/" + name + ".yaml"));

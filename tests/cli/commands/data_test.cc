@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "cli/app/context.h"
 #include "cli/commands/commands.h"
+#include "tests/cli/run_concur.h"
 #include "tests/qa/builders/small_sources.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -94,6 +95,16 @@ TEST(DataCommandsTest, BuildWritesBothSetsAndReportsThem) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(std::filesystem::exists(dir.File("o/train.jsonl")));
   EXPECT_TRUE(std::filesystem::exists(dir.File("o/test.jsonl")));
+}
+
+// It came in three blocks on a terminal of 80 columns, for digests that nobody reads.
+TEST(DataCommandsTest, WhatWasBuiltIsOneBlockOnATerminal) {
+  TempDir dir;
+  std::vector<std::string> arguments = BuildArguments(dir, "o");
+  arguments.insert(arguments.begin(), "data");
+  const Output output = RunConcur(arguments, /*out_is_terminal=*/true);
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(std::count(output.out.begin(), output.out.end(), '\n'), 3) << output.out;
 }
 
 TEST(DataCommandsTest, ProgressGoesToATerminalOnly) {
