@@ -90,9 +90,10 @@ void AddDataScoreCommand(Command& data, CommandContext& context);
 // `schema KIND`: the JSON Schema of a kind of YAML file.
 void AddSchemaCommand(Command& app, CommandContext& context);
 
-// Prints the sweep as `sweep get` does.
+// Prints the sweep as `sweep get` does; after its progress was watched, people get only what the
+// last line of that has not said.
 void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
-                const std::vector<std::string>& warnings = {});
+                const std::vector<std::string>& warnings = {}, bool was_watched = false);
 
 }  // namespace concur::cli
 

@@ -132,7 +132,7 @@ absl::Status Watch(CommandContext& context, const SweepFlags& flags, bool is_wai
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, *client, flags.sweep, options));
   if (!options.print_events) {
-    PrintSweep(context, sweep);
+    PrintSweep(context, sweep, {}, !options.quiet);
   }
   ReportEnd(context, sweep);
   return absl::OkStatus();
@@ -372,7 +372,7 @@ std::string ForecastText(const v1::Sweep& sweep) {
 }  // namespace
 
 void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
-                const std::vector<std::string>& warnings) {
+                const std::vector<std::string>& warnings, bool was_watched) {
   Json record = SweepJson(sweep);
   if (!warnings.empty()) {
     record["warnings"] = warnings;
@@ -380,30 +380,34 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
   const uint64_t jobs = JobCount(sweep.counts());
   const bool dry = sweep.state() == v1::Sweep::STATE_UNSPECIFIED;  // not submitted
   const Estimate estimate = EstimateOf(sweep);
-  PrintDetails(context,
-               {{"id", sweep.id()},
-                {"name", sweep.name()},
-                {"owner", sweep.owner()},
-                {"owner uses", sweep.has_owner_use() ? UseText(sweep.owner_use()) : ""},
-                {"state", dry ? "" : StateText(sweep.state())},
-                {"priority", sweep.priority() == 0 ? "" : absl::StrCat(sweep.priority())},
-                {"jobs", absl::StrCat(CountText(jobs), " in ", CountText(sweep.cell_count()),
-                                      sweep.cell_count() == 1 ? " cell" : " cells")},
-                {"search", sweep.trials() == 0
-                               ? ""
-                               : absl::StrCat(CountText(sweep.trials_chosen()), " of ",
-                                              CountText(sweep.trials()), " trials have settings")},
-                {"counts", dry ? "" : CountsText(sweep.counts())},
-                {"rate", RateText(estimate.jobs_per_second)},
-                {"ETA", EtaText(estimate)},
-                {"reused", sweep.reused() == 0
-                               ? ""
-                               : absl::StrCat(CountText(sweep.reused()), " of ", CountText(jobs))},
-                {"created", TimeText(sweep.has_create_time(), sweep.create_time())},
-                {"ended", TimeText(sweep.has_end_time(), sweep.end_time())},
-                {"took", AgeText(sweep)},
-                {"forecast", ForecastText(sweep)}},
-               record);
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"id", sweep.id()},
+      {"name", sweep.name()},
+      {"owner", sweep.owner()},
+      {"owner uses", sweep.has_owner_use() ? UseText(sweep.owner_use()) : ""},
+      {"state", dry ? "" : StateText(sweep.state())},
+      {"priority", sweep.priority() == 0 ? "" : absl::StrCat(sweep.priority())},
+      {"jobs", absl::StrCat(CountText(jobs), " in ", CountText(sweep.cell_count()),
+                            sweep.cell_count() == 1 ? " cell" : " cells")},
+      {"search", sweep.trials() == 0
+                     ? ""
+                     : absl::StrCat(CountText(sweep.trials_chosen()), " of ",
+                                    CountText(sweep.trials()), " trials have settings")},
+      {"counts", dry ? "" : CountsText(sweep.counts())},
+      {"rate", RateText(estimate.jobs_per_second)},
+      {"ETA", EtaText(estimate)},
+      {"reused",
+       sweep.reused() == 0 ? "" : absl::StrCat(CountText(sweep.reused()), " of ", CountText(jobs))},
+      {"created", TimeText(sweep.has_create_time(), sweep.create_time())},
+      {"ended", TimeText(sweep.has_end_time(), sweep.end_time())},
+      {"took", AgeText(sweep)},
+      {"forecast", ForecastText(sweep)}};
+  if (was_watched) {
+    std::erase_if(lines, [](const auto& line) {
+      return line.first != "counts" && line.first != "reused" && line.first != "forecast";
+    });
+  }
+  PrintDetails(context, lines, record);
 }
 
 void AddSweepCommands(Command& app, CommandContext& context) {

@@ -110,7 +110,7 @@ absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, *client, response.sweep().id(), options));
   if (!options.print_events) {
-    PrintSweep(context, sweep, warnings);
+    PrintSweep(context, sweep, warnings, !options.quiet);
   }
   ReportEnd(context, sweep);
   return absl::OkStatus();

@@ -620,7 +620,7 @@ absl::Status RunSweep(CommandContext& context, const Local& local, const UpFlags
                                      response.sweep().id());
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, *client, response.sweep().id(), options));
-  PrintSweep(context, sweep);
+  PrintSweep(context, sweep, {}, true);
   ReportEnd(context, sweep);
   if (flags.then) {
     flags.then(local.address(), local.credentials().token);
