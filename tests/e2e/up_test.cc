@@ -155,6 +155,7 @@ TEST_F(UpTest, TheDemoEndsWithAMatrixAndASecondOneTrainsNothing) {
   // The last row of the matrix: a coefficient with its interval for each other benchmark.
   EXPECT_THAT(first.out, ContainsRegex("\n4 +lastword( +-?[01]\\.[0-9]+ \\[[^]]+\\](†)?){3}\n"));
   EXPECT_THAT(first.err, HasSubstr("concur matrix demo --coefficient kendall"));
+  EXPECT_THAT(first.out, Not(HasSubstr("sha256"))) << "tables of data that nobody asked for";
   const Output again = Cluster::Run(demo, cluster_.File("run"));
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   EXPECT_THAT(absl::StrCat(again.out, again.err), HasSubstr("finished results are reused"));

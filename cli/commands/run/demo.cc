@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -37,10 +38,10 @@ void PrintHeading(CommandContext& context, const std::string& text) {
 
 // Runs a command that users type, with the output mode of this one. False when it failed, which it
 // has explained; the demo then ends with its exit code.
-bool RunTyped(const RunCommand& run, CommandContext& context,
+bool RunTyped(const RunCommand& run, CommandContext& context, std::ostream& out,
               const std::vector<std::string>& args) {
   context.out << std::flush;
-  CommandContext typed{.out = context.out, .err = context.err, .output = context.output};
+  CommandContext typed{.out = out, .err = context.err, .output = context.output};
   typed.out_is_terminal = context.out_is_terminal;
   typed.err_is_terminal = context.err_is_terminal;
   typed.color = context.color;
@@ -52,8 +53,9 @@ bool BuildBenchmarks(const RunCommand& run, CommandContext& context, const std::
   PrintHeading(context, absl::StrCat("Benchmarks from Debian's word list, WordNet and the King "
                                      "James Bible (",
                                      data, ")"));
+  std::ostringstream tables;  // which nobody asked for
   for (const char* name : {"fuzzy", "wordnet", "cloze", "lastword"}) {
-    if (!RunTyped(run, context,
+    if (!RunTyped(run, context, tables,
                   {"data", "build", name, "--out", absl::StrCat(data, "/", name), "--seed", "1",
                    "--train-questions", "600", "--test-questions", "300"})) {
       return false;
@@ -68,7 +70,7 @@ void ShowResults(const RunCommand& run, CommandContext& context,
   const auto show = [&](const std::string& what, std::vector<std::string> args) {
     PrintHeading(context, absl::StrCat("concur ", absl::StrJoin(args, " "), ": ", what));
     args.insert(args.end(), connection.begin(), connection.end());
-    return RunTyped(run, context, args);
+    return RunTyped(run, context, context.out, args);
   };
   if (show("exact match in percent, best of two settings", {"scores", "demo"})) {
     show("how similarly do two benchmarks rank the approaches? (Kendall's tau-b)",
