@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/command/command.h"
 #include "base/status_macros.h"
@@ -78,7 +79,10 @@ absl::Status Simulate(CommandContext& context, const SimulateFlags& flags) {
   if (subject.took && *subject.took > absl::ZeroDuration()) {
     const double error = absl::FDivDuration(forecast.makespan, *subject.took) - 1;
     lines.push_back({"took", SpanText(*subject.took)});
-    lines.push_back({"forecast", ForecastErrorText(error)});
+    lines.push_back(
+        {"forecast",
+         absl::StrCat(ForecastErrorText(error),
+                      flags.forecast.workers > 0 ? ", if it ran on such workers" : "")});
     record["took_seconds"] = absl::ToDoubleSeconds(*subject.took);
     record["error"] = error;
   }

@@ -363,7 +363,7 @@ std::string ForecastText(const v1::Sweep& sweep) {
     return "";
   }
   std::string text = absl::StrCat(SpanText(*forecast.expected), " when it was submitted");
-  if (forecast.error) {
+  if (forecast.error && std::max(*forecast.expected, *forecast.took) >= absl::Seconds(1)) {
     absl::StrAppend(&text, ", ", ForecastErrorText(*forecast.error));
   }
   return text;

@@ -162,8 +162,8 @@ TEST_F(SimulateTest, ASweepIsNamedByItsNameAndAWorkerHasThisMachinesMemory) {
   EXPECT_THAT(RunConcur({"--server", server.address(), "simulate", "s1", "--workers", "8",
                          "--durations", durations})
                   .out,
-              HasSubstr("forecast       5 times too short\n"))
-      << "was error -80.0 %";
+              HasSubstr("forecast       5 times too short, if it ran on such workers\n"))
+      << "it ran on two: was error -80.0 %";
   sweep.mutable_counts()->set_stopped(2);
   EXPECT_FALSE(shown().contains("took_seconds")) << "the forecast is of whole trainings";
   EXPECT_EQ(RunConcur({"--server", server.address(), "simulate", "other", "--workers", "8",

@@ -250,6 +250,15 @@ TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
   EXPECT_EQ(json["forecast_seconds"], 100.0);
   EXPECT_TRUE(json["took_seconds"].is_null());
   EXPECT_TRUE(json["forecast_error"].is_null());
+  // "0.0 s when it was submitted, 5 times too short", of a sweep of a moment.
+  v1::Sweep& moment = fake_.sweeps.emplace_back(fake_.sweeps.back());
+  moment.set_id("s10");
+  moment.mutable_forecast()->set_seconds(0);
+  moment.mutable_forecast()->set_nanos(40'000'000);
+  *moment.mutable_end_time() = moment.create_time();
+  moment.mutable_end_time()->set_nanos(moment.create_time().nanos() + 200'000'000);
+  EXPECT_THAT(Concur({"sweep", "get", "s10"}).out,
+              HasSubstr("forecast  0.0 s when it was submitted\n"));
   // Nor for one that stopped settings early, which the forecast does not expect.
   for (v1::Sweep& sweep : fake_.sweeps) {
     sweep.mutable_counts()->set_stopped(1);
