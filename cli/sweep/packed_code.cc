@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -62,7 +63,8 @@ std::vector<std::string> ChangedCode(const v1::SweepSpec& spec) {
     for (const v1::Code* code : {&approach.code(), &approach.predict_code()}) {
       if (!code->root().empty() && std::filesystem::is_directory(code->root(), error)) {
         for (const v1::Code::File& file : code->files()) {
-          submitted[absl::StrCat(code->root(), "/", file.path())] = file.digest();
+          submitted[absl::StrCat(absl::StripSuffix(code->root(), "/"), "/", file.path())] =
+              file.digest();
         }
       }
     }

@@ -198,7 +198,7 @@ TEST_F(SweepCommandsTest, ARetrySaysThatTheCodeHasChangedSince) {
   v1::Sweep& sweep = fake_.sweeps.at(0);
   sweep.mutable_spec()->set_path("/home/me/study.yaml");
   v1::Code& code = *sweep.mutable_spec()->add_approaches()->mutable_code();
-  code.set_root(dir.path());
+  code.set_root(dir.path() + "/");  // as `sweep submit` writes it
   v1::Code::File& file = *code.add_files();
   file.set_path("train.py");
   file.set_digest(Sha256Of("1").ToBytes());
