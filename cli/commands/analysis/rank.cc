@@ -306,7 +306,7 @@ void AddRankCommand(Command& app, CommandContext& context) {
   command->Footer(
       "Averages are over benchmarks that the ranked approaches share; what is left out is listed.\n"
       "Rank sets say which ranks the data allow; no two approaches of one group are told apart.\n"
-      "Examples:\n  concur rank demo --by domain --baseline random-span\n"
+      "Examples:\n  concur rank demo --by synthetic --baseline random-span\n"
       "  concur rank --scores dev.csv --group 'F1=*_f1' --group 'EM=*_em'");
   OnRun(command, context, [flags, &context] { return RunRank(*flags, context); });
 }
