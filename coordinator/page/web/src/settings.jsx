@@ -136,7 +136,7 @@ function Lines({ rows, axes, ranges, marked, onRange }) {
       <svg
         class="parallel"
         viewBox={`0 0 ${width} ${HEIGHT}`}
-        style={{ minWidth: `${Math.min(width, 90 * axes.length)}px`, maxWidth: `${width * 1.6}px` }}
+        style={{ minWidth: `${Math.min(width, 90 * axes.length)}px`, maxWidth: `${width * 1.2}px` }}
         role="img"
         aria-label={`${within.size} of ${shown.length} settings across ${axes.map(({ name }) => name).join(", ")}; the table below has their values`}
       >

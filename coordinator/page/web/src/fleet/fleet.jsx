@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and pools since the coordinator started, and which workers were in quarantine and why.
 import { Chart, peakOf, short, Steps } from "../chart.jsx";
-import { integer, time } from "../format.js";
+import { plural, time } from "../format.js";
 import { useGet } from "../hooks.js";
 import { Loading, Problem, SaveRows, Table } from "../parts.jsx";
 import { partsOf } from "../steps.js";
@@ -107,7 +107,7 @@ export function Fleet() {
       </div>
       <Problem error={error} />
       <p class="faint">
-        Since {times.length > 0 ? time(times[0]) : "now"}, from {integer(times.length)} counts. The
+        Since {times.length > 0 ? time(times[0]) : "now"}, from {plural(times.length, "count")}. The
         coordinator keeps them in memory.
       </p>
       {times.length > 1 && (

@@ -254,6 +254,11 @@ async function main() {
     const shares = page.getByRole("region", { name: "Importance of parameters" }).locator("tbody tr");
     assert.match(await shares.first().innerText(), /^rate\s+[0-9]+ %/, "the score grows with the rate");
     await checkAccess("settings");
+    // They were 22 pixels high on a wide screen.
+    const heights = await page
+      .locator(".parallel text")
+      .evaluateAll((texts) => texts.map((text) => text.getBoundingClientRect().height));
+    assert.ok(heights.length > 0 && Math.max(...heights) <= 20, heights.join(" "));
     await page.mouse.move(0, 0); // off the rows, which mark their lines
     // By keyboard.
     await page.getByLabel("score from").focus();
