@@ -69,10 +69,12 @@ export const enumName = (value) =>
 export const decimal = (value, places = 2) =>
   value === null || value === undefined || !Number.isFinite(value) ? "—" : value.toFixed(places).replace("-", "−");
 
-// Takes whichever member of a protobuf ParamValue is set.
+// [member, value] of a protobuf ParamValue, which may say beside it that a text is a number.
+export const memberOf = (value) => Object.entries(value).find(([field]) => field.endsWith("_value")) ?? [];
+
 export function settingText(setting) {
   return Object.entries(setting ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, value]) => `${name}=${Object.values(value)[0]}`)
+    .map(([name, value]) => `${name}=${memberOf(value)[1]}`)
     .join(", ");
 }

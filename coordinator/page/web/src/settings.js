@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of an approach with their scores on a benchmark, as lines across parallel axes: one
 // axis for each parameter, the last for the score. Pure functions.
+import { memberOf } from "./format.js";
 import { ticks } from "./scatter.js";
 
 export const SCORE = "score"; // the last axis
@@ -11,7 +12,7 @@ const CATEGORIES_MAX = 20; // ticks of an axis of words
 
 // A parameter's value from protobuf's JSON, whose 64-bit integers are texts.
 function valueOf(value) {
-  const [kind, raw] = Object.entries(value).find(([field]) => field.endsWith("_value")) ?? [];
+  const [kind, raw] = memberOf(value);
   const isNumber = kind === "int_value" || kind === "double_value" || value.is_number;
   return isNumber ? Number(raw) : String(raw);
 }
@@ -46,8 +47,9 @@ export function choicesOf(jobs, benchmark) {
   };
 }
 
-// One row for each setting that has a score: {setting, values, score, deviation, seeds}, the best
-// score first. `values` are by parameter; the deviation is that of the seeds.
+// One row for each setting that has a score: {setting, values, written, score, deviation, seeds}, the
+// best score first. `values` and how the file writes them (3.10) are by parameter; the deviation is
+// that of the seeds.
 export function rowsOf(jobs, { benchmark, trainSet, metric, minimize = false }) {
   const rows = new Map();
   for (const job of jobs) {
@@ -56,11 +58,12 @@ export function rowsOf(jobs, { benchmark, trainSet, metric, minimize = false }) 
     if (!isAsked || !Number.isFinite(score)) {
       continue;
     }
+    const byParameter = (read) =>
+      Object.fromEntries(Object.entries(job.setting ?? {}).map(([name, value]) => [nameOf(name), read(value)]));
     const row = rows.get(job.setting_index) ?? {
       setting: job.setting_index,
-      values: Object.fromEntries(
-        Object.entries(job.setting ?? {}).map(([name, value]) => [nameOf(name), valueOf(value)]),
-      ),
+      values: byParameter(valueOf),
+      written: byParameter((value) => String(memberOf(value)[1])),
       scores: [],
     };
     row.scores.push(score);

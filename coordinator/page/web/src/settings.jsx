@@ -292,7 +292,7 @@ function Shown({ sweep, approach, benchmark, metric, rows, axes, ranges, searche
               </a>
             </td>
             {parameters.map((name) => (
-              <td key={name}>{row.values[name] ?? "—"}</td>
+              <td key={name}>{row.written[name] ?? "—"}</td>
             ))}
             <td class="number">{decimal(row.score, 3)}</td>
             <td class="number">{decimal(row.deviation, 3)}</td>

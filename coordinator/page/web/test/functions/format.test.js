@@ -22,7 +22,10 @@ test("values of protobuf's JSON are read", () => {
   assert.ok(Number.isNaN(secondsOf(undefined)));
   assert.equal(enumName("FAILURE_CLASS_INVALID_OUTPUT"), "invalid output");
   assert.equal(enumName(undefined), "");
-  assert.equal(settingText({ b: { number: 2 }, a: { text: "x" } }), "a=x, b=2");
+  assert.equal(settingText({ b: { int_value: "2" }, a: { string_value: "x" } }), "a=x, b=2");
+  // The page of a job showed lr=false.
+  assert.equal(settingText({ lr: { is_number: false, double_value: 0.1 } }), "lr=0.1");
+  assert.equal(settingText({ lr: { is_number: true, string_value: "3.10" } }), "lr=3.10");
   assert.equal(settingText(undefined), "");
 });
 

@@ -42,10 +42,12 @@ test("a setting's row has its values and the mean over seeds, the best first", (
   assert.deepEqual(rows[1], {
     setting: 0,
     values: { lr: 0.001, size: 64, cell: "gru" },
+    written: { lr: "0.001", size: "64", cell: "gru" },
     score: 51,
     seeds: 2,
     deviation: Math.SQRT2,
   });
+  assert.equal(rows[2].written.size, "96.0", "as the file has it");
   assert.equal(rows[0].deviation, null, "one seed has none");
   const least = rowsOf(JOBS, { ...ASKED, minimize: true });
   assert.deepEqual(least.map(({ setting }) => setting), [2, 0, 1], "the worst was first");
