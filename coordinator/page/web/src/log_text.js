@@ -7,8 +7,13 @@ export const LOG_MAX = 1_000_000;
 // Colours and cursor movements of terminals.
 const ESCAPES = /\u001b(\[[0-9;?]*[ -/]*[@-~]|\][^\u0007]*(\u0007|$)|.)/g;
 
+// A progress bar writes over its line, which it begins anew by a carriage return.
+const lastOf = (line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1);
+
 export function appendLog(before, more) {
-  const text = before + more.replace(ESCAPES, "").replaceAll("\r\n", "\n");
+  const at = before.lastIndexOf("\n") + 1;
+  const lines = (before.slice(at) + more.replace(ESCAPES, "")).replaceAll("\r\n", "\n").split("\n");
+  const text = before.slice(0, at) + lines.map(lastOf).join("\n");
   return text.length > LOG_MAX ? text.slice(text.indexOf("\n", text.length - LOG_MAX) + 1) : text;
 }
 

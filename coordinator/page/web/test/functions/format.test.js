@@ -48,6 +48,10 @@ test("a CSV quotes what it must and starts no formula", () => {
 test("a log loses terminals' commands and, when it is long, its first lines", () => {
   assert.equal(appendLog("a", "\u001b[31mred\u001b[0m\r\n"), "ared\n");
   assert.equal(appendLog("", "\u001b]0;title\u0007x"), "x");
+  // A bar's states stood one after the other.
+  assert.equal(appendLog("", "1 %\r2 %\rdone\nnext\r"), "done\nnext\r");
+  assert.equal(appendLog("done\nnext\r", "\n"), "done\nnext\n");
+  assert.equal(appendLog("a\n50 %\r", "60 %\r"), "a\n60 %\r");
   const long = appendLog("first\n".repeat(LOG_MAX / 6), "last\n");
   assert.ok(long.length <= LOG_MAX);
   assert.ok(long.startsWith("first\n") && long.endsWith("last\n"));
