@@ -205,7 +205,7 @@ export function Matrix({ sweep, version, route }) {
       <p class="faint">
         How similarly two benchmarks rank the approaches: 1 alike, 0 unrelated, −1 opposite.{" "}
         {isOver(sweep) ? "All jobs have ended." : `Live: ${percentOf(sweep.counts)} % of the jobs have ended; as of ${clock(Date.now())}.`}
-        {" * marks pairs that lack approaches."}
+        {data?.pairs.some(({ missing }) => missing?.length > 0) && " * marks pairs that lack approaches."}
       </p>
       <p class="faint" role="status">
         {isWaiting && data && !whole.error && "Intervals are being computed."}

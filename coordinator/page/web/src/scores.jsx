@@ -63,7 +63,12 @@ export function Scores({ sweep, version }) {
           </tbody>
         </table>
       </div>
-      <p class="faint">± is the standard deviation over seeds; *: some seeds or settings of the score failed or have not ended.</p>
+      {data.cells.some((cell) => cell.standard_deviation > 0) && (
+        <p class="faint">± is the standard deviation over seeds.</p>
+      )}
+      {data.cells.some((cell) => cell.state === "value" && lacksParts(cell)) && (
+        <p class="faint">*: some seeds or settings of the score failed or have not ended.</p>
+      )}
       {minimized.length > 0 && <p class="faint">Less is better on {minimized.join(", ")}.</p>}
       <Choices answer={data} />
     </section>
