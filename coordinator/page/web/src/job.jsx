@@ -70,7 +70,7 @@ function Result({ job }) {
   ) : null;
 }
 
-function Log({ job }) {
+function Log({ job, waits }) {
   const [text, setText] = useState("");
   const offset = useRef(0);
   const box = useRef(null);
@@ -111,7 +111,7 @@ function Log({ job }) {
           sticks.current = scrollTop + clientHeight > scrollHeight - 20;
         }}
       >
-        {text || "(nothing yet)"}
+        {text || (waits ? "(nothing yet)" : "(nothing)")}
       </pre>
     </section>
   );
@@ -178,7 +178,7 @@ export function Job({ route, session }) {
       <Result job={job} />
       <Curves job={job} />
       <Attempts job={job} />
-      <Log job={job} />
+      <Log job={job} waits={waits} />
     </>
   );
 }

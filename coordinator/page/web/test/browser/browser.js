@@ -308,6 +308,9 @@ async function main() {
       .locator(".curve text")
       .evaluateAll((texts) => texts.map((text) => text.getBoundingClientRect().height));
     assert.ok(heights.length > 0 && Math.max(...heights) <= 20, heights.join(" "));
+    // Its log said "(nothing yet)" when it had ended.
+    await go(`#/jobs/${tuned.id}/1`, "Metrics");
+    await page.locator(".log").getByText("(nothing)").waitFor();
   });
 
   await step("what is typed before the first frame is kept", async () => {
