@@ -19,6 +19,7 @@
 #include "core/job.h"
 #include "core/reported_step.h"
 #include "core/result.h"
+#include "core/spent.h"
 
 namespace concur {
 
@@ -36,6 +37,8 @@ struct SweepRow {
   // From submission to the last end, as it was expected at submission; nullopt: unknown.
   std::optional<absl::Duration> forecast;
   std::optional<int32_t> priority;  // as changed since submission; nullopt: its specification's
+  std::optional<int64_t> budget_usd_micros;  // likewise
+  bool over_budget = false;  // its next job would pass the budget: nothing starts for now
   // A retry of the whole sweep that is under way.
   struct Retry {
     uint64_t next = 0;          // the first job to come: (its stage << 32) + its index
@@ -110,6 +113,16 @@ struct StepSeriesRow {
   uint64_t last_arrival = 0;
 
   friend bool operator==(const StepSeriesRow&, const StepSeriesRow&) = default;
+};
+
+// Amounts that an attempt has spent.
+struct SpentRow {
+  JobId id;
+  Attempt attempt;
+  Spent spent;
+  absl::Time time;  // of the latest report that added something
+
+  friend bool operator==(const SpentRow&, const SpentRow&) = default;
 };
 
 // State that must be remembered about a worker by name.
@@ -198,6 +211,7 @@ struct Snapshot {
   // Reports that the jobs of sweeps with early_stop made of its metric, and perhaps more, by id and
   // then as they arrived. Store::Load, which does not know the specs, leaves it empty.
   std::vector<StepRow> reports;
+  std::vector<SpentRow> spent;         // ordered by id and attempt
   std::vector<WorkerRow> workers;      // ordered by name
   std::vector<BlameRow> blames;        // ordered by Key()
   std::vector<ResourceRow> resources;  // ordered by name
@@ -216,6 +230,7 @@ struct Batch {
   std::vector<StepRow> put_steps;
   // Reports of jobs that run anew, which arrived before that number.
   std::vector<std::pair<JobId, uint64_t>> delete_steps;
+  std::vector<SpentRow> put_spent;  // insert or replace
   std::vector<WorkerRow> put_workers;
   std::vector<std::string> delete_workers;
   std::vector<BlameRow> put_blames;        // insert or replace; an empty row deletes
@@ -226,15 +241,16 @@ struct Batch {
   std::vector<std::string> delete_pools;
   std::vector<PilotRow> put_pilots;
   std::vector<std::string> delete_pilots;
-  std::vector<SweepId> delete_sweeps;  // with their jobs, results, attempts and reports
+  std::vector<SweepId> delete_sweeps;  // with all rows of their jobs
 
   bool empty() const {
     return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
            delete_results.empty() && put_attempts.empty() && put_steps.empty() &&
-           delete_steps.empty() && put_workers.empty() && delete_workers.empty() &&
-           put_blames.empty() && put_resources.empty() && delete_resources.empty() &&
-           !next_pilot_number && put_pools.empty() && delete_pools.empty() && put_pilots.empty() &&
-           delete_pilots.empty() && delete_sweeps.empty();
+           delete_steps.empty() && put_spent.empty() && put_workers.empty() &&
+           delete_workers.empty() && put_blames.empty() && put_resources.empty() &&
+           delete_resources.empty() && !next_pilot_number && put_pools.empty() &&
+           delete_pools.empty() && put_pilots.empty() && delete_pilots.empty() &&
+           delete_sweeps.empty();
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "core/sweep/sweep.h"
+#include "store/row_codec.h"
 #include "store/row_rules.h"
 
 namespace concur {
@@ -26,6 +27,9 @@ absl::StatusOr<Snapshot> MemoryStore::Load() {
   }
   for (const auto& [key, row] : steps_) {
     AddStep(row, snapshot.steps);
+  }
+  for (const auto& [key, row] : spent_) {
+    snapshot.spent.push_back(row);
   }
   for (const auto& [name, row] : workers_) {
     snapshot.workers.push_back(row);
@@ -74,6 +78,10 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
     steps_.erase(steps_.lower_bound(std::pair(id, uint64_t{0})),
                  steps_.lower_bound(std::pair(id, before)));
   }
+  for (SpentRow row : batch.put_spent) {
+    row.time = TimeOfInt(TimeToInt(row.time));
+    spent_.insert_or_assign(std::pair(row.id, row.attempt), row);
+  }
   for (const WorkerRow& row : batch.put_workers) {
     workers_.insert_or_assign(row.name, Canonical(row));
   }
@@ -116,6 +124,8 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
                     attempts_.lower_bound(std::pair(end, Attempt())));
     steps_.erase(steps_.lower_bound(std::pair(first, uint64_t{0})),
                  steps_.lower_bound(std::pair(end, uint64_t{0})));
+    spent_.erase(spent_.lower_bound(std::pair(first, Attempt())),
+                 spent_.lower_bound(std::pair(end, Attempt())));
   }
   return absl::OkStatus();
 }

@@ -37,6 +37,7 @@ class MemoryStore : public Store {
   absl::btree_map<JobId, JobResult> results_;
   absl::btree_map<std::pair<JobId, Attempt>, AttemptRow> attempts_;
   absl::btree_map<std::pair<JobId, uint64_t>, StepRow> steps_;  // by job and arrival
+  absl::btree_map<std::pair<JobId, Attempt>, SpentRow> spent_;
   absl::btree_map<std::string, WorkerRow> workers_;
   absl::btree_map<std::tuple<std::string, Digest>, BlameRow> blames_;  // as BlameRow::Key
   absl::btree_map<std::string, ResourceRow> resources_;

@@ -106,6 +106,9 @@ absl::Status CheckBatch(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(CheckJobId(id));
     CONCUR_RETURN_IF_ERROR(CheckArrival(before));
   }
+  for (const SpentRow& row : batch.put_spent) {
+    CONCUR_RETURN_IF_ERROR(CheckJobId(row.id));
+  }
   for (const BlameRow& row : batch.put_blames) {
     CONCUR_RETURN_IF_ERROR(CheckSweepId(row.sweep));
   }

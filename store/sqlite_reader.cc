@@ -78,7 +78,7 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
       database,
       "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, forecast, "
-      "priority, retry, checksum FROM sweep ORDER BY number",
+      "priority, retry, budget, over_budget, checksum FROM sweep ORDER BY number",
       [&](RowReader& reader) {
         SweepRow& row = snapshot.sweeps.emplace_back();
         const int64_t number = reader.Int();
@@ -102,6 +102,8 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
           row.retry = {.next = static_cast<uint64_t>(*next),
                        .was_canceled = std::exchange(row.canceled, false)};
         }
+        row.budget_usd_micros = reader.OptionalInt(0, kSpentMax);
+        row.over_budget = reader.OptionalInt(0, 1).value_or(0) == 1;
         return reader.Finish()
                    ? absl::OkStatus()
                    : Damaged(database, absl::StrCat("sweep s", number), reader.problem());
@@ -308,6 +310,27 @@ absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
                   });
 }
 
+absl::Status ReadSpent(SqliteDatabase& database, Snapshot& snapshot, KeyRange keys) {
+  return ReadRows(database,
+                  "SELECT key, attempt, tokens_in, tokens_out, usd_micros, time, checksum FROM "
+                  "spent WHERE key BETWEEN ?1 AND ?2 ORDER BY key, attempt",
+                  [&](RowReader& reader) {
+                    SpentRow& row = snapshot.spent.emplace_back();
+                    const int64_t key = reader.Int(0, kKeyMax);
+                    row.id = JobOfKey(key);
+                    row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+                    VisitSpent(row.spent, [&](const char*, int64_t& number) {
+                      number = reader.Int(0, kSpentMax);
+                    });
+                    row.time = TimeOfInt(reader.Int());
+                    return reader.Finish()
+                               ? absl::OkStatus()
+                               : Damaged(database, absl::StrCat("spending of job ", KeyText(key)),
+                                         reader.problem());
+                  },
+                  {keys.first, keys.last});
+}
+
 absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
@@ -347,6 +370,7 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   for (const StepSeriesRow& row : state.snapshot.steps) {
     found[StepsCounter(row.id.sweep)] += row.series.count;
   }
+  count(state.snapshot.spent, SpentCounter);
   found[kSweepsCounter] =
       static_cast<int64_t>(state.snapshot.sweeps.size() + state.left_out.size());
   found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
@@ -359,7 +383,8 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   expected.erase(kNextSweepCounter);
   expected.erase(kNextPilotCounter);
   for (const SweepId& id : state.left_out) {
-    for (const auto name : {JobsCounter, ResultsCounter, AttemptsCounter, StepsCounter}) {
+    for (const auto name :
+         {JobsCounter, ResultsCounter, AttemptsCounter, StepsCounter, SpentCounter}) {
       expected.erase(name(id));
     }
   }
@@ -383,6 +408,7 @@ std::string ResultsCounter(SweepId sweep) { return absl::StrCat("results s", swe
 std::string AttemptsCounter(SweepId sweep) { return absl::StrCat("attempts s", sweep.number); }
 
 std::string StepsCounter(SweepId sweep) { return absl::StrCat("steps s", sweep.number); }
+std::string SpentCounter(SweepId sweep) { return absl::StrCat("spent s", sweep.number); }
 
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database) {
   std::string id;
@@ -461,6 +487,7 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database, Store::ChooseLef
     CONCUR_RETURN_IF_ERROR(ReadSteps(database, keys.first, keys.last, [&](const StepRow& row) {
       AddStep(row, state.snapshot.steps);
     }));
+    CONCUR_RETURN_IF_ERROR(ReadSpent(database, state.snapshot, keys));
   }
   CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadBlames(database, state.snapshot));

@@ -61,6 +61,7 @@ std::string JobsCounter(SweepId sweep);      // "jobs s12"
 std::string ResultsCounter(SweepId sweep);   // "results s12"
 std::string AttemptsCounter(SweepId sweep);  // "attempts s12"
 std::string StepsCounter(SweepId sweep);     // "steps s12"
+std::string SpentCounter(SweepId sweep);     // "spent s12"
 
 // The database's own name; "" when it is new, and has none yet.
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);

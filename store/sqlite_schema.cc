@@ -253,9 +253,27 @@ CREATE TABLE resource (
 ) WITHOUT ROWID;
 )sql";
 
+// Amounts that attempts have spent; a sweep's budget as changed since its submission, in millionths
+// of a dollar; NULL: its specification's. And whether the sweep waits for a larger one; NULL: no.
+constexpr char kSchema12[] = R"sql(
+CREATE TABLE spent (
+  key        INTEGER NOT NULL,
+  attempt    INTEGER NOT NULL,
+  tokens_in  INTEGER NOT NULL,
+  tokens_out INTEGER NOT NULL,
+  usd_micros INTEGER NOT NULL,
+  time       INTEGER NOT NULL,
+  checksum   INTEGER NOT NULL,
+  PRIMARY KEY (key, attempt)
+) WITHOUT ROWID;
+
+ALTER TABLE sweep ADD COLUMN budget INTEGER;
+ALTER TABLE sweep ADD COLUMN over_budget INTEGER;
+)sql";
+
 // The first step leads from an empty file to the baseline, each later one to the next schema.
-constexpr const char* kMigrations[] = {kBaseline, kSchema5, kSchema6,  kSchema7,
-                                       kSchema8,  kSchema9, kSchema10, kSchema11};
+constexpr const char* kMigrations[] = {kBaseline, kSchema5,  kSchema6,  kSchema7, kSchema8,
+                                       kSchema9,  kSchema10, kSchema11, kSchema12};
 static_assert(std::size(kMigrations) == kSchemaVersion - kSchemaBaseline + 1);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -268,6 +286,7 @@ DROP VIEW IF EXISTS attempts;
 DROP VIEW IF EXISTS pilots;
 DROP VIEW IF EXISTS blames;
 DROP VIEW IF EXISTS steps;
+DROP VIEW IF EXISTS spendings;
 
 CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
@@ -348,6 +367,11 @@ CREATE VIEW steps AS
 SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, name, step, value,
        arrival
 FROM step;
+
+CREATE VIEW spendings AS
+SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, tokens_in, tokens_out,
+       usd_micros / 1e6 AS usd, strftime('%Y-%m-%dT%H:%M:%fZ', time / 1e9, 'unixepoch') AS time
+FROM spent;
 )sql";
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQLite store's rows of what jobs report.
+// The SQLite store's rows of what jobs report and spend.
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +49,29 @@ absl::Status SqliteStore::ChangeSteps(const Batch& batch) {
 }
 
 #undef CONCUR_STEP_VALUES
+
+absl::Status SqliteStore::PutSpent(const std::vector<SpentRow>& rows) {
+  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop,
+                          database_->Prepare("DELETE FROM spent WHERE key = ?1 AND attempt = ?2"));
+  CONCUR_ASSIGN_OR_RETURN(
+      SqliteStatement * add,
+      database_->Prepare("INSERT INTO spent (key, attempt, tokens_in, tokens_out, usd_micros, "
+                         "time, checksum) VALUES (?1,?2,?3,?4,?5,?6,?7)"));
+  for (const SpentRow& row : rows) {
+    // Deleted first, and not replaced, to know whether the row is a new one.
+    drop->BindInt(1, JobKey(row.id));
+    drop->BindInt(2, row.attempt.number);
+    CONCUR_RETURN_IF_ERROR(drop->Run());
+    RowsOf(row.id.sweep).spent += 1 - database_->changes();
+    RowWriter writer(*add, checksum_);
+    writer.Int(JobKey(row.id));
+    writer.Int(row.attempt.number);
+    VisitSpent(row.spent, [&](const char*, int64_t number) { writer.Int(number); });
+    writer.Int(TimeToInt(row.time));
+    CONCUR_RETURN_IF_ERROR(writer.Run());
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::vector<StepRow>> SqliteStore::ListSteps(JobId job) {
   CONCUR_RETURN_IF_ERROR(Usable());

@@ -43,8 +43,8 @@ constexpr char kPutAttempt[] =
     "?24,?25,?26)";
 
 // In the order of SweepRows::Count.
-constexpr std::array<std::string (*)(SweepId), 4> kSweepCounters = {JobsCounter, ResultsCounter,
-                                                                    AttemptsCounter, StepsCounter};
+constexpr std::array<std::string (*)(SweepId), 5> kSweepCounters = {
+    JobsCounter, ResultsCounter, AttemptsCounter, StepsCounter, SpentCounter};
 
 bool IsSorted(const std::vector<Metric>& metrics) {
   return std::is_sorted(metrics.begin(), metrics.end(),
@@ -220,6 +220,9 @@ void SqliteStore::Remember(const StoredState& state) {
   for (const StepSeriesRow& row : state.snapshot.steps) {
     rows_[row.id.sweep].steps += row.series.count;
   }
+  for (const SpentRow& row : state.snapshot.spent) {
+    ++rows_[row.id.sweep].spent;
+  }
   for (auto& [sweep, rows] : rows_) {
     rows.counted = rows.Count();
   }
@@ -326,6 +329,7 @@ absl::Status SqliteStore::Apply(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(DeleteResults(batch.delete_results));
   CONCUR_RETURN_IF_ERROR(PutAttempts(batch.put_attempts));
   CONCUR_RETURN_IF_ERROR(ChangeSteps(batch));
+  CONCUR_RETURN_IF_ERROR(PutSpent(batch.put_spent));
   CONCUR_RETURN_IF_ERROR(ChangeWorkers(batch));
   CONCUR_RETURN_IF_ERROR(PutBlames(batch.put_blames));
   CONCUR_RETURN_IF_ERROR(ChangeResources(batch));
@@ -359,7 +363,7 @@ absl::Status SqliteStore::PutCounters(const Batch& batch) {
     }
     SweepRows& rows = it->second;
     rows.changed = false;
-    const std::array<int64_t, 4> counts = rows.Count();
+    const std::array<int64_t, 5> counts = rows.Count();
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] != rows.counted[i]) {
         CONCUR_RETURN_IF_ERROR(PutCounter(*database_, kSweepCounters[i](sweep), counts[i]));
@@ -376,7 +380,8 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
       SqliteStatement * put,
       database_->Prepare("INSERT OR REPLACE INTO sweep (number, owner, name, request_id, "
                          "create_time, paused, canceled, end_time, forecast, priority, "
-                         "retry, checksum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)"));
+                         "retry, budget, over_budget, checksum) VALUES "
+                         "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"));
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put_spec,
       database_->Prepare(
@@ -407,6 +412,16 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
     }
     if (row.retry) {
       writer.Int(static_cast<int64_t>(row.retry->next));
+    } else {
+      writer.Null();
+    }
+    if (row.budget_usd_micros) {
+      writer.Int(*row.budget_usd_micros);
+    } else {
+      writer.Null();
+    }
+    if (row.over_budget) {
+      writer.Int(1);
     } else {
       writer.Null();
     }
@@ -562,7 +577,7 @@ absl::Status SqliteStore::PutAttempts(const std::vector<AttemptRow>& rows) {
 
 absl::Status SqliteStore::DeleteSweeps(const std::vector<SweepId>& ids) {
   for (const SweepId& id : ids) {
-    for (const char* table : {"job", "result", "attempt", "step"}) {
+    for (const char* table : {"job", "result", "attempt", "step", "spent"}) {
       CONCUR_ASSIGN_OR_RETURN(
           SqliteStatement * drop,
           database_->Prepare(absl::StrCat("DELETE FROM ", table, " WHERE key >= ?1 AND key < ?2")));

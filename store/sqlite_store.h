@@ -85,11 +85,15 @@ class SqliteStore : public Store {
     RowSet results;
     int64_t attempts = 0;
     int64_t steps = 0;
+    int64_t spent = 0;
     bool changed = false;  // within the open transaction
-    // Values of the counters of jobs, results, attempts and steps; 0 also when there is none.
-    std::array<int64_t, 4> counted = {};
+    // Values of the counters of jobs, results, attempts, steps and spendings; 0 also when there is
+    // none.
+    std::array<int64_t, 5> counted = {};
 
-    std::array<int64_t, 4> Count() const { return {jobs.size(), results.size(), attempts, steps}; }
+    std::array<int64_t, 5> Count() const {
+      return {jobs.size(), results.size(), attempts, steps, spent};
+    }
   };
 
   SqliteStore(StoreLock lock, std::unique_ptr<SqliteDatabase> database, CommitMark mark);
@@ -108,6 +112,7 @@ class SqliteStore : public Store {
   absl::Status DeleteResults(const std::vector<JobId>& ids);
   absl::Status PutAttempts(const std::vector<AttemptRow>& rows);
   absl::Status ChangeSteps(const Batch& batch);
+  absl::Status PutSpent(const std::vector<SpentRow>& rows);
   absl::Status ChangeWorkers(const Batch& batch);
   absl::Status PutBlames(const std::vector<BlameRow>& rows);
   absl::Status PutWorkerCounters(const Batch& batch);

@@ -19,6 +19,7 @@ absl::StatusOr<Snapshot> Store::LoadPart(ChooseLeftOut choose) {
   std::erase_if(snapshot.jobs, is_left_out);
   std::erase_if(snapshot.results, is_left_out);
   std::erase_if(snapshot.steps, is_left_out);
+  std::erase_if(snapshot.spent, is_left_out);
   return snapshot;
 }
 

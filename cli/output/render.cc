@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "cli/output/estimate.h"
 #include "core/fields.h"
+#include "core/spent.h"
 #include "core/sweep/params.h"
 #include "proto/rpc/convert_value.h"
 
@@ -254,6 +255,27 @@ std::string ForecastErrorText(double error) {
                       ratio > 1 ? " too long" : " too short");
 }
 
+std::string SpentText(const v1::Spent& spent) {
+  std::vector<std::string> parts;
+  if (spent.usd() > 0) {
+    parts.push_back(UsdText(spent.usd()));
+  }
+  if (spent.tokens_in() > 0 || spent.tokens_out() > 0) {
+    parts.push_back(absl::StrCat(CountText(static_cast<uint64_t>(spent.tokens_in())),
+                                 " tokens in, ",
+                                 CountText(static_cast<uint64_t>(spent.tokens_out())), " out"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+Json SpentJson(const v1::Spent& spent) {
+  Json json = Json::object();
+  json["tokens_in"] = spent.tokens_in();
+  json["tokens_out"] = spent.tokens_out();
+  json["usd"] = spent.usd();
+  return json;
+}
+
 Json SweepJson(const v1::Sweep& sweep) {
   Json json = Json::object();
   json["id"] = sweep.id();
@@ -277,6 +299,7 @@ Json SweepJson(const v1::Sweep& sweep) {
   use["running_jobs_max"] = sweep.owner_use().running_jobs_max();
   use["stored_bytes"] = sweep.owner_use().stored_bytes();
   use["stored_bytes_max"] = sweep.owner_use().stored_bytes_max();
+  json["spent"] = SpentJson(sweep.spent());
   json["create_time"] = TimeJson(sweep.has_create_time(), sweep.create_time());
   json["end_time"] = TimeJson(sweep.has_end_time(), sweep.end_time());
   const SweepForecast forecast = ForecastOf(sweep);
@@ -358,6 +381,14 @@ Json JobJson(const v1::Job& job) {
       one["end_time"] = TimeJson(attempt.has_end_time(), attempt.end_time());
       one["result"] = ResultJson(attempt.result());
       json["attempts"].push_back(std::move(one));
+    }
+  }
+  if (job.spent_size() > 0) {
+    json["spent"] = Json::array();
+    for (const v1::AttemptSpent& spent : job.spent()) {
+      Json one = SpentJson(spent.spent());
+      one["attempt"] = spent.attempt();
+      json["spent"].push_back(std::move(one));
     }
   }
   if (job.steps_size() > 0) {

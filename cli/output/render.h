@@ -64,6 +64,9 @@ struct SweepForecast {
 SweepForecast ForecastOf(const v1::Sweep& sweep);
 // "2.3 % too long", or "3 times too long" where it was far off; of expected / took - 1.
 std::string ForecastErrorText(double error);
+// "$3.20, 120,000 tokens in, 8,000 out"; "" for nothing.
+std::string SpentText(const v1::Spent& spent);
+Json SpentJson(const v1::Spent& spent);
 Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);

@@ -46,12 +46,14 @@ SweepUpdate UpdateOf(const Scheduler& scheduler, const SweepBoard& board, SweepI
   facts->row.canceled = view->row->canceled;
   facts->row.end_time = view->row->end_time;
   facts->row.forecast = view->row->forecast;
+  facts->row.priority = view->row->priority;
   facts->expansion = scheduler.views().SharedExpansion(id);
   facts->state = view->state;
   facts->counts = view->counts;
   facts->reused = view->reused;
   facts->queued = view->queued;
   facts->owner_use = view->owner_use;
+  facts->spent = view->spent;
   update.facts = std::move(facts);
   update.events = std::move(events);
   return update;

@@ -49,12 +49,13 @@ struct SweepFacts {
   uint32_t reused = 0;
   uint32_t queued = 0;
   OwnerUse owner_use;
+  Spent spent;
   RecentWork recent;         // set in a copy that a reader gets
   absl::Status load_status;  // as SweepBook::CheckLoaded: unless OK, it has no state and no counts
 
   // Valid as long as this is.
   SweepView View() const {
-    return {&row, expansion.get(), state, counts, reused, queued, owner_use, recent};
+    return {&row, expansion.get(), state, counts, reused, queued, owner_use, spent, recent};
   }
 };
 

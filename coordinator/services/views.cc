@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
+#include "core/spent.h"
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/convert_value.h"
 
@@ -33,6 +34,14 @@ JobNames NamesOf(const Expansion& expansion, const JobCoordinates& at) {
   return {spec.approaches[block.approach].name,
           block.train_set == kNoTrainSet ? "" : spec.train_sets[block.train_set].name,
           at.is_train ? "" : spec.benchmarks[at.test_benchmark].name};
+}
+
+v1::Spent SpentProto(const Spent& spent) {
+  v1::Spent proto;
+  proto.set_tokens_in(spent.tokens_in);
+  proto.set_tokens_out(spent.tokens_out);
+  proto.set_usd(spent.usd());
+  return proto;
 }
 
 }  // namespace
@@ -70,6 +79,9 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   if (sweep.recent.span > absl::ZeroDuration()) {
     proto.set_recent_jobs(static_cast<uint32_t>(sweep.recent.jobs));
     *proto.mutable_recent_span() = ToProto(sweep.recent.span);
+  }
+  if (!sweep.spent.empty()) {
+    *proto.mutable_spent() = SpentProto(sweep.spent);
   }
   if (sweep.row->forecast) {
     *proto.mutable_forecast() = ToProto(*sweep.row->forecast);
@@ -113,6 +125,12 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   proto.set_step_count(job.steps);
   if (job.checkpoint) {
     *proto.mutable_checkpoint() = ToProto(*job.checkpoint);
+  }
+  for (const auto& [attempt, entry] : job.spent) {
+    v1::AttemptSpent& one = *proto.add_spent();
+    one.set_attempt(attempt);
+    *one.mutable_spent() = SpentProto(entry.spent);
+    *one.mutable_update_time() = ToProto(entry.time);
   }
   return proto;
 }

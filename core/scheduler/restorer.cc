@@ -35,6 +35,9 @@ absl::Status Restorer::Restore(Snapshot snapshot,
     CONCUR_RETURN_IF_ERROR(RestoreSteps(std::move(row)));
   }
   CONCUR_RETURN_IF_ERROR(RestoreJobs(snapshot.jobs));
+  for (const SpentRow& row : snapshot.spent) {
+    CONCUR_RETURN_IF_ERROR(RestoreSpent(row));
+  }
   for (const auto& [id, sweep] : book_.all()) {
     if (sweep->early_stop) {
       CONCUR_RETURN_IF_ERROR(groups_.Restore(*sweep, snapshot.reports));
@@ -104,6 +107,18 @@ absl::Status Restorer::RestoreSteps(StepSeriesRow row) {
   return restored.ok() ? restored
                        : absl::DataLossError(
                              absl::StrCat("job ", row.id.ToString(), ": ", restored.message()));
+}
+
+absl::Status Restorer::RestoreSpent(const SpentRow& row) {
+  if (!book_.HasJob(row.id) || row.attempt.number == 0 ||
+      row.attempt.number > book_.JobOf(row.id).attempt ||
+      book_.SweepOf(row.id).spent.Report(row.id.index, row.attempt.number, row.spent, row.time) ==
+          nullptr) {
+    return absl::DataLossError(absl::StrCat("attempt ", row.attempt.number, " of job ",
+                                            row.id.ToString(),
+                                            " has spent something, but does not exist, or twice"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Restorer::RestoreJob(const JobRow& row) {
@@ -242,7 +257,7 @@ absl::Status Restorer::Finish() {
     }
   }
   turn_.Discard();
-  std::vector<const SweepRecord*> cut_off;
+  std::vector<SweepRecord*> cut_off;
   for (auto& [id, sweep] : book_.all()) {
     book_.UpdateEnd(*sweep);
     // An import that a restart cut off: nobody was told that it was there.
@@ -250,7 +265,7 @@ absl::Status Restorer::Finish() {
       cut_off.push_back(sweep.get());
     }
   }
-  for (const SweepRecord* sweep : cut_off) {
+  for (SweepRecord* sweep : cut_off) {
     jobs_.Forget(*sweep);
     book_.Erase(*sweep);
   }

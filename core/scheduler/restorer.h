@@ -46,6 +46,7 @@ class Restorer {
  private:
   absl::Status RestoreResults(std::vector<ResultRow> rows);
   absl::Status RestoreSteps(StepSeriesRow row);
+  absl::Status RestoreSpent(const SpentRow& row);
   absl::Status RestoreJobs(const std::vector<JobRow>& rows);
   absl::Status RestoreJob(const JobRow& row);
   absl::Status RestoreCheckpoint(const JobRow& row, SweepRecord& sweep);

@@ -32,6 +32,7 @@ std::optional<SweepView> SchedulerViews::FindSweep(SweepId id) const {
                    .reused = sweep.jobs.reused(),
                    .queued = sweep.queued,
                    .owner_use = owners().UseOf(sweep.row.owner),
+                   .spent = sweep.spent.total(),
                    .recent = {}};
 }
 
@@ -81,6 +82,7 @@ JobView SchedulerViews::ViewJob(JobId id) const {
   view.checkpoint = row.checkpoint;
   const SweepRecord& own = book_.SweepOf(id);
   view.result = own.jobs.ResultOf(id.index);
+  view.spent = own.spent.Of(id.index);
   if (const auto place = own.early_stop ? own.early_stop->Find(id.index) : std::nullopt) {
     const EarlyStop& rule = (*own.early_stop)[place->group];
     view.early_stop = rule.StateOf(place->setting);

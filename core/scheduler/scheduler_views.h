@@ -31,6 +31,7 @@
 #include "core/scheduler/worker_registry.h"
 #include "core/state/durations.h"
 #include "core/state/owner_ledger.h"
+#include "core/state/spent_ledger.h"
 #include "core/state/suspects.h"
 #include "core/state/work_meter.h"
 #include "core/sweep/expansion.h"
@@ -58,6 +59,7 @@ struct JobView {
   size_t rung = 0;
   std::optional<Checkpoint> checkpoint;  // left for its next attempt to go on from
   const JobResult* result = nullptr;     // valid until the next change of the scheduler
+  SpentLedger::Attempts spent;           // by those that spent something
 };
 
 struct SweepView {
@@ -68,6 +70,7 @@ struct SweepView {
   uint32_t reused = 0;
   uint32_t queued = 0;  // RUNNING jobs that were given ahead: they start when something ends
   OwnerUse owner_use;   // by all sweeps of its owner
+  Spent spent;          // by all attempts of its jobs
   RecentWork recent;    // covers what runs; the scheduler leaves it unknown
 };
 

@@ -196,9 +196,31 @@ bool WorkerExchange::MayReport(const Worker& worker, AttemptId id) const {
           !IsTerminal(record.state()));
 }
 
+// Counts what an attempt has spent, also one that was lost, stopped or refused. Other names and
+// values out of range are passed over.
+void WorkerExchange::NoteSpent(AttemptId id, absl::string_view name, double value) {
+  if (!IsSpentName(name) || !book_.HasJob(id.job) || id.attempt.number == 0 ||
+      id.attempt.number > book_.JobOf(id.job).attempt) {
+    return;
+  }
+  const absl::StatusOr<Spent> spent = SpentOf(name, value);
+  const SpentLedger::Entry* entry =
+      spent.ok()
+          ? book_.SweepOf(id.job).spent.Report(id.job.index, id.attempt.number, *spent, turn_.now())
+          : nullptr;
+  if (entry != nullptr) {
+    turn_.batch().put_spent.push_back({id.job, id.attempt, entry->spent, entry->time});
+    turn_.AnnounceSweep(id.job.sweep);
+  }
+}
+
 void WorkerExchange::ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps) {
   for (const AttemptStep& reported : steps) {
     const AttemptId id = reported.id;
+    if (IsSpentName(reported.step.name)) {
+      NoteSpent(id, reported.step.name, reported.step.value);
+      continue;
+    }
     if (!MayReport(worker, id)) {
       continue;
     }
@@ -218,6 +240,9 @@ void WorkerExchange::ApplyFinished(Worker& worker, const FinishedAttempt& finish
   if (book_.left_out().contains(id.job.sweep)) {
     workers_.Unassign(worker, id);
     return;  // the worker keeps the result until the sweep is loaded
+  }
+  for (const Metric& metric : finished.result.metrics) {
+    NoteSpent(id, metric.name, metric.value);
   }
   if (!book_.HasJob(id.job)) {
     order.reason = "there is no such job";

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "core/ids.h"
 #include "core/policy.h"
@@ -72,6 +73,7 @@ class WorkerExchange {
   absl::StatusOr<Worker*> Admit(const SyncRequest& request);
   void Reincarnate(Worker& worker, const SyncRequest& request);
   bool MayReport(const Worker& worker, AttemptId id) const;
+  void NoteSpent(AttemptId id, absl::string_view name, double value);
   void ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps);
   void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
   bool WasPaused(const Worker& worker, AttemptId id) const;

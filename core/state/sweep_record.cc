@@ -159,6 +159,7 @@ void SweepRecord::CheckInvariants() const {
     CONCUR_CHECK(job < jobs.size());
     CONCUR_CHECK(counts.total() > 0 && counts.total() <= kStepsOfJobMax);
   }
+  spent.CheckInvariants();
   for (const auto& [job, checkpoint] : checkpoints) {
     CONCUR_CHECK(!IsTerminal(jobs[job].state()));
     CONCUR_CHECK(checkpoint.attempt > 0 && checkpoint.attempt <= jobs[job].attempt);

@@ -22,6 +22,7 @@
 #include "core/state/failure_tallies.h"
 #include "core/state/job_table.h"
 #include "core/state/ready_queue.h"
+#include "core/state/spent_ledger.h"
 #include "core/sweep/content_key.h"
 #include "core/sweep/expansion.h"
 
@@ -92,6 +93,7 @@ struct SweepRecord {
   FailureTallies tallies;
   absl::btree_map<uint32_t, StepCounts> steps;  // counts of the jobs that have reported
   uint64_t next_arrival = 1;                    // arrival of a report
+  SpentLedger spent;
   std::optional<EarlyStopCells> early_stop;
   absl::btree_map<uint32_t, Checkpoint> checkpoints;  // left by unfinished train jobs
   uint32_t owner = 0;                                 // a number of the OwnerLedger

@@ -282,6 +282,10 @@ Batch RandomBatch(Random& random) {
       row.retry = {.next = random.Below(uint64_t{1} << 35), .was_canceled = random.Chance(0.5)};
       row.canceled = false;
     }
+    if (random.Chance(0.5)) {
+      row.budget_usd_micros = random.Between(0, kSpentMax);
+      row.over_budget = random.Chance(0.5);
+    }
     batch.put_sweeps.push_back(row);
   }
   for (uint64_t i = random.Below(8); i > 0; --i) {
@@ -307,6 +311,14 @@ Batch RandomBatch(Random& random) {
   }
   if (random.Chance(0.3)) {
     batch.delete_steps.emplace_back(job(), random.Below(9));
+  }
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    batch.put_spent.push_back({job(),
+                               Attempt{static_cast<uint32_t>(1 + random.Below(3))},
+                               {.tokens_in = random.Between(0, 9),
+                                .tokens_out = random.Between(0, kSpentMax),
+                                .usd_micros = random.Between(0, kSpentMax)},
+                               At(1'700'000'012, 8)});
   }
   if (random.Chance(0.3)) {
     batch.put_workers.push_back(random.Chance(0.5) ? FullWorker(worker())
@@ -366,7 +378,8 @@ std::string Describe(Store& store) {
         row.forecast ? absl::FormatDuration(*row.forecast) : "-",
         row.priority ? absl::StrCat(" priority ", *row.priority) : "",
         row.retry ? absl::StrCat(" retry ", row.retry->next, " ", row.retry->was_canceled) : "",
-        "\n");
+        row.budget_usd_micros ? absl::StrCat(" budget ", *row.budget_usd_micros) : "",
+        row.over_budget ? " over it" : "", "\n");
   }
   for (const JobRow& row : snapshot->jobs) {
     absl::StrAppend(&text, "job ", JobText(row.id), " state=", static_cast<int>(row.state), " ",
@@ -402,6 +415,11 @@ std::string Describe(Store& store) {
       absl::StrAppend(&text, "step ", row.arrival, " ", row.attempt.number, " ", row.step.name, " ",
                       row.step.step, " ", absl::Hex(std::bit_cast<uint64_t>(row.step.value)), "\n");
     }
+  }
+  for (const SpentRow& row : snapshot->spent) {
+    absl::StrAppend(&text, "spent ", JobText(row.id), " ", row.attempt.number, " ",
+                    row.spent.tokens_in, " ", row.spent.tokens_out, " ", row.spent.usd_micros, " ",
+                    TimeText(row.time), "\n");
   }
   for (const ResultRow& row : snapshot->results) {
     absl::StrAppend(&text, "result ", JobText(row.id), " ", ResultText(row.result), "\n");

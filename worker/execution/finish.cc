@@ -26,6 +26,7 @@
 #include "base/process/job_disk.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "core/spent.h"
 #include "store/artifacts/pack_format.h"
 
 namespace concur::worker {
@@ -370,6 +371,12 @@ absl::Status CollectMetrics(const RunPaths& paths, Artifacts& artifacts, JobResu
   AddArtifact(ArtifactKind::kMetrics, put, result);
   // Scores that the worker computed itself win over a metric of the same name.
   for (Metric& metric : file.metrics) {
+    if (IsSpentName(metric.name)) {
+      if (const auto spent = SpentOf(metric.name, metric.value); !spent.ok()) {
+        result.message =
+            absl::StrCat("not counted as spent: {metrics}: ", spent.status().message());
+      }
+    }
     const bool taken = std::any_of(result.metrics.begin(), result.metrics.end(),
                                    [&](const Metric& m) { return m.name == metric.name; });
     if (!taken && result.metrics.size() < kMetricsMax) {
@@ -391,7 +398,9 @@ absl::Status CollectExamples(const RunPaths& paths, Artifacts& artifacts, JobRes
   }
   CONCUR_ASSIGN_OR_RETURN(ExamplesFile file, ReadExamples(paths.examples, result.metrics));
   CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(file.text));
-  result.message = std::move(file.note);
+  if (!file.note.empty()) {
+    result.message = std::move(file.note);
+  }
   AddArtifact(ArtifactKind::kExamples, put, result);
   return absl::OkStatus();
 }

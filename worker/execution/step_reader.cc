@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
+#include "core/spent.h"
 
 namespace concur::worker {
 namespace {
@@ -61,13 +62,37 @@ void StepReader::Emit(absl::string_view line, const Sink& sink) {
     }
     return;
   }
-  if (counts_.Count(*step)) {
+  if (IsSpentName(step->name)) {
+    Spend(*step, sink);
+  } else if (counts_.Count(*step)) {
     sink(*step);
   } else if (warning_.empty() &&
              std::none_of(counts_.series().begin(), counts_.series().end(),
                           [&](const auto& series) { return series.name == step->name; })) {
     warning_ = absl::StrCat("concur: warning: reports of \"", CleanUtf8(step->name, kShownBytesMax),
                             "\" do not count: a job has at most ", kStepNamesMax, " names");
+  }
+}
+
+void StepReader::Spend(const ReportedStep& step, const Sink& sink) {
+  const absl::StatusOr<Spent> spent = SpentOf(step.name, step.value);
+  if (!spent.ok()) {
+    if (warning_.empty()) {
+      warning_ = absl::StrCat("concur: warning: not counted: ", spent.status().message());
+    }
+    return;
+  }
+  Amount& amount = spent_[step.name];
+  const int64_t number = spent->tokens_in + spent->tokens_out + spent->usd_micros;  // one is set
+  if (number <= amount.number) {
+    return;
+  }
+  amount.number = number;
+  amount.latest = step;
+  if (amount.count < kStepsDense || number - amount.sent >= amount.sent / kStepGrowth) {
+    ++amount.count;
+    amount.sent = number;
+    sink(step);
   }
 }
 
@@ -100,6 +125,11 @@ std::string StepReader::Finish(const Sink& sink) {
   for (std::string* line : {&line_, &file_line_}) {
     Emit(*line, sink);
     line->clear();
+  }
+  for (const auto& [name, amount] : spent_) {
+    if (amount.sent < amount.number) {
+      sink(amount.latest);
+    }
   }
   return warning_;
 }

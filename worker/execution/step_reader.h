@@ -6,7 +6,9 @@
 #define CONCUR_WORKER_EXECUTION_STEP_READER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -29,18 +31,30 @@ class StepReader {
   // The same for the next piece of the file of reports, whose lines may lack the mark.
   void AddFile(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/true, sink); }
   // Output and file have ended: their last lines may lack a line feed. A warning for the job's log
-  // on the first report that is malformed, or whose name found no room beside kStepNamesMax others;
-  // "" when there was none.
+  // on the first report that is malformed, whose name found no room beside kStepNamesMax others, or
+  // that is no amount that can be spent; "" when there was none.
   std::string Finish(const Sink& sink);
 
  private:
+  // An attempt's amounts (core/spent.h), as running totals: these need not be of growing steps, and
+  // are no names of its steps. Beyond kStepsDense reports of a name only those count that have
+  // grown by 1/kStepGrowth, and the last one.
+  struct Amount {
+    ReportedStep latest;
+    int64_t number = 0;  // the latest one's, as kept
+    int64_t sent = 0;
+    uint32_t count = 0;
+  };
+
   void Emit(absl::string_view line, const Sink& sink);
+  void Spend(const ReportedStep& step, const Sink& sink);
   void Read(absl::string_view data, bool is_file, const Sink& sink);
 
   // Lines that have not ended.
   std::string line_;
   std::string file_line_;
   StepCounts counts_;
+  std::map<std::string, Amount> spent_;
   std::string warning_;
 };
 

@@ -123,6 +123,9 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
   if (job.has_result()) {
     AddResult(job.result(), why, &lines);
   }
+  for (const v1::AttemptSpent& spent : job.spent()) {
+    lines.push_back({absl::StrCat("spent by attempt ", spent.attempt()), SpentText(spent.spent())});
+  }
   AddSteps(job, &lines);
   for (const v1::AttemptRecord& attempt : job.attempts()) {
     const std::string message = MessageBeside(why, attempt.result());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,7 @@
 #include "cli/output/render.h"
 #include "cli/study/open_study.h"
 #include "concur/v1/coordinator.pb.h"
+#include "core/spent.h"
 
 namespace concur::cli {
 namespace {
@@ -42,7 +44,8 @@ struct UsageFlags {
   std::string until;
 };
 
-// Resource use of attempts: their run times, times what their commands asked for.
+// Resource use of attempts: their run times, times what their commands asked for; and what they
+// said they have spent.
 struct Usage {
   uint64_t jobs = 0;
   uint64_t attempts = 0;
@@ -50,6 +53,22 @@ struct Usage {
   double cpu_hours = 0;
   double gpu_hours = 0;
   double memory_gib_hours = 0;
+  int64_t tokens_in = 0;
+  int64_t tokens_out = 0;
+  double usd = 0;
+
+  Usage& operator+=(const Usage& more) {
+    jobs += more.jobs;
+    attempts += more.attempts;
+    hours += more.hours;
+    cpu_hours += more.cpu_hours;
+    gpu_hours += more.gpu_hours;
+    memory_gib_hours += more.memory_gib_hours;
+    tokens_in += more.tokens_in;
+    tokens_out += more.tokens_out;
+    usd += more.usd;
+    return *this;
+  }
 };
 
 // The beginning of a day in UTC, or a time of RFC 3339.
@@ -148,6 +167,15 @@ class UsageTable {
     if (attempts_ != before) {
       ++rows_[key].jobs;
     }
+    for (const v1::AttemptSpent& attempt : job.spent()) {
+      const absl::Time time = TimeOf(attempt.update_time());
+      if (time >= since_ && time < until_) {
+        Usage& usage = rows_[key];
+        usage.tokens_in += attempt.spent().tokens_in();
+        usage.tokens_out += attempt.spent().tokens_out();
+        usage.usd += attempt.spent().usd();
+      }
+    }
   }
 
   // Counts where it ended.
@@ -199,6 +227,9 @@ Json UsageJson(const std::vector<std::string>& names, const std::vector<std::str
   json["cpu_hours"] = usage.cpu_hours;
   json["gpu_hours"] = usage.gpu_hours;
   json["memory_gib_hours"] = usage.memory_gib_hours;
+  json["tokens_in"] = usage.tokens_in;
+  json["tokens_out"] = usage.tokens_out;
+  json["usd"] = usage.usd;
   return json;
 }
 
@@ -219,6 +250,28 @@ std::string NothingRanText(const UsageFlags& flags, const UsageOf& of) {
       of.reused == 0 ? "." : absl::StrCat(": ", CountText(of.reused), " took finished results."));
 }
 
+// The columns of figures, in this order for people.
+struct Figure {
+  const char* name;
+  std::string (*text)(const Usage& usage);
+  int drop = 0;  // as in Column
+};
+
+std::string HoursText(double hours) { return absl::StrFormat("%.2f", hours); }
+
+constexpr Figure kFigures[] = {
+    {"JOBS", [](const Usage& usage) { return absl::StrCat(usage.jobs); }},
+    {"ATTEMPTS", [](const Usage& usage) { return absl::StrCat(usage.attempts); }, 2},
+    {"HOURS", [](const Usage& usage) { return HoursText(usage.hours); }},
+    {"CPU-HOURS", [](const Usage& usage) { return HoursText(usage.cpu_hours); }},
+    {"GPU-HOURS", [](const Usage& usage) { return HoursText(usage.gpu_hours); }},
+    {"GIB-HOURS", [](const Usage& usage) { return HoursText(usage.memory_gib_hours); }, 1},
+    {"TOKENS-IN", [](const Usage& usage) { return absl::StrCat(usage.tokens_in); }},
+    {"TOKENS-OUT", [](const Usage& usage) { return absl::StrCat(usage.tokens_out); }},
+    {"USD", [](const Usage& usage) { return UsdText(usage.usd).substr(1); }},
+};
+
+// People see the rows and columns that have a figure, and their total; programs see all of them.
 void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
                 const UsageTable& table, const std::string& nothing) {
   const std::vector<std::string> names = KeyNames(by);
@@ -228,24 +281,52 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
     columns.push_back(
         {.name = name == "sweep_id" ? "ID" : absl::AsciiStrToUpper(name), .width_max = 40});
   }
-  for (const char* name : {"JOBS", "ATTEMPTS", "HOURS", "CPU-HOURS", "GPU-HOURS", "GIB-HOURS"}) {
-    columns.push_back({.name = name, .is_number = true});
+  const bool is_text = context.output == OutputMode::kTable;
+  Usage total;
+  size_t shown = 0;
+  const auto has_figure = [](const Figure& figure, const Usage& usage) {
+    const std::string text = figure.text(usage);
+    return text != "0" && text != "0.00";
+  };
+  // Its figures but the numbers of jobs and attempts.
+  const auto says_something = [&](const Usage& usage) {
+    return std::any_of(std::begin(kFigures) + 2, std::end(kFigures),
+                       [&](const Figure& figure) { return has_figure(figure, usage); });
+  };
+  for (const auto& [key, usage] : table.rows()) {
+    total += usage;
+    shown += says_something(usage) ? 1 : 0;
   }
-  columns[names.size() + 1].drop = 2;
-  columns.back().drop = 1;
+  std::vector<const Figure*> figures;
+  for (const Figure& figure : kFigures) {
+    if (has_figure(figure, total)) {
+      figures.push_back(&figure);
+      columns.push_back({.name = figure.name, .is_number = true, .drop = figure.drop});
+    }
+  }
   Listing listing(context, columns,
                   UsageJson(names, std::vector<std::string>(names.size()), Usage()), nothing);
-  for (const auto& [key, usage] : table.rows()) {
-    std::vector<std::string> cells = key;
-    cells.push_back(absl::StrCat(usage.jobs));
-    cells.push_back(absl::StrCat(usage.attempts));
-    for (const double hours :
-         {usage.hours, usage.cpu_hours, usage.gpu_hours, usage.memory_gib_hours}) {
-      cells.push_back(absl::StrFormat("%.2f", hours));
+  const auto add = [&](std::vector<std::string> cells, Json record, const Usage& usage) {
+    for (const Figure* figure : figures) {
+      cells.push_back(figure->text(usage));
     }
-    listing.Add(std::move(cells), UsageJson(names, key, usage));
+    listing.Add(std::move(cells), std::move(record));
+  };
+  for (const auto& [key, usage] : table.rows()) {
+    if (!is_text || shown == 0 || says_something(usage)) {
+      add(key, UsageJson(names, key, usage), usage);
+    }
+  }
+  if (is_text && shown > 1) {
+    std::vector<std::string> key(names.size());
+    key[0] = "total";
+    add(std::move(key), Json(), total);
   }
   listing.Print();
+  if (is_text && shown > 0 && shown < table.rows().size()) {
+    PrintNote(context, absl::StrCat(table.rows().size() - shown,
+                                    " rows without any figure are left out; -o csv has them"));
+  }
   if (table.lost() > 0) {
     PrintNote(context, absl::StrCat("of ", table.lost(),
                                     " attempts it is not known how long they ran: they were lost "
@@ -306,7 +387,7 @@ absl::Status ShowUsage(CommandContext& context, const UsageFlags& flags) {
 void AddUsageCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<UsageFlags>();
   Command* usage =
-      app.AddSubcommand("usage", "CPU, GPU and memory hours by owner, sweep, approach");
+      app.AddSubcommand("usage", "Hours, tokens and dollars by owner, sweep, approach");
   usage->AddOption("sweep", flags->sweeps, "Only these sweeps, by id or name")->TypeName("SWEEP");
   usage->AddOption("--owner", flags->owner, "Only sweeps of this owner")->TypeName("NAME");
   usage
@@ -323,8 +404,9 @@ void AddUsageCommand(Command& app, CommandContext& context) {
       ->TypeName("TIME");
   usage->Footer(
       "Hours that attempts ran, times what their commands asked for (resources), failed attempts\n"
-      "among them. Reused results cost nothing; running attempts count when they end; deleted\n"
-      "sweeps are not there any more.\n"
+      "among them; and tokens_in, tokens_out and usd that they reported. Reused results cost\n"
+      "nothing; hours of running attempts count when they end; deleted sweeps are not there any\n"
+      "more.\n"
       "Examples:\n"
       "  concur usage --by owner --since 2026-03-01 --until 2026-04-01\n"
       "  concur usage study -o csv");

@@ -88,12 +88,63 @@ TEST_F(UsageTest, RowsAreAddedUpByWhatIsAskedFor) {
   fake_.sweeps.resize(2);  // each has the same jobs here
   fake_.sweeps[1].set_owner("bob");
   EXPECT_EQ(Concur({"usage", "--by", "owner", "-o", "csv"}).out,
-            "owner,jobs,attempts,hours,cpu_hours,gpu_hours,memory_gib_hours\n"
-            "ada,2,2,1.5,2.25,1.0,4.0\nbob,2,2,1.5,2.25,1.0,4.0\n");
+            "owner,jobs,attempts,hours,cpu_hours,gpu_hours,memory_gib_hours,tokens_in,tokens_out,"
+            "usd\n"
+            "ada,2,2,1.5,2.25,1.0,4.0,0,0,0.0\nbob,2,2,1.5,2.25,1.0,4.0,0,0,0.0\n");
   EXPECT_EQ(TestJson::parse(Concur({"usage", "--by", "approach", "-o", "json"}).out)[0]["hours"],
             3.0);
   EXPECT_THAT(Concur({"usage", "--by", "users"}).err, HasSubstr("--by: expected each of owner"));
   EXPECT_EQ(Concur({"usage", "--by", "owner,owner"}).code, kExitUsage);
+}
+
+TEST_F(UsageTest, WhatAttemptsSpentAddsUpWithATotal) {
+  const auto spend = [&](int job, uint32_t attempt, double usd, int64_t tokens_in) {
+    v1::AttemptSpent& spent = *fake_.jobs[job].add_spent();
+    spent.set_attempt(attempt);
+    spent.mutable_spent()->set_usd(usd);
+    spent.mutable_spent()->set_tokens_in(tokens_in);
+    spent.mutable_update_time()->set_seconds(kStart);
+  };
+  fake_.jobs[1].set_approach("gpt");
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    v1::Approach& approach = *sweep.mutable_spec()->add_approaches();
+    approach = sweep.spec().approaches(0);
+    approach.set_name("gpt");
+    approach.mutable_train()->clear_resources();
+    approach.mutable_predict()->clear_resources();
+  }
+  spend(1, 1, 0.25, 100);
+  spend(1, 2, 1.5, 20);
+  fake_.jobs.push_back(TheJob(4, v1::Job::STATE_RUNNING));
+  spend(2, 1, 2, 0);
+  EXPECT_EQ(Concur({"usage", "s12", "--by", "approach"}).out,
+            "APPROACH  JOBS  ATTEMPTS  HOURS  CPU-HOURS  GPU-HOURS  GIB-HOURS  TOKENS-IN   USD\n"
+            "gpt          1         1   0.50       0.00       0.00       0.00        120  1.75\n"
+            "lr           1         1   1.00       2.00       1.00       4.00          0  2.00\n"
+            "total        2         2   1.50       2.00       1.00       4.00        120  3.75\n");
+  EXPECT_EQ(
+      TestJson::parse(
+          Concur({"usage", "s12", "--by", "owner", "--since", "2030-01-01", "-o", "json"}).out)
+          .size(),
+      0u);
+}
+
+// Eighty rows of 0.00 hid the three that said something.
+TEST_F(UsageTest, RowsAndColumnsWithoutAFigureAreLeftOut) {
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    v1::Approach& approach = *sweep.mutable_spec()->mutable_approaches(0);
+    approach.mutable_train()->mutable_resources()->set_gpus(0);
+    *sweep.mutable_spec()->add_approaches() = approach;
+    sweep.mutable_spec()->mutable_approaches(1)->set_name("quick");
+  }
+  fake_.jobs.push_back(Ran(2, 1));
+  fake_.jobs.back().set_approach("quick");
+  const Output output = Concur({"usage", "s12", "--by", "approach"});
+  EXPECT_EQ(output.out,
+            "APPROACH  JOBS  ATTEMPTS  HOURS  CPU-HOURS  GIB-HOURS\n"
+            "lr           2         2   1.50       2.25       4.00\n");
+  EXPECT_THAT(output.err, HasSubstr("1 rows without any figure are left out; -o csv has them"));
+  EXPECT_THAT(Concur({"usage", "s12", "--by", "approach", "-o", "csv"}).out, HasSubstr("quick"));
 }
 
 TEST_F(UsageTest, WhatEndedOutsideOfAPeriodIsLeftOut) {

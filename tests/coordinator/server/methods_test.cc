@@ -110,6 +110,7 @@ TEST_F(MethodsTest, SweepsAreListedPausedResumedCanceledAndDeleted) {
   auto change = OfSweep<v1::SetPriorityRequest>(first);
   change.set_priority(4);
   EXPECT_EQ(Call(client(), &Users::SetPriority, change).priority(), 4);
+  EXPECT_EQ(Call(client(), &Users::GetSweep, OfSweep<v1::GetSweepRequest>(first)).priority(), 4);
   EXPECT_EQ(Call(client(), &Users::CancelSweep, OfSweep<v1::CancelSweepRequest>(first)).state(),
             v1::Sweep::STATE_CANCELED);
   Call(client(), &Users::DeleteSweep, OfSweep<v1::DeleteSweepRequest>(first));

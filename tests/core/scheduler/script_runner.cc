@@ -254,6 +254,7 @@ class Runner {
         {"resource", &Runner::SetResource},
         {"delete-resource", &Runner::DeleteResource},
         {"resources", &Runner::ListResources},
+        {"spent", &Runner::SayCosts},
         {"orders", &Runner::Orders},
         {"wait-over", &Runner::WaitOver},
     };
@@ -384,6 +385,7 @@ class Runner {
     const std::string left = words.Value("left", "");
     took_ = Words::ToDuration(words.Value("took", "0s"));
     const std::string forged = words.Value("forged", "");
+    const std::vector<std::string> spent = words.List("spent", "");
     while (!words.Empty()) {
       EndAttempt(worker, words.Next());
     }
@@ -400,6 +402,15 @@ class Runner {
       const std::vector<std::string> parts = absl::StrSplit(forged, ':');
       const AttemptId id = ToAttempt(parts.at(0));
       request.finished.push_back({id, ResultNamed(id, parts.at(1))});
+    }
+    for (const std::string& report : spent) {  // "s1/0#1:usd:0.5"
+      const std::vector<std::string> parts = absl::StrSplit(report, ':');
+      double value = 0;
+      if (parts.size() != 3 || !absl::SimpleAtod(parts[2], &value)) {
+        ADD_FAILURE() << "spent: expected s1/0#1:usd:0.5, got " << report;
+        return;
+      }
+      request.steps.push_back({ToAttempt(parts[0]), {0, parts[1], value}});
     }
     harness().parked().erase(worker.name());
     const absl::Status status = scheduler().Sync(request);
@@ -557,6 +568,22 @@ class Runner {
       }
       Say(text);
     }
+  }
+
+  void SayEntry(absl::string_view whose, const Spent& spent) {
+    Say(absl::StrCat(whose, " in=", spent.tokens_in, " out=", spent.tokens_out, " ",
+                     UsdText(spent.usd())));
+  }
+
+  void SayCosts(Words& words) {
+    const SweepView sweep = *scheduler().views().FindSweep(Words::ToSweep(words.Next()));
+    for (uint32_t job = 0; job < sweep.expansion->job_count(); ++job) {
+      const JobView view = scheduler().views().ViewJob({sweep.row->id, job});
+      for (const auto& [attempt, entry] : view.spent) {
+        SayEntry(ShortText(AttemptId{view.id, {attempt}}), entry.spent);
+      }
+    }
+    SayEntry("total", sweep.spent);
   }
 
   void Orders(Words& words) { Say(scheduler().HasOrders(words.Next()) ? "yes" : "no"); }

@@ -57,6 +57,47 @@ TEST(StepReaderTest, WhatIsNoReportIsPassedOver) {
               ElementsAre("1 value 2"));
 }
 
+TEST(StepReaderTest, AmountsAreRunningTotalsBesideTheNamesOfSteps) {
+  std::string log;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    log += absl::StrCat("concur-metric {\"step\": 1, \"name\": \"", name, "\", \"value\": 1}\n");
+  }
+  for (const double usd : {0.5, 0.25, 0.5, 0.75}) {
+    log += absl::StrCat("concur-metric {\"step\": 7, \"name\": \"usd\", \"value\": ", usd, "}\n");
+  }
+  EXPECT_THAT(StepsOf({log}),
+              ElementsAre("1 a 1", "1 b 1", "1 c 1", "1 d 1", "7 usd 0.5", "7 usd 0.75"));
+}
+
+// A job may report after every call: the last total is never lost.
+TEST(StepReaderTest, ManyAmountsAreThinnedToTheirLast) {
+  std::string log;
+  for (int i = 1; i <= 100'000; ++i) {
+    log +=
+        absl::StrCat("concur-metric {\"step\": 0, \"name\": \"tokens_in\", \"value\": ", i, "}\n");
+  }
+  const std::vector<std::string> found = StepsOf({log});
+  EXPECT_LT(found.size(), 1000u);
+  EXPECT_EQ(found.back(), "0 tokens_in 100000");
+}
+
+TEST(StepReaderTest, AmountsThatCannotBeAreWarnedOf) {
+  for (const auto& [value, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"-0.5", "-0.5"}, {"1e300", "1e+300"}, {"1000001", "1000001"}}) {
+    StepReader reader;
+    std::vector<ReportedStep> found;
+    const StepReader::Sink add = [&](const ReportedStep& step) { found.push_back(step); };
+    reader.Add(
+        absl::StrCat("concur-metric {\"step\": 0, \"name\": \"usd\", \"value\": ", value, "}\n"),
+        add);
+    EXPECT_EQ(reader.Finish(add),
+              "concur: warning: not counted: usd: expected what the attempt has spent so far, 0 to "
+              "1e+06, got " +
+                  shown);
+    EXPECT_TRUE(found.empty());
+  }
+}
+
 // A line that came in one piece had no limit, and each mark in it was read to its end.
 TEST(StepReaderTest, AReportHasALimitHoweverItsLineIsCut) {
   for (const auto& [padding, count] :
