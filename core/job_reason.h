@@ -73,6 +73,8 @@ struct JobReason {
     kAwaitsTrials,  // its search has not chosen its setting: `trials`, those without a result
     // READY; with no_reuse
     kSweepPaused,
+    kOverBudget,          // its sweep is: `budget`, `spent`, `promised`, `cost`
+    kAwaitsCost,          // another job of the sweep shows first what they cost
     kSweepCanceled,       // and this job is still to be canceled
     kSweepRetried,        // and not all of its jobs are back in the queue
     kRunningJobsMax,      // limit of the owner's quota: `owner`, `owner_use`
@@ -140,8 +142,13 @@ struct JobReason {
   std::string owner;
   OwnerUse owner_use;
   std::optional<Use> use;
-  Resources resources;  // the request
-  Labels labels;        // the request's
+  // Millionths of a dollar:
+  int64_t budget = 0;
+  int64_t spent = 0;
+  int64_t promised = 0;  // expected of running jobs, beyond what they have spent
+  int64_t cost = 0;      // expected of this one
+  Resources resources;   // the request
+  Labels labels;         // the request's
   FleetCounts fleet;
   Labels missing;                 // labels that no live worker carries
   std::set<std::string> present;  // values of the first of them that there are

@@ -25,6 +25,8 @@ bool Spent::Grow(const Spent& other) {
   return *this != before;
 }
 
+double Spent::usd() const { return UsdOf(usd_micros); }
+
 bool IsSpentName(absl::string_view name) {
   return name == "tokens_in" || name == "tokens_out" || name == kUsdName;
 }

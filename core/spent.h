@@ -29,7 +29,7 @@ struct Spent {
   int64_t usd_micros = 0;  // millionths of a US dollar
 
   bool empty() const { return *this == Spent(); }
-  double usd() const { return static_cast<double>(usd_micros) / kUsdMicros; }
+  double usd() const;
   Spent& operator+=(const Spent& more);
   // Takes the larger of each number. True if any grew.
   bool Grow(const Spent& other);
@@ -51,6 +51,7 @@ void VisitSpent(S& spent, Visitor&& visit) {
   visit("usd_micros", spent.usd_micros);
 }
 
+inline double UsdOf(int64_t micros) { return static_cast<double>(micros) / kUsdMicros; }
 // "$12.35", or "$0.0012": two digits that say something.
 std::string UsdText(double usd);
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/spent.h"
 #include "core/sweep/command_template.h"
 #include "core/sweep/expansion.h"
 #include "yaml/sweep_reader.h"
@@ -41,6 +42,21 @@ void ReadKeep(const Value& value, SweepSpec& spec) {
     }
   }
   spec.keep = keep;
+}
+
+void ReadBudget(const Value& value, SweepSpec& spec) {
+  constexpr absl::string_view kExpected = "dollars above 0, at most 1000000";
+  Fields fields(value);
+  if (const auto usd = fields.Require("usd", "dollars that its jobs may spend")) {
+    const std::optional<double> number = usd->Number(kExpected);
+    const absl::StatusOr<Spent> budget = SpentOf(kUsdName, number.value_or(1));
+    if (!budget.ok() || budget->empty()) {
+      usd->Expected(kExpected);
+    } else {
+      spec.budget_usd_micros = budget->usd_micros;
+    }
+  }
+  fields.Finish();
 }
 
 void ReadRetry(const Value& value, SweepSpec& spec) {
@@ -319,6 +335,9 @@ void SweepReader::ReadPolicy(Fields& fields) {
   if (const auto priority = fields.Get("priority")) {
     spec.priority =
         static_cast<int32_t>(priority->Integer(-kPriorityMax, kPriorityMax).value_or(0));
+  }
+  if (const auto budget = fields.Get("budget")) {
+    ReadBudget(*budget, sweep_.spec);
   }
   if (const auto keep = fields.Get("keep")) {
     ReadKeep(*keep, sweep_.spec);

@@ -124,11 +124,24 @@ class GrpcClient : public Client {
     }
     return CallForSweep(sweep, &v1::Coordinator::Stub::CancelSweep);
   }
-  absl::StatusOr<v1::Sweep> SetPriority(const std::string& sweep, int32_t priority) override {
-    v1::SetPriorityRequest request;
-    request.set_sweep(sweep);
-    request.set_priority(priority);
-    return Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::SetPriority);
+  absl::StatusOr<v1::Sweep> SetSweep(const std::string& sweep, std::optional<int32_t> priority,
+                                     std::optional<double> budget_usd) override {
+    absl::StatusOr<v1::Sweep> changed =
+        absl::InvalidArgumentError("expected --priority or --budget-usd: nothing else changes");
+    if (priority) {
+      v1::SetPriorityRequest request;
+      request.set_sweep(sweep);
+      request.set_priority(*priority);
+      changed = Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::SetPriority);
+      CONCUR_RETURN_IF_ERROR(changed.status());
+    }
+    if (budget_usd) {
+      v1::SetBudgetRequest request;
+      request.set_sweep(sweep);
+      request.set_usd(*budget_usd);
+      changed = Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::SetBudget);
+    }
+    return changed;
   }
 
   absl::StatusOr<v1::Job> CancelJob(const std::string& job) override {

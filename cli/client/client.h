@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,10 @@ class Client {
                                                             size_t count_max) = 0;
   enum class SweepChange { kPause, kResume, kCancel };
   virtual absl::StatusOr<v1::Sweep> ChangeSweep(const std::string& sweep, SweepChange change) = 0;
-  virtual absl::StatusOr<v1::Sweep> SetPriority(const std::string& sweep, int32_t priority) = 0;
+  // Changes what is given; InvalidArgument when nothing is.
+  virtual absl::StatusOr<v1::Sweep> SetSweep(const std::string& sweep,
+                                             std::optional<int32_t> priority,
+                                             std::optional<double> budget_usd) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job) = 0;
   // Not repeated: a second one would not find the sweep.
   virtual absl::Status DeleteSweep(const std::string& sweep) = 0;

@@ -268,6 +268,18 @@ std::string SpentText(const v1::Spent& spent) {
   return absl::StrJoin(parts, ", ");
 }
 
+std::string BudgetText(const v1::Sweep& sweep) {
+  if (sweep.budget_usd() == 0) {
+    return "";
+  }
+  return absl::StrCat(
+      UsdText(sweep.spent().usd()), " of ", UsdText(sweep.budget_usd()),
+      sweep.over_budget()
+          ? absl::StrCat(": paused, as the next job would pass it; `concur sweep set ", sweep.id(),
+                         " --budget-usd N` raises it")
+          : "");
+}
+
 Json SpentJson(const v1::Spent& spent) {
   Json json = Json::object();
   json["tokens_in"] = spent.tokens_in();
@@ -300,6 +312,8 @@ Json SweepJson(const v1::Sweep& sweep) {
   use["stored_bytes"] = sweep.owner_use().stored_bytes();
   use["stored_bytes_max"] = sweep.owner_use().stored_bytes_max();
   json["spent"] = SpentJson(sweep.spent());
+  json["budget_usd"] = sweep.budget_usd() == 0 ? Json(nullptr) : Json(sweep.budget_usd());
+  json["over_budget"] = sweep.over_budget();
   json["create_time"] = TimeJson(sweep.has_create_time(), sweep.create_time());
   json["end_time"] = TimeJson(sweep.has_end_time(), sweep.end_time());
   const SweepForecast forecast = ForecastOf(sweep);

@@ -66,6 +66,8 @@ SweepForecast ForecastOf(const v1::Sweep& sweep);
 std::string ForecastErrorText(double error);
 // "$3.20, 120,000 tokens in, 8,000 out"; "" for nothing.
 std::string SpentText(const v1::Spent& spent);
+// "$3.20 of $5.00"; with a remedy when that pauses it; "" without a budget.
+std::string BudgetText(const v1::Sweep& sweep);
 Json SpentJson(const v1::Spent& spent);
 Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);

@@ -155,9 +155,19 @@ std::vector<std::string> SweepLines(const TopLook& look, const TopFrameOptions& 
          CountText(counts.failed()), RateText(estimate.jobs_per_second), EtaText(estimate)}));
     table.rows.back()[2] = StateCell(StateText(sweep.state()));
   }
-  return table.rows.empty()
-             ? std::vector<std::string>{LineText("No sweep is under way.", options.width)}
-             : TableLines(std::move(table), options);
+  if (table.rows.empty()) {
+    return {LineText("No sweep is under way.", options.width)};
+  }
+  std::vector<std::string> lines = TableLines(std::move(table), options);
+  for (const v1::Sweep& sweep : look.sweeps) {
+    if (IsActive(sweep) && sweep.over_budget()) {
+      lines.push_back(
+          LineText(absl::StrCat(sweep.id(), " is paused by its budget: `concur sweep set ",
+                                sweep.id(), " --budget-usd N` raises it"),
+                   options.width));
+    }
+  }
+  return lines;
 }
 
 std::vector<std::string> WorkerLines(const TopLook& look, const TopRates& rates,

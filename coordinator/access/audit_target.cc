@@ -20,6 +20,9 @@ AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request) {
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::SetPriorityRequest& request) { return {request.sweep()}; }
+AuditTarget AuditTargetOf(const v1::SetBudgetRequest& request) {
+  return {absl::StrCat(request.sweep(), ", $", request.usd())};
+}
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::CancelJobRequest& request) { return {request.job()}; }
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request) { return {request.sweep()}; }

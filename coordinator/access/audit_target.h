@@ -28,6 +28,7 @@ AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::SetPriorityRequest& request);
+AuditTarget AuditTargetOf(const v1::SetBudgetRequest& request);
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::CancelJobRequest& request);
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request);

@@ -19,6 +19,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/PauseSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/ResumeSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/SetPriority", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
+    {"/concur.v1.Coordinator/SetBudget", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/CancelSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/CancelJob", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/DeleteSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},

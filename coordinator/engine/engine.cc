@@ -47,6 +47,8 @@ SweepUpdate UpdateOf(const Scheduler& scheduler, const SweepBoard& board, SweepI
   facts->row.end_time = view->row->end_time;
   facts->row.forecast = view->row->forecast;
   facts->row.priority = view->row->priority;
+  facts->row.budget_usd_micros = view->row->budget_usd_micros;
+  facts->row.over_budget = view->row->over_budget;
   facts->expansion = scheduler.views().SharedExpansion(id);
   facts->state = view->state;
   facts->counts = view->counts;

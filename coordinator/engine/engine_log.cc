@@ -18,7 +18,10 @@ std::string SweepStateText(const SweepRow& row) {
   if (row.end_time.has_value()) {
     return row.canceled ? "canceled" : "ended";
   }
-  return row.canceled ? "canceling" : row.paused ? "paused" : "active";
+  return row.canceled      ? "canceling"
+         : row.paused      ? "paused"
+         : row.over_budget ? "paused by its budget"
+                           : "active";
 }
 
 void LogEvent(const JobEvent& event) {

@@ -24,6 +24,7 @@
 #include "coordinator/services/views.h"
 #include "core/fields.h"
 #include "core/scheduler/reason_text.h"
+#include "core/spent.h"
 #include "core/sweep/sweep.h"
 #include "proto/rpc/convert_score.h"
 #include "proto/rpc/convert_sweep.h"
@@ -365,6 +366,21 @@ grpc::ServerUnaryReactor* CoordinatorService::SetPriority(CallContext* call,
   return ChangeSweep(engine_, call, response, request->sweep(),
                      [priority = request->priority()](Scheduler& scheduler, SweepId id) {
                        return scheduler.SetPriority(id, priority);
+                     });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::SetBudget(CallContext* call,
+                                                        const v1::SetBudgetRequest* request,
+                                                        v1::Sweep* response) {
+  const absl::StatusOr<Spent> budget = SpentOf(kUsdName, request->usd());
+  if (!budget.ok() || budget->empty()) {
+    return AnswerNow(
+        call, absl::InvalidArgumentError(absl::StrCat("usd: expected more than 0 and at most ",
+                                                      kUsdMax, " dollars, got ", request->usd())));
+  }
+  return ChangeSweep(engine_, call, response, request->sweep(),
+                     [micros = budget->usd_micros](Scheduler& scheduler, SweepId id) {
+                       return scheduler.SetBudget(id, micros);
                      });
 }
 

@@ -50,6 +50,8 @@ class CoordinatorService {
                                         v1::Sweep* response);
   grpc::ServerUnaryReactor* SetPriority(CallContext* call, const v1::SetPriorityRequest* request,
                                         v1::Sweep* response);
+  grpc::ServerUnaryReactor* SetBudget(CallContext* call, const v1::SetBudgetRequest* request,
+                                      v1::Sweep* response);
   grpc::ServerUnaryReactor* CancelSweep(CallContext* call, const v1::CancelSweepRequest* request,
                                         v1::Sweep* response);
   grpc::ServerUnaryReactor* CancelJob(CallContext* call, const v1::CancelJobRequest* request,

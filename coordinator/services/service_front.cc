@@ -390,6 +390,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("PauseSweep", coordinator, &C::PauseSweep);
   users.Add("ResumeSweep", coordinator, &C::ResumeSweep);
   users.Add("SetPriority", coordinator, &C::SetPriority);
+  users.Add("SetBudget", coordinator, &C::SetBudget);
   users.Add("CancelSweep", coordinator, &C::CancelSweep);
   users.Add("CancelJob", coordinator, &C::CancelJob);
   users.Add("DeleteSweep", coordinator, &C::DeleteSweep);

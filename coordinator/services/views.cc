@@ -83,6 +83,9 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   if (!sweep.spent.empty()) {
     *proto.mutable_spent() = SpentProto(sweep.spent);
   }
+  proto.set_budget_usd(
+      UsdOf(sweep.row->budget_usd_micros.value_or(sweep.expansion->spec().budget_usd_micros)));
+  proto.set_over_budget(sweep.row->over_budget);
   if (sweep.row->forecast) {
     *proto.mutable_forecast() = ToProto(*sweep.row->forecast);
   }

@@ -37,6 +37,7 @@ void Dispatcher::Dispatch() {
 }
 
 void Dispatcher::GiveOut() {
+  budgets_.clear();
   if (!gives_units_ && !book_.resources().empty()) {
     gives_units_ = workers_.FindSilent() == nullptr;
   }
@@ -95,7 +96,7 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
     }
     const SweepRecord& sweep = book_.SweepOf(id);
     if (!places_.suspects.IsReady(id) || sweep.IsHeld() || !book_.owners().MayStart(sweep.owner) ||
-        !HasUnits(sweep.LaneOf(id.index))) {
+        !HasUnits(sweep.LaneOf(id.index)) || !MayProbe(sweep.LaneOf(id.index))) {
       continue;
     }
     Worker* worker = WorkerForSuspect(sweep, id.index, taken);
@@ -130,6 +131,24 @@ Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
 // called, or its lease has ended.
 bool Dispatcher::HasUnits(const ReadyQueue::Lane& lane) const {
   return lane.uses == 0 || (gives_units_ && book_.resources().HasUnits(lane.uses));
+}
+
+// Null for a sweep without one.
+Budget* Dispatcher::FindBudget(SweepId sweep) {
+  if (!book_.budgets().contains(sweep)) {
+    return nullptr;
+  }
+  const auto [it, is_new] = budgets_.try_emplace(sweep);
+  if (is_new) {
+    it->second = BudgetOf(book_.SweepOf({sweep, 0}), places_.running);
+  }
+  return &it->second;
+}
+
+// False for jobs of unknown cost while another one of their sweep runs.
+bool Dispatcher::MayProbe(const ReadyQueue::Lane& lane) {
+  const Budget* budget = FindBudget(lane.sweep);
+  return budget == nullptr || budget->MayProbe(lane.is_train);
 }
 
 // Sooner or later, once it has room.
@@ -172,7 +191,7 @@ bool Dispatcher::DispatchOne(Worker& worker, Repeats repeats) {
              [&](const ReadyQueue::Lane& lane) {
                return lane.resources.FitsIn(free) && lane.resources.GpuCount() >= gpus_min &&
                       matches(lane.labels) && workers_.HasTimeFor(worker, lane.group) &&
-                      HasUnits(lane) && book_.owners().MayStart(lane.owner);
+                      HasUnits(lane) && MayProbe(lane) && book_.owners().MayStart(lane.owner);
              },
              repeats, /*ahead=*/false);
 }
@@ -194,7 +213,7 @@ bool Dispatcher::DispatchAhead(Worker& worker) {
       [&](const ReadyQueue::Lane& lane) {
         return workers_.IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
                lane.resources.FitsIn(room) && matches(lane.labels) &&
-               workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) &&
+               workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) && MayProbe(lane) &&
                book_.owners().MayStart(lane.owner);
       },
       Repeats::kNo, /*ahead=*/true);
@@ -279,7 +298,8 @@ std::optional<JobId> Dispatcher::LocalChoice(Worker& worker, const ReadyQueue::L
 }
 
 // Gives a job that was taken out of the queue to the worker. False when it took another one's
-// result, or waits for that. REQUIRES: the worker has room.
+// result, waits for that, or would pass its sweep's budget, which then is held. REQUIRES: the
+// worker has room.
 bool Dispatcher::StartOn(Worker& worker, JobId id, bool ahead) {
   SweepRecord& sweep = book_.SweepOf(id);
   JobTable::Job& record = sweep.jobs[id.index];
@@ -291,6 +311,12 @@ bool Dispatcher::StartOn(Worker& worker, JobId id, bool ahead) {
       leader && sweep.MayTakeResult(id.index)) {
     // Equal work is running: wait for its result.
     jobs_.Follow(sweep, id.index, *leader);
+    return false;
+  }
+  Budget* budget = FindBudget(id.sweep);
+  if (budget != nullptr && !budget->Fits(sweep, id.index)) {
+    jobs_.EnterReady(sweep, id.index);
+    book_.SetOverBudget(sweep, true);
     return false;
   }
   const ReadyQueue::Lane lane = sweep.LaneOf(id.index);
@@ -312,6 +338,9 @@ bool Dispatcher::StartOn(Worker& worker, JobId id, bool ahead) {
     ++record.attempt;
   } while (worker.assignments.Contains(AttemptId{id, {record.attempt}}));
   record.settled = false;
+  if (budget != nullptr) {
+    budget->Add(sweep, id.index);
+  }
   jobs_.EnterRunning(sweep, id.index, {worker.holder, assignment.gpu_mask, key});
   workers_.Assign(worker, AttemptId{id, {record.attempt}}, assignment);
   last_served_ = worker.info.name;

@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/ids.h"
 #include "core/policy.h"
+#include "core/scheduler/budget.h"
 #include "core/scheduler/early_stop_groups.h"
 #include "core/scheduler/early_stop_judge.h"
 #include "core/scheduler/job_lifecycle.h"
@@ -51,6 +53,8 @@ class Dispatcher {
                            const absl::flat_hash_set<const Worker*>& taken);
   bool CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const;
   bool HasUnits(const ReadyQueue::Lane& lane) const;
+  Budget* FindBudget(SweepId sweep);
+  bool MayProbe(const ReadyQueue::Lane& lane);
   bool IsForOthers(const Worker& worker, JobId id) const;
   bool RunsSuspect(const Worker& worker) const;
   // A worker may be given what it has failed itself, or not.
@@ -74,6 +78,7 @@ class Dispatcher {
   JobLifecycle& jobs_;
   EarlyStopJudge judge_;
   SettingSearch& search_;
+  absl::flat_hash_map<SweepId, Budget> budgets_;  // as of this Dispatch
   bool gives_units_ = false;  // all that is held of named resources is known, and so from now on
   std::string last_served_;   // worker that the last Dispatch ended with: turns are taken
 };

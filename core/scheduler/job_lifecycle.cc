@@ -85,6 +85,7 @@ void JobLifecycle::LeaveState(SweepRecord& sweep, uint32_t job) {
       break;
     case JobState::kRunning:
       places_.reuse.RemoveRunning(places_.running.End(id).key, id);
+      book_.SetOverBudget(sweep, false);  // it may have cost less than was expected
       break;
     default:
       break;
@@ -539,7 +540,7 @@ void JobLifecycle::StopTraining(SweepRecord& sweep, uint32_t job) {
   });
 }
 
-void JobLifecycle::Forget(const SweepRecord& sweep) {
+void JobLifecycle::Forget(SweepRecord& sweep) {
   for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
     book_.owners().AddBytes(sweep.owner, -sweep.StoredBytesOf(job));
     if (sweep.jobs[job].state() == JobState::kSucceeded) {

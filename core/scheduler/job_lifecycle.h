@@ -101,7 +101,7 @@ class JobLifecycle {
   // early_stop: it has lost for good, and with it what would have been evaluated.
   void StopTraining(SweepRecord& sweep, uint32_t job);
   // Takes the jobs of a sweep that goes away out of every place. REQUIRES: all have ended.
-  void Forget(const SweepRecord& sweep);
+  void Forget(SweepRecord& sweep);
 
   // Ends the process when states and places contradict each other.
   void CheckInvariants() const;

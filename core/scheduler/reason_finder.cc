@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "core/scheduler/budget.h"
 #include "core/scheduler/setting_search.h"
 #include "core/state/sweep_record.h"
 
@@ -166,13 +167,24 @@ void ReasonFinder::FindReady(const SweepRecord& sweep, JobReason& reason) const 
   reason.owner = sweep.row.owner;
   reason.owner_use = book_.owners().UseOf(reason.owner);
   const OwnerLedger::Limit reached = book_.owners().LimitReached(sweep.owner);
+  Budget budget;
+  if (sweep.BudgetUsdMicros() > 0) {
+    budget = BudgetOf(sweep, places_.running);
+    reason.budget = budget.usd_micros;
+    reason.spent = budget.spent;
+    reason.promised = budget.promised;
+    reason.cost = Budget::CostOf(sweep, reason.job.index);
+  }
   if (sweep.IsHeld()) {
     reason.code = sweep.row.canceled ? ReasonCode::kSweepCanceled
                   : sweep.row.paused ? ReasonCode::kSweepPaused
-                                     : ReasonCode::kSweepRetried;
+                  : sweep.row.retry  ? ReasonCode::kSweepRetried
+                                     : ReasonCode::kOverBudget;
   } else if (reached != OwnerLedger::Limit::kNone) {
     reason.code = reached == OwnerLedger::Limit::kRunningJobs ? ReasonCode::kRunningJobsMax
                                                               : ReasonCode::kStoredBytesMax;
+  } else if (!budget.MayProbe(lane.is_train)) {
+    reason.code = ReasonCode::kAwaitsCost;
   } else if (reason.use = FindUse(lane.uses); reason.use) {
     reason.code = ReasonCode::kNoUnits;
   } else if (places_.suspects.IsReady(reason.job)) {

@@ -16,6 +16,7 @@
 #include "base/escape.h"
 #include "base/suggest.h"
 #include "core/labels.h"
+#include "core/spent.h"
 
 namespace concur {
 namespace {
@@ -258,6 +259,17 @@ std::string ReadyText(const JobReason& reason) {
       return absl::StrCat("waits: sweep ", sweep, " is paused; `concur sweep resume ", sweep,
                           "` lets it go on");
     }
+    case ReasonCode::kOverBudget: {
+      const std::string sweep = reason.job.sweep.ToString();
+      return absl::StrCat("waits: sweep ", sweep, " is paused by its budget of ",
+                          UsdText(UsdOf(reason.budget)), ": ", UsdText(UsdOf(reason.spent)),
+                          " spent, ", UsdText(UsdOf(reason.promised)),
+                          " more expected of running jobs, ", UsdText(UsdOf(reason.cost)),
+                          " of this one; `concur sweep set ", sweep, " --budget-usd N` raises it");
+    }
+    case ReasonCode::kAwaitsCost:
+      return "waits until the job of its sweep that runs has ended: with a budget, one runs at a "
+             "time until it is known what they cost";
     case ReasonCode::kSweepCanceled:
       return absl::StrCat("is about to be canceled with sweep ", reason.job.sweep.ToString());
     case ReasonCode::kSweepRetried:

@@ -188,6 +188,7 @@ absl::Status Restorer::RestoreJob(const JobRow& row) {
     places_.backoffs.Add(row.id, not_before);
   }
   if (HasLostWorker(row)) {
+    sweep.row.over_budget = false;  // as after any end
     sweep.SetState(row.id.index, JobState::kReady);
   } else if (row.state == JobState::kRunning) {
     return RestoreRunning(row, sweep, holder);

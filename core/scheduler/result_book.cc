@@ -88,8 +88,9 @@ void ResultBook::DropCheckpoint(SweepRecord& sweep, uint32_t job) {
   }
 }
 
-void ResultBook::AddSuccess(const SweepRecord& sweep, uint32_t job, const Digest& key) {
+void ResultBook::AddSuccess(SweepRecord& sweep, uint32_t job, const Digest& key) {
   if (sweep.TaughtDuration(job)) {
+    sweep.spent.AddFinished(job, sweep.SpentKindOf(job));
     places_.durations.Add(sweep.GroupOf(job), sweep.jobs.ResultOf(job)->run_time,
                           [this](Durations::Group group, Durations::Rank rank) {
                             places_.ready.SetRank(group, rank);
@@ -98,8 +99,9 @@ void ResultBook::AddSuccess(const SweepRecord& sweep, uint32_t job, const Digest
   AddToIndex(sweep, job, key);
 }
 
-void ResultBook::RemoveSuccess(const SweepRecord& sweep, uint32_t job) {
+void ResultBook::RemoveSuccess(SweepRecord& sweep, uint32_t job) {
   if (sweep.TaughtDuration(job)) {
+    sweep.spent.RemoveFinished(job, sweep.SpentKindOf(job));
     places_.durations.Remove(sweep.GroupOf(job), sweep.jobs.ResultOf(job)->run_time,
                              [this](Durations::Group group, Durations::Rank rank) {
                                places_.ready.SetRank(group, rank);

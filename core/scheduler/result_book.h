@@ -43,8 +43,8 @@ class ResultBook {
   void DropCheckpoint(SweepRecord& sweep, uint32_t job);
 
   // The job, whose content key this is, succeeded and counts for others from now on; or no longer.
-  void AddSuccess(const SweepRecord& sweep, uint32_t job, const Digest& key);
-  void RemoveSuccess(const SweepRecord& sweep, uint32_t job);
+  void AddSuccess(SweepRecord& sweep, uint32_t job, const Digest& key);
+  void RemoveSuccess(SweepRecord& sweep, uint32_t job);
   // As Scheduler::MarkSystemsCollected.
   void MarkSystemsCollected(const std::vector<JobId>& train_jobs);
   // As Scheduler::SetExpectedDurations.

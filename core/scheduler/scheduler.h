@@ -102,6 +102,9 @@ class Scheduler {
   absl::Status SetPriority(SweepId id, int32_t priority) {
     return requests_.SetPriority(id, priority);
   }
+  absl::Status SetBudget(SweepId id, int64_t usd_micros) {
+    return requests_.SetBudget(id, usd_micros);
+  }
   absl::Status CancelSweep(SweepId id) { return requests_.Cancel(id); }
   absl::Status CancelJob(JobId id) { return requests_.CancelJob(id); }
   absl::Status DeleteSweep(SweepId id) { return requests_.Delete(id); }

@@ -200,6 +200,9 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
     requests_[{sweep.row.owner, sweep.row.request_id}] = id;
   }
   NoteSearches(sweep);
+  if (sweep.BudgetUsdMicros() > 0) {
+    budgets_.insert(id);
+  }
   if (!sweeps_.emplace(id, std::move(owned)).second) {
     return absl::DataLossError(absl::StrCat("sweep ", id.ToString(), " stands twice"));
   }
@@ -239,6 +242,7 @@ void SweepBook::Erase(const SweepRecord& sweep) {
   places_.searches.erase(places_.searches.lower_bound({id, 0}),
                          places_.searches.lower_bound({SweepId{id.number + 1}, 0}));
   jobs_ -= sweep.jobs.size();
+  budgets_.erase(id);
   sweeps_.erase(id);
   turn_.batch().delete_sweeps.push_back(id);
   turn_.AnnounceSweep(id);
@@ -265,6 +269,22 @@ void SweepBook::SetPriority(SweepRecord& sweep, int32_t priority) {
   turn_.TouchSweep(sweep.row.id);
 }
 
+void SweepBook::SetBudget(SweepRecord& sweep, int64_t usd_micros) {
+  sweep.row.budget_usd_micros = usd_micros;
+  budgets_.insert(sweep.row.id);
+  turn_.TouchSweep(sweep.row.id);
+  SetOverBudget(sweep, false);
+}
+
+void SweepBook::SetOverBudget(SweepRecord& sweep, bool over_budget) {
+  if (sweep.row.over_budget != over_budget) {
+    sweep.row.over_budget = over_budget;
+    UpdateHold(sweep);
+    turn_.TouchSweep(sweep.row.id);
+    turn_.AnnounceSweep(sweep.row.id);
+  }
+}
+
 void SweepBook::NoteSearches(const SweepRecord& sweep) {
   if (!sweep.expansion->spec().search) {
     return;
@@ -280,6 +300,9 @@ void SweepBook::UpdateEnd(SweepRecord& sweep) {
   if (sweep.row.paused && sweep.IsOver()) {  // a retry goes on, as after any end
     SetPaused(sweep, false);
   }
+  if (sweep.IsOver()) {
+    SetOverBudget(sweep, false);
+  }
   const bool ended = IsTerminal(sweep.State());
   if (ended && !sweep.row.end_time) {
     sweep.row.end_time = turn_.now();
@@ -294,6 +317,7 @@ void SweepBook::CheckInvariants() const {
   for (const auto& [id, sweep] : sweeps_) {
     CONCUR_CHECK(sweep->row.id == id && id.number < next_number_);
     CONCUR_CHECK(sweep->IsHeld() == places_.ready.IsPaused(id));
+    CONCUR_CHECK(budgets_.contains(id) == (sweep->BudgetUsdMicros() > 0));
     sweep->CheckInvariants();
     CONCUR_CHECK(owners_.name(sweep->owner) == sweep->row.owner);
     CONCUR_CHECK(!left_out_.contains(id));

@@ -113,6 +113,11 @@ class SweepBook {
   // The sweep's row was changed so that its jobs may start now, or may not.
   void UpdateHold(const SweepRecord& sweep);
   void SetPriority(SweepRecord& sweep, int32_t priority);
+  void SetBudget(SweepRecord& sweep, int64_t usd_micros);
+  // Holds the sweep, whose next job would pass its budget; or lets it go on.
+  void SetOverBudget(SweepRecord& sweep, bool over_budget);
+  // Sweeps with a budget.
+  const absl::btree_set<SweepId>& budgets() const { return budgets_; }
   // Notes when the sweep ended, or that it goes on, after its jobs' states have changed.
   void UpdateEnd(SweepRecord& sweep);
 
@@ -139,6 +144,7 @@ class SweepBook {
   LeftOuts left_out_;
   int64_t jobs_ = 0;                                                            // all sweeps'
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
+  absl::btree_set<SweepId> budgets_;
   OwnerLedger owners_;
   LabelSets label_sets_;
   NamedResources resources_;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "core/spent.h"
 #include "core/state/sweep_record.h"
 #include "core/sweep/train_from.h"
 
@@ -177,6 +178,13 @@ absl::Status SweepRequests::Resume(SweepId id) {
         absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State()),
                      "; concur sweep retry returns its unfinished jobs to the queue"));
   }
+  if (!sweep->row.paused && sweep->row.over_budget) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sweep ", id.ToString(), " is paused by its budget: ", UsdText(sweep->spent.total().usd()),
+        " of ", UsdText(UsdOf(sweep->BudgetUsdMicros())),
+        " are spent, and its next job would pass it; `concur sweep set ", id.ToString(),
+        " --budget-usd N` raises it"));
+  }
   if (sweep->row.paused) {
     book_.SetPaused(*sweep, false);
     turn_.AnnounceSweep(id);
@@ -194,6 +202,14 @@ absl::Status SweepRequests::SetPriority(SweepId id, int32_t priority) {
   return absl::OkStatus();
 }
 
+absl::Status SweepRequests::SetBudget(SweepId id, int64_t usd_micros) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
+  CONCUR_RETURN_IF_ERROR(CheckRange(FieldPath("budget_usd_micros"), usd_micros, 1, kSpentMax));
+  book_.SetBudget(*sweep, usd_micros);
+  turn_.AnnounceSweep(id);
+  return absl::OkStatus();
+}
+
 absl::Status SweepRequests::Cancel(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
   if (sweep->row.canceled || IsTerminal(sweep->State())) {
@@ -202,6 +218,7 @@ absl::Status SweepRequests::Cancel(SweepId id) {
   // The row says it for all jobs at once: restoring a canceled sweep cancels what has not ended.
   sweep->row.canceled = true;
   sweep->row.paused = false;
+  sweep->row.over_budget = false;
   sweep->row.retry.reset();
   imports_.erase(id);
   turn_.TouchSweep(id);

@@ -73,11 +73,14 @@ class SweepRequests {
   using ImportedResults = std::shared_ptr<const std::vector<ImportedResult>>;
   absl::StatusOr<SweepId> Import(SweepBook::Submission submission, ImportedResults results);
   bool IsImporting(SweepId id) const { return imports_.contains(id); }
-  // NotFound; FailedPrecondition when the sweep has ended.
+  // NotFound; FailedPrecondition when the sweep has ended; of Resume also when only its budget
+  // pauses it.
   absl::Status Pause(SweepId id);
   absl::Status Resume(SweepId id);
   // NotFound; InvalidArgument beyond ±kPriorityMax. An ended sweep keeps it for a retry.
   absl::Status SetPriority(SweepId id, int32_t priority);
+  // NotFound; InvalidArgument unless it is above 0 and at most kSpentMax.
+  absl::Status SetBudget(SweepId id, int64_t usd_micros);
   // Ends every unfinished job: what runs at once. Ends a retry of the whole sweep, too. OK when it
   // has ended already. NotFound.
   absl::Status Cancel(SweepId id);

@@ -17,6 +17,7 @@
 #include "base/escape.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
+#include "core/spent.h"
 #include "core/state/sweep_record.h"
 
 namespace concur {
@@ -204,10 +205,20 @@ void WorkerExchange::NoteSpent(AttemptId id, absl::string_view name, double valu
     return;
   }
   const absl::StatusOr<Spent> spent = SpentOf(name, value);
-  const SpentLedger::Entry* entry =
-      spent.ok()
-          ? book_.SweepOf(id.job).spent.Report(id.job.index, id.attempt.number, *spent, turn_.now())
-          : nullptr;
+  if (!spent.ok()) {
+    return;
+  }
+  SweepRecord& sweep = book_.SweepOf(id.job);
+  const uint32_t job = id.job.index;
+  const bool has_finished =
+      sweep.jobs[job].state() == JobState::kSucceeded && sweep.TaughtDuration(job);
+  if (has_finished) {  // a report of an earlier attempt: the job has cost more
+    sweep.spent.RemoveFinished(job, sweep.SpentKindOf(job));
+  }
+  const SpentLedger::Entry* entry = sweep.spent.Report(job, id.attempt.number, *spent, turn_.now());
+  if (has_finished) {
+    sweep.spent.AddFinished(job, sweep.SpentKindOf(job));
+  }
   if (entry != nullptr) {
     turn_.batch().put_spent.push_back({id.job, id.attempt, entry->spent, entry->time});
     turn_.AnnounceSweep(id.job.sweep);

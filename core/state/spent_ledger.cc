@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/spent_ledger.h"
 
+#include <array>
+
 #include "base/check.h"
 
 namespace concur {
+namespace {
+
+constexpr uint32_t kAny = UINT32_MAX;
+
+// The kind, its approach, and all jobs that train, or that do not.
+std::array<SpentLedger::Kind, 3> LevelsOf(const SpentLedger::Kind& kind) {
+  return {kind, {kind.is_train, kind.approach, kAny}, {kind.is_train, kAny, kAny}};
+}
+
+}  // namespace
 
 const SpentLedger::Entry* SpentLedger::Report(uint32_t job, uint32_t attempt, const Spent& spent,
                                               absl::Time now) {
@@ -28,7 +40,34 @@ const SpentLedger::Attempts& SpentLedger::Of(uint32_t job) const {
   return it == jobs_.end() ? none : it->second;
 }
 
-void SpentLedger::CheckInvariants() const {
+std::optional<int64_t> SpentLedger::MeanUsdMicros(const Kind& kind) const {
+  for (const Kind& level : LevelsOf(kind)) {
+    if (const auto it = finished_.find(level); it != finished_.end()) {
+      return it->second.usd_micros / it->second.jobs;
+    }
+  }
+  return std::nullopt;
+}
+
+void SpentLedger::Count(uint32_t job, const Kind& kind, int sign, Costs& costs) const {
+  Spent spent;
+  for (const auto& [attempt, entry] : Of(job)) {
+    spent += entry.spent;
+  }
+  for (const Kind& level : LevelsOf(kind)) {
+    const auto it = costs.try_emplace(level).first;
+    it->second.usd_micros += sign * spent.usd_micros;
+    it->second.jobs += sign;
+    if (it->second.jobs == 0) {
+      CONCUR_CHECK(it->second.usd_micros == 0);
+      costs.erase(it);
+    }
+  }
+}
+
+void SpentLedger::CheckInvariants(
+    absl::FunctionRef<void(absl::FunctionRef<void(uint32_t, const Kind&)>)> for_each_finished)
+    const {
   Spent sum;
   for (const auto& [job, attempts] : jobs_) {
     for (const auto& [attempt, entry] : attempts) {
@@ -37,6 +76,9 @@ void SpentLedger::CheckInvariants() const {
     }
   }
   CONCUR_CHECK(sum == total_);
+  Costs costs;
+  for_each_finished([&](uint32_t job, const Kind& kind) { Count(job, kind, 1, costs); });
+  CONCUR_CHECK(costs == finished_);
 }
 
 }  // namespace concur

@@ -49,7 +49,7 @@ SweepState SweepRecord::State() const {
     return stopping > 0 || jobs.unfinished() > 0 ? SweepState::kCanceling : SweepState::kCanceled;
   }
   if (!IsOver()) {
-    return row.paused ? SweepState::kPaused : SweepState::kActive;
+    return row.paused || row.over_budget ? SweepState::kPaused : SweepState::kActive;
   }
   if (stopping > 0) {
     return SweepState::kCanceling;  // its last jobs were canceled one by one
@@ -74,6 +74,11 @@ void SweepRecord::SetState(uint32_t job, JobState state) {
     tallies.Add(kind, state);
   }
   jobs.SetState(job, state);
+}
+
+SpentLedger::Kind SweepRecord::SpentKindOf(uint32_t job) const {
+  const JobCoordinates at = expansion->Locate(job);
+  return {at.is_train, expansion->blocks()[at.block].approach, groups[at.kind]};
 }
 
 int32_t SweepRecord::Priority() const { return row.priority.value_or(expansion->spec().priority); }
@@ -159,7 +164,13 @@ void SweepRecord::CheckInvariants() const {
     CONCUR_CHECK(job < jobs.size());
     CONCUR_CHECK(counts.total() > 0 && counts.total() <= kStepsOfJobMax);
   }
-  spent.CheckInvariants();
+  spent.CheckInvariants([this](auto visit) {
+    for (uint32_t job = 0; job < jobs.size(); ++job) {
+      if (jobs[job].state() == JobState::kSucceeded && TaughtDuration(job)) {
+        visit(job, SpentKindOf(job));
+      }
+    }
+  });
   for (const auto& [job, checkpoint] : checkpoints) {
     CONCUR_CHECK(!IsTerminal(jobs[job].state()));
     CONCUR_CHECK(checkpoint.attempt > 0 && checkpoint.attempt <= jobs[job].attempt);

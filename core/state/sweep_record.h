@@ -35,7 +35,12 @@ struct SweepRecord {
   JobId IdOf(uint32_t job) const { return {row.id, job}; }
   SweepState State() const;
   // Nothing of a held sweep starts: it is paused or canceled, or its jobs are being retried.
-  bool IsHeld() const { return row.paused || row.canceled || row.retry; }
+  bool IsHeld() const { return row.paused || row.over_budget || row.canceled || row.retry; }
+  // Millionths of a dollar; 0: none.
+  int64_t BudgetUsdMicros() const {
+    return row.budget_usd_micros.value_or(expansion->spec().budget_usd_micros);
+  }
+  SpentLedger::Kind SpentKindOf(uint32_t job) const;
   // True when no job is left that could end otherwise than it has, or will by a cancel.
   bool IsOver() const { return row.canceled || (jobs.unfinished() == 0 && !row.retry); }
   // After a restart, by the row: the job is canceled unless it has ended.

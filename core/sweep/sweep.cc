@@ -21,6 +21,7 @@
 #include "core/names.h"
 #include "core/reported_step.h"
 #include "core/result.h"
+#include "core/spent.h"
 #include "core/sweep/command_template.h"
 
 namespace concur {
@@ -316,6 +317,8 @@ absl::Status CheckSizes(const FieldPath& path, const SweepSpec& spec) {
       return FieldError(path.Field(field), "expected at least one, got none");
     }
   }
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("budget_usd_micros"), spec.budget_usd_micros, 0, kSpentMax));
   return CheckRange(path.Field("priority"), spec.priority, -kPriorityMax, kPriorityMax);
 }
 

@@ -260,6 +260,8 @@ struct SweepSpec {
   std::vector<int64_t> seeds = {1};
   Selection select = Selection::kBest;
   int32_t priority = 0;  // higher goes first
+  // Before a job that would pass it, by what such jobs have cost, the sweep is paused; 0: none.
+  int64_t budget_usd_micros = 0;
   KeepPolicy keep;
   RetryPolicy retry;
   // A part of the sweep is given up once so many of its jobs failed for good and none succeeded: an

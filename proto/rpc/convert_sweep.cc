@@ -351,6 +351,7 @@ absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& proto, const FieldPath&
     CONCUR_ASSIGN_OR_RETURN(spec.select, rpc::FromProto(proto.select(), path.Field("select")));
   }
   spec.priority = proto.priority();
+  spec.budget_usd_micros = proto.budget_usd_micros();
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("path"), proto.path(), kPathBytesMax));
   spec.path = proto.path();
   if (proto.has_keep()) {

@@ -285,6 +285,7 @@ v1::SweepSpec ToProto(const SweepSpec& spec) {
   proto.mutable_seeds()->Assign(spec.seeds.begin(), spec.seeds.end());
   proto.set_select(ToProto(spec.select));
   proto.set_priority(spec.priority);
+  proto.set_budget_usd_micros(spec.budget_usd_micros);
   proto.set_path(CleanUtf8(spec.path));
   *proto.mutable_keep() = rpc::ToProto(spec.keep);
   *proto.mutable_retry() = ToProto(spec.retry);

@@ -140,6 +140,16 @@ grpc::Status FakeCoordinator::CancelJob(Context*, const v1::CancelJobRequest* re
   return {grpc::StatusCode::NOT_FOUND, "no job " + request->job()};
 }
 
+grpc::Status FakeCoordinator::SetBudget(Context*, const v1::SetBudgetRequest* request,
+                                        v1::Sweep* sweep) {
+  MutexLock lock(mutex_);
+  if (grpc::Status status = Find(request->sweep(), sweep); !status.ok()) {
+    return status;
+  }
+  sweep->set_budget_usd(request->usd());
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeCoordinator::SetPriority(Context*, const v1::SetPriorityRequest* request,
                                           v1::Sweep* sweep) {
   MutexLock lock(mutex_);

@@ -73,6 +73,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   grpc::Status CancelSweep(Context*, const v1::CancelSweepRequest*, v1::Sweep*) override;
   grpc::Status CancelJob(Context*, const v1::CancelJobRequest*, v1::Job*) override;
   grpc::Status PauseSweep(Context*, const v1::PauseSweepRequest*, v1::Sweep*) override;
+  grpc::Status SetBudget(Context*, const v1::SetBudgetRequest*, v1::Sweep*) override;
   grpc::Status SetPriority(Context*, const v1::SetPriorityRequest*, v1::Sweep*) override;
   grpc::Status DeleteSweep(Context*, const v1::DeleteSweepRequest*,
                            v1::DeleteSweepResponse*) override;

@@ -406,6 +406,7 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   select: each
   metric: f1
   priority: -5
+  budget: {usd: 12.5}
   keep: [logs, outputs]
   retry: {failures_max: 1, lost_max: 0, backoff_min: 2s, backoff_max: 1m}
   failures_max_per_block: 3
@@ -418,6 +419,7 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   EXPECT_EQ(spec.select, Selection::kEach);
   EXPECT_EQ(spec.benchmarks[0].metric, "f1");
   EXPECT_EQ(spec.priority, -5);
+  EXPECT_EQ(spec.budget_usd_micros, 12'500'000);
   EXPECT_FALSE(spec.keep.systems);
   EXPECT_FALSE(spec.keep.predictions);
   EXPECT_TRUE(spec.keep.logs);
@@ -437,6 +439,20 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
 }
 
 // One train set, and its validation set.
+TEST_F(SweepYamlTest, ABudgetThatCannotBeMeantIsRefusedAtItsPlace) {
+  for (const char* usd : {"0", "-1", "1000001", "1e300", "lots", "[1]", "0.0000001"}) {
+    EXPECT_THAT(Load(absl::StrCat(kAll, "\n  budget: {usd: ", usd, "}\n")),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("spec.budget.usd: expected dollars above 0, at most 1000000")))
+        << usd;
+  }
+  EXPECT_THAT(Load(absl::StrCat(kAll, "\n  budget: {}\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("expected the field \"usd\" (dollars that its jobs may spend)")));
+  EXPECT_THAT(Load(absl::StrCat(kAll, "\n  budget: {eur: 5}\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got \"eur\"")));
+}
+
 constexpr char kValidated[] = R"(  approaches: ["../approaches/ranker.yaml"]
   benchmarks:
     - metadata: {name: v}

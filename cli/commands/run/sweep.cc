@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <istream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -47,7 +49,8 @@ struct SweepFlags {
   bool yes = false;
   bool quiet = false;
   std::string after;
-  int32_t priority = 0;
+  std::optional<int64_t> priority;
+  std::optional<double> budget_usd;
 };
 
 std::string TimeText(bool has, const google::protobuf::Timestamp& time) {
@@ -310,7 +313,12 @@ absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
 
 absl::Status Set(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->SetPriority(flags.sweep, flags.priority));
+  std::optional<int32_t> priority;
+  if (flags.priority) {
+    priority = static_cast<int32_t>(std::clamp<int64_t>(*flags.priority, INT32_MIN, INT32_MAX));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->SetSweep(flags.sweep, priority, flags.budget_usd));
   PrintSweep(context, sweep);
   return absl::OkStatus();
 }
@@ -399,6 +407,7 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
       {"reused",
        sweep.reused() == 0 ? "" : absl::StrCat(CountText(sweep.reused()), " of ", CountText(jobs))},
       {"spent", SpentText(sweep.spent())},
+      {"budget", BudgetText(sweep)},
       {"created", TimeText(sweep.has_create_time(), sweep.create_time())},
       {"ended", TimeText(sweep.has_end_time(), sweep.end_time())},
       {"took", AgeText(sweep)},
@@ -442,12 +451,17 @@ void AddSweepCommands(Command& app, CommandContext& context) {
            std::make_shared<SweepFlags>(), Cancel);
 
   const auto set_flags = std::make_shared<SweepFlags>();
-  Command* set = AddSweep(group, context, "set", "Change a sweep's priority", set_flags, Set);
+  Command* set =
+      AddSweep(group, context, "set", "Change a sweep's priority or budget", set_flags, Set);
   set->AddOption("--priority", set_flags->priority,
                  "Jobs of sweeps with a higher one start first; what runs goes on")
-      ->TypeName("N")
-      ->Required();
-  set->Footer("Examples:\n  concur sweep set s12 --priority 10");
+      ->TypeName("N");
+  set->AddOption(
+         "--budget-usd", set_flags->budget_usd,
+         "Its jobs may spend so many dollars in all; a sweep that its budget pauses goes on")
+      ->TypeName("USD");
+  set->Footer(
+      "Examples:\n  concur sweep set s12 --priority 10\n  concur sweep set s12 --budget-usd 300");
 
   const auto retry_flags = std::make_shared<SweepFlags>();
   Command* retry =

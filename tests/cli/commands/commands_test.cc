@@ -54,6 +54,23 @@ TEST_F(CommandsTest, ASweepsPriorityIsChanged) {
   EXPECT_EQ(Concur({"sweep", "set", "s12"}).code, kExitUsage);
 }
 
+TEST_F(CommandsTest, ASweepsBudgetIsShownAndRaised) {
+  EXPECT_THAT(Concur({"sweep", "set", "s12", "--budget-usd", "300"}).out,
+              ::testing::ContainsRegex("budget +\\$0.00 of \\$300.00\n"));
+  EXPECT_EQ(Concur({"sweep", "set", "s12", "--budget-usd", "lots"}).code, kExitUsage);
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.set_budget_usd(2);
+    sweep.set_over_budget(true);
+    sweep.mutable_spent()->set_usd(1.75);
+    sweep.mutable_spent()->set_tokens_in(1200);
+  }
+  EXPECT_THAT(Concur({"sweep", "get", "s12"}).out,
+              AllOf(HasSubstr("$1.75, 1,200 tokens in, 0 out"),
+                    HasSubstr("$1.75 of $2.00: paused, as the next job would pass it; `concur "
+                              "sweep set s12 --budget-usd N` raises it")));
+  EXPECT_EQ(TestJson::parse(Concur({"sweep", "get", "s12", "-o", "json"}).out)["budget_usd"], 2.0);
+}
+
 TEST_F(CommandsTest, UsageErrorsNameTheNearest) {
   EXPECT_THAT(RunConcur({"swep", "list"}).err, HasSubstr("unknown command \"swep\" (did you mean"));
   EXPECT_THAT(RunConcur({"sweep", "lst"}).err,

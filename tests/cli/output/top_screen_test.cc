@@ -114,6 +114,17 @@ TEST(TopTest, NamedResourcesAndSlotsAreShownWhereThereAreAny) {
   EXPECT_EQ(TopJson(look, TopRates())["resources"][1]["in_use"], 16);
 }
 
+TEST(TopTest, ASweepThatItsBudgetPausesSaysSo) {
+  TopLook look = ALook();
+  look.sweeps[0].set_over_budget(true);
+  TopFrameOptions options;
+  options.width = 80;
+  options.height = 0;
+  EXPECT_THAT(TopFrame(look, TopRates(), options),
+              HasSubstr("\ns2 is paused by its budget: `concur sweep set s2 --budget-usd N` raises "
+                        "it\n"));
+}
+
 TEST(TopTest, NothingIsSaidToBeNothing) {
   TopLook look;
   look.time = kNow;

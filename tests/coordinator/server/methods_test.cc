@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/client_context.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -111,6 +112,19 @@ TEST_F(MethodsTest, SweepsAreListedPausedResumedCanceledAndDeleted) {
   change.set_priority(4);
   EXPECT_EQ(Call(client(), &Users::SetPriority, change).priority(), 4);
   EXPECT_EQ(Call(client(), &Users::GetSweep, OfSweep<v1::GetSweepRequest>(first)).priority(), 4);
+  auto budget = OfSweep<v1::SetBudgetRequest>(first);
+  budget.set_usd(2.5);
+  EXPECT_EQ(Call(client(), &Users::SetBudget, budget).budget_usd(), 2.5);
+  EXPECT_EQ(Call(client(), &Users::GetSweep, OfSweep<v1::GetSweepRequest>(first)).budget_usd(),
+            2.5);
+  for (const double usd : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    budget.set_usd(usd);
+    v1::Sweep ignored;
+    grpc::ClientContext context;
+    const grpc::Status refused = client().SetBudget(&context, budget, &ignored);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << usd;
+    EXPECT_THAT(refused.error_message(), HasSubstr("usd: expected more than 0"));
+  }
   EXPECT_EQ(Call(client(), &Users::CancelSweep, OfSweep<v1::CancelSweepRequest>(first)).state(),
             v1::Sweep::STATE_CANCELED);
   Call(client(), &Users::DeleteSweep, OfSweep<v1::DeleteSweepRequest>(first));

@@ -143,7 +143,8 @@ Uses UsesIn(Words& words, const std::string& key) {
 // code=a.py:1,b.py:2 (files and their contents) rerun=0
 // text=t (what an approach p is trained on, from which the trained ones start) chain=0 (the second
 // one from the first) rerun_source=0 (of p)
-// version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m block_failures_max=0
+// budget=0 (dollars) version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m
+// block_failures_max=0
 SweepSpec SpecOf(Words& words) {
   SweepSpec spec;
   spec.name = words.Value("name", "s");
@@ -211,6 +212,7 @@ SweepSpec SpecOf(Words& words) {
   spec.retry.lost_max = static_cast<uint32_t>(words.Number("lost_max", 10));
   spec.retry.backoff_min = Words::ToDuration(words.Value("backoff_min", "1s"));
   spec.retry.backoff_max = Words::ToDuration(words.Value("backoff_max", "5m"));
+  spec.budget_usd_micros = words.Number("budget", 0) * kUsdMicros;
   spec.failures_max_per_block = static_cast<uint32_t>(words.Number("block_failures_max", 0));
   if (!text.empty()) {
     AddStages(&spec, text, chain);
@@ -242,6 +244,7 @@ class Runner {
         {"delete", &Runner::OnSweep},
         {"retry", &Runner::Retry},
         {"priority", &Runner::OnSweep},
+        {"budget", &Runner::OnSweep},
         {"drain", &Runner::Drain},
         {"undrain", &Runner::Drain},
         {"collect", &Runner::Collect},
@@ -448,6 +451,8 @@ class Runner {
       Say(scheduler().ResumeSweep(id));
     } else if (verb == "priority") {
       Say(scheduler().SetPriority(id, static_cast<int32_t>(Words::ToNumber(words.Next()))));
+    } else if (verb == "budget") {
+      Say(scheduler().SetBudget(id, Words::ToNumber(words.Next()) * kUsdMicros));
     } else if (verb == "cancel") {
       Say(scheduler().CancelSweep(id));
     } else if (verb == "cancel-job") {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/random.h"
+#include "core/spent.h"
 #include "tests/core/sweep/sweep_builder.h"
 #include "tests/proto/rpc/edges.h"
 #include "tests/proto/rpc/random_values.h"
@@ -364,6 +365,7 @@ std::vector<Edge<SweepSpec>> SpecEdges() {
        }},
       {"settings", [](auto& s, int n) { s.random_settings = kSettingsMax - 1 + n; }},
       {"priority", [](auto& s, int n) { s.priority = -kPriorityMax - n; }},
+      {"budget", [](auto& s, int n) { s.budget_usd_micros = kSpentMax + n; }},
       {"failures", [](auto& s, int n) { s.retry.failures_max = kAttemptsMax + n; }},
       {"losses", [](auto& s, int n) { s.retry.lost_max = kAttemptsMax + n; }},
       {"back-off", [](auto& s, int n) { s.retry.backoff_max = kBackoffMax + absl::Seconds(n); }},

@@ -177,7 +177,8 @@ std::string Dump(const SweepSpec& s) {
     absl::StrAppend(&text, " ", seed);
   }
   absl::StrAppend(&text, "\nselect ", static_cast<int>(s.select), " priority ", s.priority,
-                  " keep ", Dump(s.keep), " retry ", s.retry.failures_max, " ", s.retry.lost_max);
+                  " budget ", s.budget_usd_micros, " keep ", Dump(s.keep), " retry ",
+                  s.retry.failures_max, " ", s.retry.lost_max);
   absl::StrAppend(&text, " ", Dump(s.retry.backoff_min), " ", Dump(s.retry.backoff_max), " block ",
                   s.failures_max_per_block, s.imported ? s.imported->ToHex() : "");
   if (s.early_stop) {

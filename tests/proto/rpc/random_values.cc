@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "core/spent.h"
 
 namespace concur::testing {
 namespace {
@@ -386,6 +387,7 @@ SweepSpec RandomSpec(Random& random) {
   spec.select = static_cast<Selection>(random.Below(5));
   spec.path = RandomText(random, 3);
   spec.priority = static_cast<int32_t>(random.Between(-kPriorityMax, kPriorityMax));
+  spec.budget_usd_micros = random.Between(0, kSpentMax);
   spec.keep = RandomKeep(random);
   spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, kAttemptsMax));
   spec.retry.lost_max = static_cast<uint32_t>(random.Between(0, kAttemptsMax));

@@ -42,6 +42,21 @@ function Actions({ sweep, session, onDone }) {
   );
 }
 
+function Spent({ sweep }) {
+  const { usd = 0, tokens_in: tokensIn = 0, tokens_out: tokensOut = 0 } = sweep.spent ?? {};
+  const parts = [];
+  if (usd > 0 || sweep.budget_usd > 0) {
+    parts.push(`$${usd.toFixed(2)}${sweep.budget_usd > 0 ? ` of $${sweep.budget_usd.toFixed(2)}` : ""} spent`);
+  }
+  if (tokensIn > 0 || tokensOut > 0) {
+    parts.push(`${integer(tokensIn)} tokens in, ${integer(tokensOut)} out`);
+  }
+  if (sweep.over_budget) {
+    parts.push(`paused: the next job would pass the budget; concur sweep set ${sweep.id} --budget-usd N raises it`);
+  }
+  return parts.length > 0 && <p class="faint">{parts.join(" · ")}</p>;
+}
+
 function Header({ sweep, session, onDone }) {
   const now = useNow();
   const over = isOver(sweep);
@@ -64,6 +79,7 @@ function Header({ sweep, session, onDone }) {
         {!over && Number.isFinite(rate) && ` · ${(60 * rate).toFixed(0)} jobs a minute`}
         {!over && Number.isFinite(timeLeft(sweep)) && ` · about ${span(timeLeft(sweep))} left`}
       </p>
+      <Spent sweep={sweep} />
     </>
   );
 }
