@@ -41,6 +41,8 @@ enum class Bug : uint8_t {
   kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
   kRetryHalfDone,        // a restart forgets that a whole sweep is being retried
   kAmountNotSaved,       // a restart forgets how much of a named resource there is now
+  kSpentNotSaved,        // the last amount of a commit that was spent is not saved
+  kBudgetForgotten,      // a restart forgets the budgets of sweeps
   kLeftOutDeleted,       // sweeps that there is no memory for are deleted
   // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
@@ -60,6 +62,7 @@ enum class Bug : uint8_t {
   kGpuOverfilled,         // every share of a GPU is one of the worker's first
   kAmountNotApplied,      // a change of a named resource's amount is answered and not made
   kUnitsAtStop,           // the units of an attempt are given to others when it is told to stop
+  kSpentTwice,            // what a lost attempt has spent is also charged to the next one
   kUnitsForgotten,        // a restart forgets the units of attempts that run
   // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache
@@ -79,7 +82,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 56;  // without kNone
+inline constexpr size_t kBugs = 59;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -146,6 +146,8 @@ void Checker::DropSweep(SweepId id) {
   chosen_keys_.erase(id);
   std::erase_if(rows_, [&](const auto& entry) { return entry.first.sweep == id; });
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.sweep == id; });
+  std::erase_if(spent_, [&](const auto& entry) { return entry.first.job.sweep == id; });
+  budgets_.erase(id);
   std::erase_if(results_, [&](const auto& entry) { return entry.first.sweep == id; });
   for (auto& [key, jobs] : finished_) {
     std::erase_if(jobs, [&](const JobId& job) { return job.sweep == id; });
@@ -154,6 +156,7 @@ void Checker::DropSweep(SweepId id) {
 
 void Checker::OnLoad(const Snapshot& snapshot) {
   CheckStepsKept(snapshot);
+  CheckSpentKept(snapshot);
   LoadResources(snapshot);
   std::map<JobId, const JobRow*> loaded;
   for (const JobRow& row : snapshot.jobs) {
@@ -435,6 +438,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     CheckAttempt(row, now);
   }
   CheckSteps(batch);
+  CheckSpent(batch);
   std::vector<const JobRow*> new_attempts;
   std::vector<JobId> skipped;
   std::vector<JobId> stopped;
@@ -476,6 +480,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     CheckNotSetAside(*row, batch, now);
   }
   NoteAmounts(batch);
+  CheckBudgets(new_attempts);
   CheckGiven(new_attempts, now);
   CheckSkipped(skipped, just_succeeded);
   CheckStopped(stopped);
@@ -544,6 +549,7 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
 
 void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
   scheduler.CheckInvariants();
+  CheckTotals(scheduler);
   for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     const std::string& incarnation = worker.info.incarnation;
     if (std::exchange(last_seen_[incarnation], worker.last_seen) != worker.last_seen) {

@@ -56,6 +56,9 @@ class Checker {
   void OnStep(const AttemptStep& step);
   // A Sync with these reports was answered.
   void OnStepsConfirmed(const std::vector<AttemptStep>& steps);
+  // An attempt has spent so much so far.
+  void OnSpent(const AttemptStep& step);
+  bool spends() const { return workload_.spends; }
 
   // --- the coordinator --------------------------------------------------------------------------
 
@@ -114,6 +117,7 @@ class Checker {
   uint64_t resumed() const { return resumed_; }             // attempts that began with a checkpoint
   // Attempts that got the last unit of a named resource.
   uint64_t used_up() const { return used_up_; }
+  uint64_t over_budget() const { return over_budget_; }  // rows of sweeps that their budgets pause
 
  private:
   // Null for a sweep that runs, or that is not known.
@@ -156,6 +160,15 @@ class Checker {
   static void Apply(const Batch& batch, Steps& steps);
   void CheckSteps(const Batch& batch);
   void CheckStepsKept(const Snapshot& snapshot);
+  // checker_budgets.cc
+  using Amounts = std::map<AttemptId, int64_t>;  // millionths of a dollar
+  static void Apply(const Batch& batch, Amounts& spent);
+  int64_t SpentBy(SweepId id) const;
+  void CheckSpent(const Batch& batch);
+  void CheckSpentKept(const Snapshot& snapshot);
+  void CheckSpentSaved(const AttemptId& id, const ReportedStep& step);
+  void CheckBudgets(const std::vector<const JobRow*>& new_attempts);
+  void CheckTotals(const Scheduler& scheduler);
   // checker_resources.cc
   struct Given {
     std::string incarnation;
@@ -245,6 +258,9 @@ class Checker {
   Held held_;                          // after the last durable turn
   std::optional<Held> held_in_doubt_;  // after a turn that may be durable
 
+  Amounts reported_spent_;
+  Amounts spent_;                                 // durable
+  std::map<SweepId, int64_t> budgets_;            // of durable rows
   std::map<std::string, int64_t> amounts_;        // as the coordinator was last told
   std::map<std::string, int64_t> saved_amounts_;  // durable
   std::map<AttemptId, Given> given_;              // attempts that hold units
@@ -273,6 +289,7 @@ class Checker {
   uint64_t staged_ = 0;
   uint64_t resumed_ = 0;
   uint64_t used_up_ = 0;
+  uint64_t over_budget_ = 0;
   uint64_t turns_ = 0;
 };
 

@@ -92,6 +92,10 @@ void Checker::CheckStepsKept(const Snapshot& snapshot) {
 
 void Checker::OnStepsConfirmed(const std::vector<AttemptStep>& steps) {
   for (const auto& [id, step] : steps) {
+    if (step.name == kUsdName) {
+      CheckSpentSaved(id, step);
+      continue;
+    }
     if (left_out_.contains(id.job.sweep)) {
       continue;
     }

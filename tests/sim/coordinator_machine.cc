@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "coordinator/engine/collector.h"
+#include "core/spent.h"
 
 namespace concur::sim {
 namespace {
@@ -327,6 +328,14 @@ void CoordinatorMachine::Mutate(SyncRequest& request) {
     request.worker.host.clear();
   } else if (world_.bug() == Bug::kUnitsAtStop) {
     std::erase_if(request.running, [&](AttemptId id) { return told_to_stop_.contains(id); });
+  } else if (world_.bug() == Bug::kSpentTwice) {
+    const std::vector<AttemptStep> reported = request.steps;
+    for (AttemptStep step : reported) {
+      if (step.step.name == kUsdName && scheduler().views().HasJob(step.id.job)) {
+        step.id.attempt = scheduler().views().ViewJob(step.id.job).attempt;
+        request.steps.push_back(step);
+      }
+    }
   } else if (world_.bug() == Bug::kStaleAttemptAccepted) {
     for (FinishedAttempt& finished : request.finished) {
       if (scheduler().views().HasJob(finished.id.job)) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/spent.h"
 #include "worker/execution/finish.h"
 
 namespace concur::sim {
@@ -194,6 +195,18 @@ void Processes::Launch(const AttemptId& id) {
 }
 
 void Processes::ReportSteps(const AttemptId& id, absl::Duration run_time) {
+  for (const double part : {0.5, 1.0}) {
+    if (checker_.spends()) {
+      Later(run_time * part, [this, id, part] {
+        if (runs_.contains(id)) {
+          const double usd = BehaviorOf(runs_.at(id).order).usd * part;
+          steps_.push_back({id, {0, kUsdName, usd}});
+          checker_.OnSpent(steps_.back());
+          wake_();
+        }
+      });
+    }
+  }
   if (!runs_.at(id).order.is_train) {
     return;
   }

@@ -134,14 +134,15 @@ class PipeBuffer : public std::streambuf {
 
 // "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES READS
 // IMPORTS REPORTED-STEPS STOPPED RESUMED STAGED CHOSEN USED-UP FAULTS… VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 16;
+constexpr size_t kFieldsBeforeFaults = 17;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
                       report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
                       report.reads, " ", report.imports, " ", report.reported_steps, " ",
                       report.stopped, " ", report.resumed, " ", report.staged, " ", report.chosen,
-                      " ", report.used_up, " ", absl::StrJoin(report.faults, " "), " ",
+                      " ", report.used_up, " ", report.over_budget, " ",
+                      absl::StrJoin(report.faults, " "), " ",
                       absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
@@ -170,6 +171,7 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.staged += number(13);
   report.chosen += number(14);
   report.used_up += number(15);
+  report.over_budget += number(16);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

@@ -48,6 +48,7 @@ struct SeedsReport {
   uint64_t staged = 0;
   uint64_t chosen = 0;
   uint64_t used_up = 0;
+  uint64_t over_budget = 0;  // rows of sweeps that their budgets pause
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

@@ -119,6 +119,7 @@ class Simulation {
     report.staged = checker_.staged();
     report.chosen = checker_.chosen();
     report.used_up = checker_.used_up();
+    report.over_budget = checker_.over_budget();
     report.faults = world_.counts();
     return report;
   }

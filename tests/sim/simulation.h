@@ -44,6 +44,7 @@ struct SimulationReport {
   uint64_t staged = 0;          // attempts that started from a source's system
   uint64_t chosen = 0;          // settings, by searches
   uint64_t used_up = 0;         // attempts that got the last unit of a named resource
+  uint64_t over_budget = 0;     // rows of sweeps that their budgets pause
   FaultCounts faults{};
 };
 

@@ -77,6 +77,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     EXPECT_GT(report.staged, report.seeds / 10);
     EXPECT_GT(report.chosen, report.seeds / 10);
     EXPECT_GT(report.used_up, report.seeds);
+    EXPECT_GT(report.over_budget, report.seeds / 10);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/spent.h"
 
 namespace concur::sim {
 namespace {
@@ -222,6 +223,20 @@ void Users::Meddle(size_t planned, SweepId id) {
               ignore);
         });
   }
+  if (plan.budget_change) {
+    ++pending_;
+    world_.After(plan.budget_change->after,
+                 [this, id, ignore, usd_micros = plan.budget_change->usd_micros] {
+                   TryOnce(
+                       std::make_shared<const std::string>(
+                           absl::StrCat("budget of ", id.ToString(), ": ", usd_micros)),
+                       [id, usd_micros](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+                         const absl::Status status = scheduler.SetBudget(id, usd_micros);
+                         return status.ok() ? absl::StatusOr<SweepId>(id) : status;
+                       },
+                       ignore);
+                 });
+  }
   if (plan.cancel_after) {
     // A delayed duplicate of the request may arrive after a retry and cancel again.
     AskAfter(
@@ -292,6 +307,9 @@ void Users::ResumeAll() {
       [](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
         for (const SweepId& id : scheduler.views().ListSweeps()) {
           scheduler.ResumeSweep(id).IgnoreError();  // fails for one that has ended
+          if (scheduler.views().FindSweep(id)->expansion->spec().budget_usd_micros > 0) {
+            scheduler.SetBudget(id, kSpentMax).IgnoreError();
+          }
         }
         return SweepId();
       },

@@ -36,7 +36,8 @@ class Users {
   void Start(bool meddle);
   // True if every request has been sent and answered.
   bool idle() const { return pending_ == 0; }
-  // Resumes every paused sweep: a delayed pause may have arrived after its resume.
+  // Resumes every paused sweep: a delayed pause may have arrived after its resume. Its budget is
+  // enough from then on.
   void ResumeAll();
   // Retries failed jobs and, with `rerun`, reruns one successful job of each sweep.
   void RetryFailed();

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/random.h"
+#include "core/spent.h"
 
 namespace concur::sim {
 namespace {
@@ -316,7 +317,10 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random search(seed, "sim.search");
   Random uses(seed, "sim.uses");
   const bool uses_any = uses.Chance(0.35);
+  Random budget(seed, "sim.budget");
+  const bool spends = budget.Chance(0.4);
   Workload workload;
+  workload.spends = spends;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
   const uint64_t sweeps = 1 + random.Below(4);
@@ -339,6 +343,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       approach.rerun = rerun.Chance(0.1);
     }
     DrawUses(uses, uses_any, spec);
+    const int64_t usd = budget.Between(2, 40);
+    spec.budget_usd_micros = spends && gives_up && budget.Chance(0.7) ? usd * kUsdMicros : 0;
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
     if (expansion.ok() && expansion->job_count() <= kJobsMax) {
       workload.sweeps.push_back(
@@ -376,6 +382,13 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       planned.expansion = workload.sweeps.back().expansion;
     }
     workload.sweeps.push_back(std::move(planned));
+  }
+  for (PlannedSweep& sweep : workload.sweeps) {
+    const int64_t usd = budget.Between(1, 60);
+    const absl::Duration after = absl::Seconds(budget.Between(20, 120));
+    if (sweep.expansion->spec().budget_usd_micros > 0) {
+      sweep.budget_change = BudgetChange{after, usd * kUsdMicros};
+    }
   }
   DrawResources(uses, uses_any, workload);
   Random quota(seed, "sim.quota");
@@ -449,6 +462,7 @@ JobBehavior BehaviorOf(const JobOrder& order) {
   behavior.system = absl::StrCat("system ", digest.ToHex());
   behavior.predictions = absl::StrCat("predictions ", digest.ToHex());
   behavior.score = static_cast<double>(word(4) % 10'001) / 100;
+  behavior.usd = static_cast<double>(word(8) % 5);
   return behavior;
 }
 

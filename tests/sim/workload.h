@@ -35,6 +35,12 @@ inline constexpr char kSweepOwner[] = "user";
 inline constexpr char kStepName[] = "score";  // that train jobs report
 inline constexpr int64_t kTrainSteps = 3;     // steps that a train job reports
 
+// A user changes a sweep's budget.
+struct BudgetChange {
+  absl::Duration after;
+  int64_t usd_micros = 0;
+};
+
 struct PlannedSweep {
   std::string text;  // the encoded spec, which is its number
   std::string request_id;
@@ -50,6 +56,7 @@ struct PlannedSweep {
   std::optional<absl::Duration> rerun_after;  // reruns one successful job
   std::optional<absl::Duration> delete_after;
   std::optional<absl::Duration> cancel_job_after;  // cancels one job
+  std::optional<BudgetChange> budget_change;
   uint32_t rerun_job = 0;
   uint32_t cancel_job = 0;
   // The user's failures_max_per_block; kGivenUpAtOnce submits another value.
@@ -83,6 +90,8 @@ struct Workload {
   // later ones. The last of each is enough for every job.
   std::map<std::string, int64_t> resources;
   std::vector<AmountChange> amounts;
+  // Jobs spend money, and some sweeps have budgets, which users change.
+  bool spends = false;
   absl::Duration faults_end;  // no faults after this time
 
   // kKeyForgetsData gives all data files the same digest, as if keys did not cover them. Without
@@ -106,6 +115,7 @@ struct JobBehavior {
   bool kills_worker = false;  // takes its worker's process along
   std::string system;         // contents of a train job's output
   double score = 0;           // an eval job's, in percent
+  double usd = 0;             // that an attempt spends
   std::string predictions;    // contents of an eval job's output
 };
 JobBehavior BehaviorOf(const JobOrder& order);

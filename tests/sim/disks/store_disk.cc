@@ -56,6 +56,8 @@ Batch Spoil(Batch batch, Bug bug) {
     }
   } else if (bug == Bug::kStepNotSaved && !batch.put_steps.empty()) {
     batch.put_steps.pop_back();
+  } else if (bug == Bug::kSpentNotSaved && !batch.put_spent.empty()) {
+    batch.put_spent.pop_back();
   } else if (bug == Bug::kAttemptNotSaved) {
     for (JobRow& row : batch.put_jobs) {
       row.attempt.number -= row.attempt.number > 1 ? 1 : 0;
@@ -111,6 +113,11 @@ absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
     snapshot.blames.clear();
   } else if (world_.bug() == Bug::kStepsForgotten) {
     snapshot.steps.clear();
+  } else if (world_.bug() == Bug::kBudgetForgotten) {
+    for (SweepRow& row : snapshot.sweeps) {
+      row.budget_usd_micros = kSpentMax;
+      row.over_budget = false;
+    }
   } else if (world_.bug() == Bug::kRetryHalfDone) {
     for (SweepRow& row : snapshot.sweeps) {
       row.retry.reset();
