@@ -304,7 +304,16 @@ void Users::ResumeAll() {
   ++pending_;
   TryOnce(
       std::make_shared<const std::string>("resume all"),
-      [](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+      [this](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+        // An earlier change that was asked for again and again may have come after the last one.
+        std::map<std::string, int64_t> last;
+        for (const AmountChange& change : workload_.amounts) {
+          last[change.name] = change.amount;
+        }
+        for (const auto& [name, amount] : last) {
+          checker_.OnAmountSet(name, amount);
+          scheduler.SetResource(name, amount).IgnoreError();
+        }
         for (const SweepId& id : scheduler.views().ListSweeps()) {
           scheduler.ResumeSweep(id).IgnoreError();  // fails for one that has ended
           if (scheduler.views().FindSweep(id)->expansion->spec().budget_usd_micros > 0) {
