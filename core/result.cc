@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,15 @@ constexpr std::array<absl::string_view, kFailureClasses> kFailureClassNames = {
     "none",  "failed",         "oom",    "timeout",   "lost",   "preempted",
     "spawn", "invalid-output", "config", "temporary", "worker", "poison"};
 
+std::string KeyText(int key) { return absl::StrCat(key); }
+std::string KeyText(const std::pair<absl::string_view, absl::string_view>& key) {
+  return absl::StrCat(key.first, key.first.empty() ? "" : ": ", key.second);
+}
+
+std::pair<absl::string_view, absl::string_view> KeyOf(const Metric& metric) {
+  return {metric.part, metric.name};
+}
+
 // Checks each element, and that they stand in order, none twice.
 template <typename T, typename KeyOf, typename Check>
 absl::Status CheckOrdered(const FieldPath& path, absl::string_view field,
@@ -30,8 +40,9 @@ absl::Status CheckOrdered(const FieldPath& path, absl::string_view field,
     const FieldPath here = path.Field(field, i);
     CONCUR_RETURN_IF_ERROR(check(here, list[i]));
     if (i > 0 && key_of(list[i]) <= key_of(list[i - 1])) {
-      return FieldError(here, absl::StrCat("expected each once and in order, got ", key_of(list[i]),
-                                           " after ", key_of(list[i - 1])));
+      return FieldError(
+          here, absl::StrCat("expected each once and in order, got ", KeyText(key_of(list[i])),
+                             " after ", KeyText(key_of(list[i - 1]))));
     }
   }
   return absl::OkStatus();
@@ -52,12 +63,15 @@ absl::string_view FailureClassName(FailureClass failure) {
   return NameIn(kFailureClassNames, failure);
 }
 
+bool ComesBefore(const Metric& a, const Metric& b) { return KeyOf(a) < KeyOf(b); }
+
 const Metric* FindMetric(const JobResult* result, absl::string_view name) {
   if (result == nullptr) {
     return nullptr;
   }
-  const auto it = std::find_if(result->metrics.begin(), result->metrics.end(),
-                               [&](const Metric& metric) { return metric.name == name; });
+  const auto it = std::find_if(
+      result->metrics.begin(), result->metrics.end(),
+      [&](const Metric& metric) { return metric.part.empty() && metric.name == name; });
   return it == result->metrics.end() ? nullptr : &*it;
 }
 
@@ -72,6 +86,7 @@ const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind) {
 
 absl::Status CheckMetric(const FieldPath& path, const Metric& metric) {
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("name"), metric.name));
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("part"), metric.part));
   if (!(std::abs(metric.value) <= kMetricAbsMax)) {
     return FieldError(path.Field("value"),
                       absl::StrCat("expected a finite number of at most ", kMetricAbsMax,
@@ -89,6 +104,24 @@ absl::Status CheckMetric(const FieldPath& path, const Metric& metric) {
   return CheckRange(path.Field("examples"), metric.examples, 0, kExamplesMax);
 }
 
+absl::Status CheckMetricCounts(const FieldPath& path, const std::vector<Metric>& metrics) {
+  size_t plain = 0;
+  size_t parts = 0;
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    plain += metrics[i].part.empty() ? 1 : 0;
+    parts += !metrics[i].part.empty() && (i == 0 || metrics[i].part != metrics[i - 1].part) ? 1 : 0;
+  }
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), plain, kMetricsMax));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("parts"), parts, kPartsMax));
+  return CheckCount(path.Field("metrics of parts"), metrics.size() - plain, kPartMetricsMax);
+}
+
+size_t PartMetricsOf(const JobResult& result) {
+  return static_cast<size_t>(
+      std::count_if(result.metrics.begin(), result.metrics.end(),
+                    [](const Metric& metric) { return !metric.part.empty(); }));
+}
+
 absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path) {
   if (static_cast<int>(result.failure) >= kFailureClasses ||
       result.succeeded != (result.failure == FailureClass::kNone)) {
@@ -101,10 +134,8 @@ absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckSpan(path.Field("run_time"), result.run_time, absl::ZeroDuration()));
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("memory_bytes_peak"), result.memory_bytes_peak, 0, kMemoryBytesMax));
-  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), result.metrics.size(), kMetricsMax));
-  CONCUR_RETURN_IF_ERROR(CheckOrdered(
-      path, "metrics", result.metrics,
-      [](const Metric& metric) -> const std::string& { return metric.name; }, CheckMetric));
+  CONCUR_RETURN_IF_ERROR(CheckMetricCounts(path, result.metrics));
+  CONCUR_RETURN_IF_ERROR(CheckOrdered(path, "metrics", result.metrics, KeyOf, CheckMetric));
   return CheckOrdered(
       path, "artifacts", result.artifacts,
       [](const ArtifactRef& artifact) { return static_cast<int>(artifact.kind); }, CheckArtifact);

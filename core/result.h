@@ -56,16 +56,20 @@ struct MetricInterval {
   friend bool operator==(const MetricInterval&, const MetricInterval&) = default;
 };
 
-// A metric of a system on a test set. EM and F1 are in percent.
+// A metric of a system on a test set, or on a part of it. EM and F1 are in percent.
 struct Metric {
   std::string name;
   double value = 0;      // finite
   int64_t examples = 0;  // number of examples it is the mean of; 0 when unknown
   // Interval of the value, at 95 % confidence, since the examples are a sample; unset when unknown.
   std::optional<MetricInterval> interval = {};
+  std::string part = {};  // "": the whole test set
 
   friend bool operator==(const Metric&, const Metric&) = default;
 };
+
+// The order of a result's metrics: those of the whole test set, then part by part; by name.
+bool ComesBefore(const Metric& a, const Metric& b);
 
 // Beside exact_match and f1: how many questions have no prediction, where some have none.
 inline constexpr char kUnansweredMetric[] = "unanswered";
@@ -128,19 +132,27 @@ void VisitFields(Result& result, Visitor&& visit) {
 // The artifact of this kind, or null.
 const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind);
 
-// The metric of this name, or null; null of no result.
+// The metric of this name on the whole test set, or null; null of no result.
 const Metric* FindMetric(const JobResult* result, absl::string_view name);
 
 // Limits on one result.
-inline constexpr size_t kMetricsMax = 100;
+inline constexpr size_t kMetricsMax = 100;  // of the whole test set
+inline constexpr size_t kPartsMax = 1'000;
+inline constexpr size_t kPartMetricsMax = 2'000;  // of all parts together
+// Of all results of a sweep, which the coordinator holds in memory: about 150 bytes each.
+inline constexpr size_t kPartMetricsOfSweepMax = 1'000'000;
 inline constexpr size_t kMessageBytesMax = 4096;
 inline constexpr double kMetricAbsMax = 1e15;
 inline constexpr int64_t kExamplesMax = int64_t{1} << 40;  // limits a metric, a part of a mixture
 inline constexpr int64_t kArtifactBytesMax = int64_t{1} << 50;  // a pebibyte
 inline constexpr int32_t kExitCodeMax = 65'535;
 
-// A name without control characters; a value that is finite and at most kMetricAbsMax either way.
+// Names without control characters; a value that is finite and at most kMetricAbsMax either way.
 absl::Status CheckMetric(const FieldPath& path, const Metric& metric);
+// At most kMetricsMax of the whole test set, kPartMetricsMax of kPartsMax parts.
+// REQUIRES: `metrics` are in order.
+absl::Status CheckMetricCounts(const FieldPath& path, const std::vector<Metric>& metrics);
+size_t PartMetricsOf(const JobResult& result);
 // InvalidArgument, naming the field within `path`, when a value is beyond its limit, success and
 // failure class contradict each other, or metrics or artifacts are not in order or stand twice.
 absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path);

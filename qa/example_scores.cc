@@ -28,6 +28,8 @@
 namespace concur::qa {
 namespace {
 
+constexpr size_t kPartBytesMax = 200;
+
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
 // Sets `place` where the line has the key.
@@ -129,6 +131,14 @@ absl::StatusOr<ExampleScore> ParseLine(absl::string_view line, absl::Span<const 
     }
     score.value = *value;
   }
+  if (const auto part = object["part"]; part.error() != simdjson::NO_SUCH_FIELD) {
+    std::string_view text;
+    if (part.get(text) != simdjson::SUCCESS || text.empty() || text.size() > kPartBytesMax) {
+      return Wrong(absl::StrCat("part of ", Shown(score.id), ": expected a name of 1 to ",
+                                kPartBytesMax, " bytes"));
+    }
+    score.part = std::string(text);
+  }
   CONCUR_RETURN_IF_ERROR(ReadPlace(object, "passage", score.id, score.passage));
   CONCUR_RETURN_IF_ERROR(ReadPlace(object, "document", score.id, score.document));
   return score;
@@ -156,7 +166,9 @@ absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(absl::string_view t
     if (!example.ok()) {
       return Wrong(absl::StrCat(file, ":", number, ": ", example.status().message()));
     }
-    const auto [first, inserted] = lines.emplace(example->id, number);
+    const auto [first, inserted] = lines.emplace(
+        example->part.empty() ? example->id : absl::StrCat(example->part, "\n", example->id),
+        number);
     if (!inserted) {
       return Wrong(absl::StrCat(file, ":", number, ": the example ", Shown(example->id),
                                 " is already on line ", first->second));

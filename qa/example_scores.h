@@ -17,10 +17,11 @@ namespace concur::qa {
 
 // Reads lines of {"id": "…", NAME: number, …}, in their order. `value` is the number of the first
 // of `names` that the first line has; without names, any number will do. "exact_match" is 0 or 1,
-// "f1" 0..1; "passage" and "document", where they are, whole numbers up to 2^31. Other keys are
-// ignored, empty lines skipped. NotFound, "per-example scores have …, not NAME", when the first
-// line has none of `names`; InvalidArgument, as `FILE:LINE: …`, for anything else, a line without
-// the value, an id that comes twice, and text without any example.
+// "f1" 0..1; "passage" and "document", where they are, whole numbers up to 2^31, "part" a name; an
+// id comes once in a part. Other keys are ignored, empty lines skipped. NotFound, "per-example
+// scores have …, not NAME", when the first line has none of `names`; InvalidArgument, as
+// `FILE:LINE: …`, for anything else, a line without the value, an id that comes twice, and text
+// without any example.
 absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(
     absl::string_view text, absl::string_view file, absl::Span<const std::string> names = {});
 

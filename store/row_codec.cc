@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
 #include "base/escape.h"
@@ -57,13 +58,15 @@ class MetricsParser {
           !Take('[') || !ParseDouble(metric.value) || !Take(',') || !ParseInt(metric.examples)) {
         return false;
       }
-      if (Take(',')) {
+      bool more = Take(',');
+      if (more && !absl::StartsWith(rest_, "\"")) {
         MetricInterval& interval = metric.interval.emplace();
         if (!ParseDouble(interval.low) || !Take(',') || !ParseDouble(interval.high)) {
           return false;
         }
+        more = Take(',');
       }
-      if (!Take(']')) {
+      if ((more && !ParsePart(metric)) || !Take(']')) {
         return false;
       }
     }
@@ -76,6 +79,16 @@ class MetricsParser {
       return false;
     }
     rest_.remove_prefix(1);
+    return true;
+  }
+
+  // Takes the part's name off that of the metric, too.
+  bool ParsePart(Metric& metric) {
+    if (!ParseString(metric.part) || metric.part.empty() ||
+        !absl::StartsWith(metric.name, absl::StrCat(metric.part, "/"))) {
+      return false;
+    }
+    metric.name.erase(0, metric.part.size() + 1);
     return true;
   }
 
@@ -201,7 +214,8 @@ std::string MetricsToJson(const std::vector<Metric>& metrics) {
     if (json.size() > 1) {
       json += ',';
     }
-    AppendJsonString(metric.name, json);
+    AppendJsonString(
+        metric.part.empty() ? metric.name : absl::StrCat(metric.part, "/", metric.name), json);
     json += ":[";
     AppendJsonNumber(metric.value, json);
     absl::StrAppend(&json, ",", metric.examples);
@@ -210,6 +224,10 @@ std::string MetricsToJson(const std::vector<Metric>& metrics) {
       AppendJsonNumber(metric.interval->low, json);
       json += ',';
       AppendJsonNumber(metric.interval->high, json);
+    }
+    if (!metric.part.empty()) {
+      json += ',';
+      AppendJsonString(metric.part, json);
     }
     json += ']';
   }

@@ -45,8 +45,9 @@ absl::Time TimeOfInt(int64_t nanoseconds);
 int64_t DurationToInt(absl::Duration duration);
 absl::Duration DurationOfInt(int64_t nanoseconds);
 
-// Metrics as a JSON object {"f1":[81.5,10570]}: name, value, examples. Values are written with the
-// fewest digits that read back as the same double.
+// Metrics as a JSON object {"f1":[81.5,10570]}: name, value, examples; an interval follows. Those
+// of a part are {"anatomy/f1":[81.5,135,"anatomy"]}. Values are written with the fewest digits that
+// read back as the same double.
 std::string MetricsToJson(const std::vector<Metric>& metrics);
 // False when `json` is not what MetricsToJson writes.
 bool MetricsOfJson(absl::string_view json, std::vector<Metric>& metrics);

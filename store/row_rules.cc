@@ -164,8 +164,7 @@ PilotRow Canonical(PilotRow row) {
 JobResult Canonical(JobResult result) {
   result.start_time = TimeOfInt(TimeToInt(result.start_time));
   result.run_time = DurationOfInt(DurationToInt(result.run_time));
-  std::stable_sort(result.metrics.begin(), result.metrics.end(),
-                   [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  std::stable_sort(result.metrics.begin(), result.metrics.end(), ComesBefore);
   const auto by_kind = [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; };
   std::stable_sort(result.artifacts.begin(), result.artifacts.end(), by_kind);
   // The last of equals stays: reversed, unique keeps the first.

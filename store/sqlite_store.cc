@@ -47,8 +47,7 @@ constexpr std::array<std::string (*)(SweepId), 5> kSweepCounters = {
     JobsCounter, ResultsCounter, AttemptsCounter, StepsCounter, SpentCounter};
 
 bool IsSorted(const std::vector<Metric>& metrics) {
-  return std::is_sorted(metrics.begin(), metrics.end(),
-                        [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  return std::is_sorted(metrics.begin(), metrics.end(), ComesBefore);
 }
 
 // Settings of a connection that writes. The first two take effect in a new file only.

@@ -86,6 +86,7 @@ void FailureGroups::Add(const v1::Job& job) {
     group.number = groups_.size() - 1;
     group.example = job;
     group.example.mutable_result()->clear_metrics();
+    group.example.mutable_result()->clear_parts();
     group.example.mutable_result()->clear_artifacts();
   }
   ++groups_[it->second].jobs;

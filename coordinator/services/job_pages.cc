@@ -19,6 +19,7 @@ namespace {
 
 // Jobs that the engine's thread examines before it does something else.
 constexpr uint64_t kJobsExaminedMax = 20'000;
+constexpr size_t kPartMetricsOfPageMax = 50'000;  // a page with more ends before it is full
 
 bool Matches(const v1::ListJobsRequest& request, const Scheduler& scheduler,
              const Expansion& expansion, JobId job) {
@@ -92,13 +93,14 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
       if (!Matches(request_, scheduler, *expansion_, job)) {
         continue;
       }
-      if (jobs_.size() == size_) {
+      if (jobs_.size() == size_ || part_metrics_ >= kPartMetricsOfPageMax) {
         is_full_ = true;
         return true;
       }
       JobView view = scheduler.views().ViewJob(job);
       if (view.result != nullptr) {
         view.result = &results_.emplace_back(*view.result);
+        part_metrics_ += PartMetricsOf(*view.result);
       }
       jobs_.push_back(std::move(view));
     }
@@ -136,6 +138,7 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
   std::shared_ptr<const Expansion> expansion_;  // shared with the scheduler
   std::vector<JobView> jobs_;
   std::deque<JobResult> results_;  // results of `jobs_`: their addresses stay
+  size_t part_metrics_ = 0;        // of `results_`
   bool is_full_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "core/state/sweep_record.h"
 
@@ -16,8 +17,25 @@ bool IsOutside(FailureClass failure) {
          failure == FailureClass::kWorker || failure == FailureClass::kTemporary;
 }
 
+namespace {
+
+// Takes the metrics of parts from a result whose sweep has no room for them, and says so.
+void LimitParts(const SweepRecord& sweep, JobResult& result) {
+  const size_t more = PartMetricsOf(result);
+  if (more == 0 || sweep.jobs.part_metrics() + more <= kPartMetricsOfSweepMax) {
+    return;
+  }
+  std::erase_if(result.metrics, [](const Metric& metric) { return !metric.part.empty(); });
+  result.message =
+      absl::StrCat("its scores of parts are not kept: a sweep has at most ", kPartMetricsOfSweepMax,
+                   " of them; write fewer, or split the sweep");
+}
+
+}  // namespace
+
 void ResultBook::Put(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder) {
   Drop(sweep, job);
+  LimitParts(sweep, result);
   sweep.jobs.PutResult(job, std::move(result), holder);
   book_.owners().AddBytes(sweep.owner, sweep.StoredBytesOf(job));
   turn_.TouchResult(sweep.IdOf(job));

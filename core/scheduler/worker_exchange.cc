@@ -27,21 +27,25 @@ constexpr size_t kNamedMetricsMax = 5;
 
 // Turns a success without the benchmark's metric into a failure.
 void RequireMetric(const std::string& metric, JobResult& result) {
+  if (FindMetric(&result, metric) != nullptr) {
+    return;
+  }
   std::vector<std::string> names;
+  bool in_parts = false;
+  const size_t plain = result.metrics.size() - PartMetricsOf(result);
   for (const Metric& reported : result.metrics) {
-    if (reported.name == metric) {
-      return;
-    }
-    if (names.size() < kNamedMetricsMax) {
+    if (reported.part.empty() && names.size() < kNamedMetricsMax) {
       names.push_back(Quoted(reported.name));
     }
+    in_parts = in_parts || reported.name == metric;
   }
   result.succeeded = false;
   result.failure = FailureClass::kInvalidOutput;
   result.message =
       absl::StrCat("expected the benchmark's metric \"", metric, "\", got ",
                    names.empty() ? std::string("no metric") : absl::StrJoin(names, ", "),
-                   names.size() < result.metrics.size() ? ", …" : "");
+                   names.size() < plain ? ", …" : "",
+                   in_parts ? "; only some parts have it: write it beside \"parts\", too" : "");
   result.metrics.clear();
 }
 

@@ -44,6 +44,7 @@ void JobTable::PutResult(uint32_t job, JobResult result, uint32_t holder) {
     index = free_results_.back();
     free_results_.pop_back();
   }
+  part_metrics_ += PartMetricsOf(result);
   results_[index] = Result{std::move(result), holder, JobId{}};
   jobs_[job].result_ = index;
 }
@@ -55,6 +56,7 @@ void JobTable::DropResult(uint32_t job) {
     record.reused_ = false;
     --reused_;
   }
+  part_metrics_ -= PartMetricsOf(results_[record.result_].result);
   results_[record.result_] = Result{};
   free_results_.push_back(record.result_);
   record.result_ = Job::kNoResult;
@@ -76,6 +78,7 @@ void JobTable::SetHolder(uint32_t job, uint32_t holder) {
 void JobTable::CheckInvariants() const {
   StateCounts counts{};
   uint32_t reused = 0;
+  size_t part_metrics = 0;
   std::vector<bool> used(results_.size());
   for (const Job& job : jobs_) {
     ++counts[static_cast<size_t>(job.state_)];
@@ -84,6 +87,7 @@ void JobTable::CheckInvariants() const {
     if (job.has_result()) {
       CONCUR_CHECK(!used[job.result_]);
       used[job.result_] = true;
+      part_metrics += PartMetricsOf(results_[job.result_].result);
     }
     // A job that has ended by itself has a result, which says how.
     const bool succeeded = job.state_ == JobState::kSucceeded;
@@ -101,6 +105,7 @@ void JobTable::CheckInvariants() const {
   }
   CONCUR_CHECK(counts == counts_);
   CONCUR_CHECK(reused == reused_);
+  CONCUR_CHECK(part_metrics == part_metrics_);
 }
 
 }  // namespace concur

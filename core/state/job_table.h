@@ -72,7 +72,8 @@ class JobTable {
   const StateCounts& counts() const { return counts_; }
   uint32_t count(JobState state) const { return counts_[static_cast<size_t>(state)]; }
   uint32_t unfinished() const;
-  uint32_t reused() const { return reused_; }  // jobs
+  uint32_t reused() const { return reused_; }            // jobs
+  size_t part_metrics() const { return part_metrics_; }  // PartMetricsOf all results
   void SetState(uint32_t job, JobState state);
 
   // Null when the job has no result. Valid until the next change of a result.
@@ -98,6 +99,7 @@ class JobTable {
   std::vector<uint32_t> free_results_;  // places in `results_`
   StateCounts counts_{};
   uint32_t reused_ = 0;
+  size_t part_metrics_ = 0;
 };
 
 }  // namespace concur

@@ -23,6 +23,9 @@ absl::Status CheckImportedResult(const FieldPath& path, const JobResult& result)
   if (result.metrics.empty()) {
     return FieldError(path.Field("metrics"), "expected at least one, got none");
   }
+  if (PartMetricsOf(result) > 0) {
+    return FieldError(path.Field("metrics"), "expected none of parts: import a task for each part");
+  }
   if (result.message.empty()) {
     return FieldError(path.Field("message"), "expected where the score came from, got \"\"");
   }

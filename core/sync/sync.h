@@ -134,9 +134,10 @@ inline constexpr size_t kNoticesMax = 8;
 inline constexpr size_t kNoticeBytesMax = 1'000;
 inline constexpr size_t kContainmentMax = 16;
 inline constexpr size_t kSyncAttemptsMax = 20'000;
-inline constexpr size_t kSyncFinishedMax = 5'000;  // a worker with more sends several Syncs
-inline constexpr size_t kSyncStartsMax = 500;      // orders in one answer
-inline constexpr size_t kSyncLogsMax = 1'000;      // chunks, and orders for them
+inline constexpr size_t kSyncFinishedMax = 5'000;      // a worker with more sends several Syncs
+inline constexpr size_t kSyncPartMetricsMax = 50'000;  // likewise; one result may pass it
+inline constexpr size_t kSyncStartsMax = 500;          // orders in one answer
+inline constexpr size_t kSyncLogsMax = 1'000;          // chunks, and orders for them
 // One attempt never has more of these, beside its amounts (core/spent.h).
 inline constexpr size_t kSyncStepsMax = 10'000;
 static_assert(kSyncStepsMax >= kStepsOfJobMax);

@@ -293,6 +293,30 @@ v1::StateCounts ToProto(const StateCounts& counts) {
   return proto;
 }
 
+v1::Metric ToProto(const Metric& metric) {
+  const auto& [name, value, examples, interval, part] = metric;
+  v1::Metric proto;
+  proto.set_name(name);
+  proto.set_value(value);
+  proto.set_examples(examples);
+  if (interval.has_value()) {
+    proto.set_low(interval->low);
+    proto.set_high(interval->high);
+  }
+  return proto;
+}
+
+void AddToParts(const Metric& metric, google::protobuf::RepeatedPtrField<v1::Part>& parts) {
+  if (parts.empty() || parts.rbegin()->name() != metric.part) {
+    parts.Add()->set_name(metric.part);
+  }
+  *parts.rbegin()->add_metrics() = ToProto(metric);
+}
+
+Metric FromProto(const v1::Metric& proto, absl::string_view part) {
+  return {proto.name(), proto.value(), proto.examples(), IntervalOf(proto), std::string(part)};
+}
+
 v1::JobResult ToProto(const JobResult& result) {
   v1::JobResult proto;
   proto.set_succeeded(result.succeeded);
@@ -302,14 +326,11 @@ v1::JobResult ToProto(const JobResult& result) {
   *proto.mutable_start_time() = ToProto(result.start_time);
   *proto.mutable_run_time() = ToProto(std::clamp(result.run_time, absl::ZeroDuration(), kSpanMax));
   proto.set_memory_bytes_peak(result.memory_bytes_peak);
-  for (const auto& [name, value, examples, interval] : result.metrics) {
-    v1::Metric* out = proto.add_metrics();
-    out->set_name(name);
-    out->set_value(value);
-    out->set_examples(examples);
-    if (interval.has_value()) {
-      out->set_low(interval->low);
-      out->set_high(interval->high);
+  for (const Metric& metric : result.metrics) {
+    if (metric.part.empty()) {
+      *proto.add_metrics() = ToProto(metric);
+    } else {
+      AddToParts(metric, *proto.mutable_parts());
     }
   }
   for (const auto& [kind, digest, bytes] : result.artifacts) {
@@ -352,8 +373,17 @@ absl::StatusOr<JobResult> FromProto(const v1::JobResult& proto, const FieldPath&
   result.memory_bytes_peak = proto.memory_bytes_peak();
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), proto.metrics_size(), kMetricsMax));
   for (const v1::Metric& metric : proto.metrics()) {
-    result.metrics.push_back(
-        {metric.name(), metric.value(), metric.examples(), IntervalOf(metric)});
+    result.metrics.push_back(FromProto(metric, ""));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("parts"), proto.parts_size(), kPartsMax));
+  for (int i = 0; i < proto.parts_size(); ++i) {
+    const v1::Part& part = proto.parts(i);
+    const FieldPath here = path.Field("parts", i);
+    CONCUR_RETURN_IF_ERROR(CheckName(here.Field("name"), part.name()));
+    CONCUR_RETURN_IF_ERROR(CheckCount(here.Field("metrics"), part.metrics_size(), kPartMetricsMax));
+    for (const v1::Metric& metric : part.metrics()) {
+      result.metrics.push_back(FromProto(metric, part.name()));
+    }
   }
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("artifacts"), proto.artifacts_size(), kArtifactKinds));
@@ -366,8 +396,7 @@ absl::StatusOr<JobResult> FromProto(const v1::JobResult& proto, const FieldPath&
     ref.bytes = artifact.size_bytes();
   }
   result.resumed_from = proto.resumed_from();
-  std::sort(result.metrics.begin(), result.metrics.end(),
-            [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  std::sort(result.metrics.begin(), result.metrics.end(), ComesBefore);
   std::sort(result.artifacts.begin(), result.artifacts.end(),
             [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; });
   return result;

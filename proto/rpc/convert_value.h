@@ -87,6 +87,11 @@ std::optional<MetricInterval> IntervalOf(const Proto& proto) {
 
 v1::StateCounts ToProto(const StateCounts& counts);
 
+// Without its part.
+v1::Metric ToProto(const Metric& metric);
+Metric FromProto(const v1::Metric& proto, absl::string_view part);
+// To the last of `parts` if that is its part, else to a new one.
+void AddToParts(const Metric& metric, google::protobuf::RepeatedPtrField<v1::Part>& parts);
 // Messages are made UTF-8 and cut to kMessageBytesMax.
 v1::JobResult ToProto(const JobResult& result);
 // Metrics and artifacts come out in order.

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/testing/full_result.h"
 #include "tests/testing/status_matchers.h"
 
@@ -52,6 +55,12 @@ TEST(ResultTest, MetricsAndArtifactsStandInOrderEachOnce) {
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("r.metrics[1]: expected each once and in order, got exact_match")));
   result = testing::FullResults()[0];
+  std::swap(result.metrics[1], result.metrics[2]);
+  EXPECT_THAT(ValidateJobResult(result, FieldPath("r")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("r.metrics[2]: expected each once and in order, got f1 after "
+                                 "a/b: f1")));
+  result = testing::FullResults()[0];
   result.artifacts[1].kind = result.artifacts[0].kind;
   EXPECT_THAT(ValidateJobResult(result, FieldPath("r")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("r.artifacts[1]: expected")));
@@ -67,6 +76,34 @@ TEST(ResultTest, TheEndsOfAnIntervalAreFiniteAndInOrder) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("m.interval: ")));
   metric.interval = {40, 60};
   EXPECT_OK(CheckMetric(FieldPath("m"), metric));
+}
+
+TEST(ResultTest, AMetricOfAPartIsNoneOfTheWhole) {
+  const JobResult result = testing::FullResults()[0];
+  EXPECT_EQ(FindMetric(&result, "f1")->part, "");
+  EXPECT_EQ(PartMetricsOf(result), 2u);
+  JobResult parts;
+  parts.metrics = {{"f1", 1, 0, std::nullopt, "a"}};
+  EXPECT_EQ(FindMetric(&parts, "f1"), nullptr);
+}
+
+TEST(ResultTest, PartsAndTheirMetricsAreLimited) {
+  JobResult result = testing::FullResults()[0];
+  result.metrics.clear();
+  for (size_t i = 0; i < kPartsMax; ++i) {
+    result.metrics.push_back({"a", 1, 0, std::nullopt, absl::StrCat("p", 10'000 + i)});
+    result.metrics.push_back({"b", 1, 0, std::nullopt, absl::StrCat("p", 10'000 + i)});
+  }
+  EXPECT_OK(ValidateJobResult(result, FieldPath("r")));
+  result.metrics.push_back({"c", 1, 0, std::nullopt, result.metrics.back().part});
+  EXPECT_THAT(ValidateJobResult(result, FieldPath("r")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("r.metrics of parts: ")));
+  result.metrics.clear();
+  for (size_t i = 0; i <= kPartsMax; ++i) {
+    result.metrics.push_back({"a", 1, 0, std::nullopt, absl::StrCat("p", 10'000 + i)});
+  }
+  EXPECT_THAT(ValidateJobResult(result, FieldPath("r")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("r.parts: ")));
 }
 
 TEST(ResultTest, ANameOfAMetricIsOneLine) {

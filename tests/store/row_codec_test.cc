@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ TEST(RowCodecTest, MetricsBecomeReadableJson) {
   EXPECT_EQ(MetricsToJson({{"a\"\\\n", std::nan(""), 1}}), R"({"a\"\\\n":[null,1]})");
   EXPECT_EQ(MetricsToJson({{"x", -std::numeric_limits<double>::infinity(), 1}}),
             R"({"x":[-1e999,1]})");
+  EXPECT_EQ(
+      MetricsToJson({{"f1", 50, 8, std::nullopt, "a"}, {"f1", 1, 2, MetricInterval{0, 2}, "b"}}),
+      R"({"a/f1":[50,8,"a"],"b/f1":[1,2,0,2,"b"]})");
 }
 
 TEST(RowCodecTest, EveryMetricReadsBackBitForBit) {
@@ -57,6 +61,9 @@ TEST(RowCodecTest, EveryMetricReadsBackBitForBit) {
       if (random.Chance(0.5)) {
         metric.interval = {100 * random.Uniform(), 100 * random.Uniform()};
       }
+      if (random.Chance(0.5)) {
+        metric.part = random.Chance(0.5) ? "a/b" : "\"\\";
+      }
       for (uint64_t i = random.Below(20); i > 0; --i) {
         metric.name += static_cast<char>(random.Below(256));
       }
@@ -68,6 +75,7 @@ TEST(RowCodecTest, EveryMetricReadsBackBitForBit) {
       EXPECT_EQ(read[i].name, metrics[i].name);
       EXPECT_EQ(read[i].examples, metrics[i].examples);
       EXPECT_EQ(read[i].interval, metrics[i].interval);
+      EXPECT_EQ(read[i].part, metrics[i].part);
       if (std::isnan(metrics[i].value)) {
         EXPECT_TRUE(std::isnan(read[i].value));
       } else {
@@ -80,11 +88,29 @@ TEST(RowCodecTest, EveryMetricReadsBackBitForBit) {
 
 TEST(RowCodecTest, WhatIsNotAListOfMetricsIsRefused) {
   std::vector<Metric> metrics;
-  for (const char* json :
-       {"", "{", "{}x", "[]", R"({"a":1})", R"({"a":[1,2]"b":[1,2]})", R"({"a":[1,2],})",
-        R"({"a":[1,2.5]})", R"({"a":[1,2,3]})", R"({"a":[1,2,3,]})", R"({"a":[1,2,3,4,5]})",
-        R"({"a":[,2]})", R"({"a":["1",2]})", R"({"a)", R"({"a\)", R"({"a\x":[1,2]})",
-        R"({"\u0041":[1,2]})", R"({"\u00g1":[1,2]})", R"({,"a":[1,2]})"}) {
+  for (const char* json : {"",
+                           "{",
+                           "{}x",
+                           "[]",
+                           R"({"a":1})",
+                           R"({"a":[1,2]"b":[1,2]})",
+                           R"({"a":[1,2],})",
+                           R"({"a":[1,2.5]})",
+                           R"({"a":[1,2,3]})",
+                           R"({"a":[1,2,3,]})",
+                           R"({"a":[1,2,3,4,5]})",
+                           R"({"a":[1,2,"b"]})",
+                           R"({"b/a":[1,2,""]})",
+                           R"({"b/a":[1,2,"b",3]})",
+                           R"({"b/a":[1,2,3,"b"]})",
+                           R"({"a":[,2]})",
+                           R"({"a":["1",2]})",
+                           R"({"a)",
+                           R"({"a\)",
+                           R"({"a\x":[1,2]})",
+                           R"({"\u0041":[1,2]})",
+                           R"({"\u00g1":[1,2]})",
+                           R"({,"a":[1,2]})"}) {
     EXPECT_FALSE(MetricsOfJson(json, metrics)) << json;
   }
 }

@@ -4,6 +4,7 @@
 #ifndef CONCUR_TESTS_TESTING_FULL_RESULT_H_
 #define CONCUR_TESTS_TESTING_FULL_RESULT_H_
 
+#include <optional>
 #include <vector>
 
 #include "core/result.h"
@@ -19,7 +20,10 @@ inline std::vector<JobResult> FullResults() {
   result.start_time = absl::FromUnixNanos(1'700'000'000'123'456'789);
   result.run_time = absl::Nanoseconds(1'234'567'891);
   result.memory_bytes_peak = int64_t{1} << 40;
-  result.metrics = {{"exact_match", 100.0 / 3, 3}, {"f1", 1e-300, 0}};
+  result.metrics = {{"exact_match", 100.0 / 3, 3},
+                    {"f1", 1e-300, 0},
+                    {"f1", 50, 2, std::nullopt, "a/b"},
+                    {"exact_match", 25, 4, MetricInterval{0.5, 80}, "part \"é\""}};
   result.metrics[0].interval = {0.8403759, 90.57};
   result.artifacts = {{ArtifactKind::kPredictions, Sha256Of("a"), 1},
                       {ArtifactKind::kLog, Sha256Of("b"), 1 << 20},

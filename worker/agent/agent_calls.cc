@@ -30,12 +30,15 @@ void Agent::SyncIfNeeded() {
 }
 
 void Agent::FillAttempts(SyncRequest& request, Call& call) const {
+  size_t part_metrics = 0;
   for (const auto& [id, attempt] : attempts_) {
     // A finished one that finds no room, or whose reports do not, is said to be running; its turn
     // comes in a later Sync.
     if (attempt.state == State::kFinished && request.finished.size() < kSyncFinishedMax &&
+        part_metrics < kSyncPartMetricsMax &&
         (steps_.HasAll(id, call.steps) || request.shutting_down)) {
       request.finished.push_back({id, attempt.result, attempt.checkpoint});
+      part_metrics += PartMetricsOf(attempt.result);
       call.finished.push_back(id);
       call.immediate = call.immediate || !attempt.answered;
     } else {

@@ -37,20 +37,26 @@ struct adl_serializer<absl::Duration> {
 template <>
 struct adl_serializer<concur::Metric> {
   static void to_json(json& to, const concur::Metric& metric) {
-    const auto& [name, value, examples, interval] = metric;
+    const auto& [name, value, examples, interval, part] = metric;
     to = json::array({name, value, examples});
     if (interval.has_value()) {
       to.push_back(interval->low);
       to.push_back(interval->high);
     }
+    if (!part.empty()) {
+      to.push_back(part);
+    }
   }
   static void from_json(const json& from, concur::Metric& metric) {
-    auto& [name, value, examples, interval] = metric;
+    auto& [name, value, examples, interval, part] = metric;
     from.at(0).get_to(name);
     from.at(1).get_to(value);
     from.at(2).get_to(examples);
-    if (from.size() > 3) {
+    if (from.size() > 4) {
       interval = {from.at(3).get<double>(), from.at(4).get<double>()};
+    }
+    if (from.size() == 4 || from.size() > 5) {
+      from.back().get_to(part);
     }
   }
 };

@@ -371,20 +371,20 @@ absl::Status CollectMetrics(const RunPaths& paths, Artifacts& artifacts, JobResu
   AddArtifact(ArtifactKind::kMetrics, put, result);
   // Scores that the worker computed itself win over a metric of the same name.
   for (Metric& metric : file.metrics) {
-    if (IsSpentName(metric.name)) {
+    if (metric.part.empty() && IsSpentName(metric.name)) {
       if (const auto spent = SpentOf(metric.name, metric.value); !spent.ok()) {
         result.message =
             absl::StrCat("not counted as spent: {metrics}: ", spent.status().message());
       }
     }
-    const bool taken = std::any_of(result.metrics.begin(), result.metrics.end(),
-                                   [&](const Metric& m) { return m.name == metric.name; });
-    if (!taken && result.metrics.size() < kMetricsMax) {
+    const bool taken = std::any_of(
+        result.metrics.begin(), result.metrics.end(),
+        [&](const Metric& m) { return m.name == metric.name && m.part == metric.part; });
+    if (!taken && (!metric.part.empty() || result.metrics.size() < kMetricsMax)) {
       result.metrics.push_back(std::move(metric));
     }
   }
-  std::sort(result.metrics.begin(), result.metrics.end(),
-            [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  std::sort(result.metrics.begin(), result.metrics.end(), ComesBefore);
   return absl::OkStatus();
 }
 

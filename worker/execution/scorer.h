@@ -55,18 +55,22 @@ struct MetricsFile {
   std::vector<Metric> metrics;  // names in order
 };
 
-// Reads {metrics}: {"name": finite number, …}. InvalidArgument on anything else: no entry, more
-// than kMetricsMax, a name twice or too long, NaN, infinities, a magnitude above kMetricAbsMax.
+// Reads {metrics}: {"name": finite number, …}, with "parts": {"part": {"name": finite number, …,
+// "n": examples}} for metrics of parts of the test set. A metric that every part has and the whole
+// lacks becomes the unweighted mean over parts. InvalidArgument on anything else: no entry, more
+// than the limits of a result, a name twice or too long, NaN, infinities, a magnitude above
+// kMetricAbsMax, parts within parts.
 absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path);
+absl::StatusOr<std::vector<Metric>> ParseMetrics(const std::string& text);
 
 struct ExamplesFile {
   std::string text;
   std::string note;  // "" when some metric is the mean of the scores that have its name
 };
 
-// Reads {examples}: per-example scores (qa/example_scores.h) of `metrics`. Those of which it has
-// them get the number of examples. InvalidArgument "{examples}:LINE: …" for other text, also more
-// than 256 MiB.
+// Reads {examples}: per-example scores (qa/example_scores.h) of `metrics`, also of parts that the
+// whole has, too. Those of which it has them get the number of examples. InvalidArgument
+// "{examples}:LINE: …" for other text, also more than 256 MiB.
 absl::StatusOr<ExamplesFile> ReadExamples(const std::string& path, std::vector<Metric>& metrics);
 
 }  // namespace concur::worker

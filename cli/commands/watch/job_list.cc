@@ -161,6 +161,7 @@ class UnchosenScores {
         validation_sets_.count(job.test_benchmark()) == 0 &&
         !(default_is_chosen_ && job.setting_index() == 0)) {
       job.mutable_result()->clear_metrics();
+      job.mutable_result()->clear_parts();
       ++hidden_;
     }
   }

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
 
@@ -60,6 +64,54 @@ TEST_F(SchedulerResultTest, OtherMetricsBesideItDoNoHarm) {
   result.succeeded = true;
   result.metrics = {{"exact_match", 10, 10}, {"zeal", 1, 10}};
   EXPECT_EQ(EndWith(result).state, JobState::kSucceeded);
+}
+
+TEST_F(SchedulerResultTest, AMetricThatOnlySomePartsHaveIsNotTheWholes) {
+  JobResult result;
+  result.succeeded = true;
+  result.metrics = {{"acc", 1, 10}, {"exact_match", 1, 10, std::nullopt, "law"}};
+  const JobView job = EndWith(result);
+  EXPECT_EQ(job.state, JobState::kFailed);
+  ASSERT_NE(job.result, nullptr);
+  EXPECT_EQ(job.result->message,
+            "expected the benchmark's metric \"exact_match\", got \"acc\"; only some parts have "
+            "it: write it beside \"parts\", too");
+}
+
+TEST_F(SchedulerResultTest, ASweepHoldsALimitedNumberOfPartsAndKeepsTheScoreOfTheWhole) {
+  AddWorker("w", 1000);
+  constexpr uint32_t kSeeds = kPartMetricsOfSweepMax / kPartMetricsMax + 1;
+  SweepSpec spec = Evals({"a"}, {"x"}, static_cast<int>(kSeeds));
+  const SweepId sweep = Submit(std::move(spec));
+  JobResult result;
+  result.succeeded = true;
+  result.metrics = {{"exact_match", 1, 10}};
+  for (size_t i = 0; i < kPartMetricsMax; ++i) {
+    result.metrics.push_back(
+        {absl::StrCat("m", i % 2), 1, 1, std::nullopt, absl::StrCat("p", 10'000 + i / 2)});
+  }
+  uint32_t kept = 0;
+  for (uint32_t round = 0; round < kSeeds && kept < kSeeds; ++round) {
+    Sync();
+    FinishAll("w", result);
+    Sync();
+    kept = 0;
+    for (uint32_t job = 0; job < kSeeds; ++job) {
+      kept += scheduler().views().ViewJob({sweep, job}).result != nullptr ? 1 : 0;
+    }
+  }
+  ASSERT_EQ(kept, kSeeds);
+  size_t without = 0;
+  for (uint32_t job = 0; job < kSeeds; ++job) {
+    const JobView view = scheduler().views().ViewJob({sweep, job});
+    EXPECT_NE(FindMetric(view.result, "exact_match"), nullptr);
+    if (PartMetricsOf(*view.result) == 0) {
+      ++without;
+      EXPECT_THAT(view.result->message, HasSubstr("at most 1000000"));
+    }
+  }
+  EXPECT_EQ(without, 1u);
+  scheduler().CheckInvariants();
 }
 
 // After a lost lease two equal jobs counted two different scores.

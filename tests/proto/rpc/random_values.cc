@@ -346,6 +346,13 @@ JobResult RandomResult(Random& random) {
   for (const std::string& name : names) {
     result.metrics.push_back({name, random.Normal() * 100, random.Between(0, 100'000)});
   }
+  for (const char* part : {"a", "b"}) {
+    for (const std::string& name : names) {
+      if (random.Chance(0.5)) {
+        result.metrics.push_back({name, random.Normal(), random.Between(0, 9), std::nullopt, part});
+      }
+    }
+  }
   for (int kind = 0; kind < kArtifactKinds; ++kind) {
     if (random.Chance(0.5)) {
       result.artifacts.push_back({static_cast<ArtifactKind>(kind), RandomDigest(random),
