@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "core/ids.h"
@@ -28,6 +29,7 @@ struct JobScore {
   std::optional<double> value;             // unset unless the job succeeded and reported the metric
   int64_t examples = 0;                    // that the value is the mean of; 0 when unknown
   std::optional<MetricInterval> interval;  // the value's, at 95 % confidence
+  std::vector<Metric> parts = {};          // the metric on each part of the test set that has it
   // The worker that ran the job, and how long its command took; "" and 0 until it has ended with a
   // result.
   std::string worker;

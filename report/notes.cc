@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/concurrence/structure.h"
 #include "analysis/families.h"
@@ -481,6 +482,9 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
     notes.push_back(LessIsBetter(minimized) + ".");
   }
   for (const std::string& sentence : BeyondScale(table)) {
+    notes.push_back(absl::StrCat("Warning: ", sentence, "."));
+  }
+  for (const std::string& sentence : PartWarnings(table)) {
     notes.push_back(absl::StrCat("Warning: ", sentence, "."));
   }
   for (std::string& sentence : ChoiceWarning(table.benchmarks())) {

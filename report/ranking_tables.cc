@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/references.h"
 #include "base/decimal.h"
 #include "base/metric_meaning.h"
@@ -247,6 +248,9 @@ absl::StatusOr<Table> RankingTable(const ScoreTable& table, const Generalization
     result.notes.push_back(absl::StrCat("Ranked by the benchmarks of which ",
                                         ranking.groups[0].name,
                                         "; --group NAME=PATTERN chooses others to rank by."));
+  }
+  for (const std::string& warning : PartWarnings(table)) {
+    result.notes.push_back(absl::StrCat("Warning: ", warning, "."));
   }
   result.details = ChoiceNotes(table.benchmarks());
   if (estimate.has_value()) {

@@ -12,8 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/comparison/parts.h"
+#include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "core/job.h"
@@ -59,7 +62,7 @@ std::optional<analysis::CellState> CellStateOf(const JobScore& score) {
 absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& scores) {
   bool succeeded = false;
   for (const JobScore& score : scores) {
-    if (score.value.has_value()) {
+    if (score.value.has_value() || !score.parts.empty()) {
       return absl::OkStatus();
     }
     succeeded = succeeded || score.state == JobState::kSucceeded;
@@ -84,6 +87,90 @@ absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& sco
       "metric: no job ", succeeded ? "reported \"" : "has reported \"", unknown->metric,
       succeeded ? "\"" : "\" yet", DidYouMean(unknown->metric, names), "; the benchmarks name ",
       absl::StrJoin(names, ", "), ", and concur job get JOB shows all that a job reported"));
+}
+
+// The parts of benchmarks that are divided into them.
+using Divided = std::map<std::string, std::set<std::string>>;
+
+// True if `columns` have the benchmark, as "NAME" or "TRAIN → NAME".
+bool AsksForWhole(const std::vector<std::string>& columns, const std::string& benchmark) {
+  return std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
+    return column == benchmark || absl::EndsWith(column, absl::StrCat(" → ", benchmark));
+  });
+}
+
+// Adds the parts to the options' benchmarks.
+absl::StatusOr<Divided> Divide(const SweepSpec& spec, const std::vector<JobScore>& scores,
+                               const SweepTableOptions& asked,
+                               analysis::SelectionOptions& options) {
+  Divided divided;
+  if (!asked.divide) {
+    return divided;
+  }
+  std::map<std::string, double> most;  // scores
+  std::map<std::string, size_t> jobs;
+  for (const JobScore& score : scores) {
+    ++jobs[score.test_benchmark];
+    for (const Metric& part : score.parts) {
+      divided[score.test_benchmark].insert(part.part);
+      double& high = most[score.test_benchmark];
+      high = std::max(high, part.value);
+    }
+  }
+  size_t cells = 0;
+  for (size_t b = 0; b < spec.benchmarks.size(); ++b) {
+    const std::string& name = spec.benchmarks[b].name;
+    if (spec.benchmarks[b].validation_of || AsksForWhole(asked.columns, name)) {
+      divided.erase(name);
+    }
+    const auto parts = divided.find(name);
+    if (parts == divided.end()) {
+      continue;
+    }
+    cells += jobs[name] * parts->second.size();
+    for (const std::string& part : parts->second) {
+      analysis::AxisEntry entry = options.benchmarks[b];
+      entry.name = analysis::PartColumn(name, part);
+      entry.tags[analysis::kPartTag] = name;
+      // A hard part in percent may have no score above 1.
+      if (MetricMeaning& meaning = entry.metric; meaning.scale.kind == Scale::Kind::kUnstated &&
+                                                 meaning.goal == Goal::kMaximize &&
+                                                 most[name] > 1 && most[name] <= 100) {
+        meaning.scale.kind = Scale::Kind::kPercent;
+      }
+      options.part_of[options.benchmarks.size()] = b;
+      options.benchmarks.push_back(std::move(entry));
+    }
+    if (cells > kPartCellsMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a table has at most ", kPartCellsMax, " scores of parts: ", name, " has ",
+                       parts->second.size(), " parts and ", jobs[name], " jobs; --columns ", name,
+                       " takes the whole benchmark's scores instead"));
+    }
+  }
+  return divided;
+}
+
+// One for each part: missing where a job that succeeded has no score of it. `record` names the
+// job's approach, train set, setting and seed.
+void AddPartRecords(const JobScore& score, const std::set<std::string>& parts,
+                    analysis::CellState state, const analysis::ScoreRecord& record,
+                    std::vector<analysis::ScoreRecord>& records) {
+  std::map<absl::string_view, const Metric*> found;
+  for (const Metric& metric : score.parts) {
+    found[metric.part] = &metric;
+  }
+  for (const std::string& part : parts) {
+    analysis::ScoreRecord& one = records.emplace_back(record);
+    one.test = analysis::PartColumn(score.test_benchmark, part);
+    const auto metric = found.find(part);
+    one.state = state == analysis::CellState::kValue ? analysis::CellState::kMissing : state;
+    if (score.state == JobState::kSucceeded && metric != found.end()) {
+      one.state = analysis::CellState::kValue;
+      one.value = metric->second->value;
+      one.examples = metric->second->examples;
+    }
+  }
 }
 
 }  // namespace
@@ -154,11 +241,13 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
   for (const auto& [validation, owner] : options.validation_of) {
     owners[spec.benchmarks[validation].name] = spec.benchmarks[owner].name;
   }
+  CONCUR_ASSIGN_OR_RETURN(const Divided divided, Divide(spec, scores, asked, options));
   std::vector<analysis::ScoreRecord> records;
   records.reserve(scores.size());
   for (const JobScore& score : scores) {
     const std::optional<analysis::CellState> state = CellStateOf(score);
-    if (!state.has_value()) {
+    const auto parts = divided.find(score.test_benchmark);
+    if (!state.has_value() && parts == divided.end()) {
       continue;
     }
     analysis::ScoreRecord record;
@@ -169,11 +258,17 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
     }
     record.setting = score.setting;
     record.seed = score.seed;
+    if (parts != divided.end()) {
+      AddPartRecords(score, parts->second, state.value_or(analysis::CellState::kMissing), record,
+                     records);
+    }
     record.test = score.test_benchmark;
     record.value = score.value.value_or(0);
     record.examples = score.examples;
-    record.state = *state;
-    records.push_back(std::move(record));
+    if (state.has_value()) {
+      record.state = *state;
+      records.push_back(std::move(record));
+    }
   }
   return analysis::BuildScoreTable(records, options);
 }

@@ -27,13 +27,19 @@ struct SweepTableOptions {
   std::string select = {};
   bool show_validation = false;            // columns for validation sets, too
   std::vector<std::string> minimize = {};  // patterns of columns of which less is better, too
+  // Divides benchmarks into their parts, but for those among `columns`, which are asked for.
+  bool divide = true;
+  std::vector<std::string> columns = {};
   analysis::Layout layout = analysis::Layout::kTrainInColumns;
 };
 
 // Pending, failed and canceled jobs count in their cells; those that succeeded without the metric
-// do not. InvalidArgument for an unknown rule, for a pattern that no column matches, for scores of
-// other approaches or benchmarks than the sweep's, and for a metric that no job reported, though
-// some have succeeded or no benchmark names it.
+// do not. A benchmark of which some job has scores of parts has a column for each part in its place
+// (analysis/comparison/parts.h); jobs without a part's score are missing there. InvalidArgument for
+// an unknown rule, for a pattern that no column matches, for scores of other approaches or
+// benchmarks than the sweep's, and for a metric that no job reported, though some have succeeded or
+// no benchmark names it.
+inline constexpr size_t kPartCellsMax = 2'000'000;  // jobs times parts
 absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
                                                 const std::vector<JobScore>& scores,
                                                 const SweepTableOptions& options = {});

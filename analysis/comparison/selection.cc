@@ -95,6 +95,9 @@ class Builder {
  public:
   Builder(const SelectionOptions& options, const Systems& systems)
       : options_(options), systems_(systems) {
+    for (const auto& [part, whole] : options.part_of) {
+      first_part_.emplace(whole, part);
+    }
     for (const auto& [key, evaluations] : systems_) {
       if (IsTrained(key.approach)) {
         trains_.insert(key.train);
@@ -116,7 +119,7 @@ class Builder {
     std::vector<AxisEntry> benchmarks;
     for (auto& [key, position] : columns_) {
       position = benchmarks.size();
-      benchmarks.push_back(ColumnEntry(key.first, key.second));
+      benchmarks.push_back(ColumnEntry(std::get<0>(key), std::get<2>(key)));
     }
     std::vector<AxisEntry> approaches;
     for (size_t approach = 0; approach < options_.approaches.size(); ++approach) {
@@ -154,20 +157,25 @@ class Builder {
   bool IsTrained(size_t approach) const { return options_.untrained.count(approach) == 0; }
   bool OneTrain() const { return trains_.size() <= 1; }
 
-  // Under which train benchmark (0: whatever it is) and test benchmark a column stands.
-  std::pair<size_t, size_t> PlaceOf(const SystemKey& key, size_t test) const {
+  // Under which train benchmark (0: whatever it is), test benchmark and part of it (or itself) a
+  // column stands.
+  using Place = std::tuple<size_t, size_t, size_t>;
+  Place PlaceOf(const SystemKey& key, size_t test) const {
     if (InRows()) {
-      return {0, test};
+      return {0, WholeOf(test), test};
     }
     const bool is_everywhere = !IsTrained(key.approach) && trains_.size() == 1;
-    return {is_everywhere ? *trains_.begin() : key.train, test};
+    return {is_everywhere ? *trains_.begin() : key.train, WholeOf(test), test};
   }
+
+  bool IsPart(size_t test) const { return options_.part_of.count(test) > 0; }
+  size_t WholeOf(size_t test) const { return IsPart(test) ? options_.part_of.at(test) : test; }
 
   AxisEntry ColumnEntry(size_t train, size_t test) const {
     AxisEntry entry = options_.benchmarks[test];
     const auto owner = options_.validation_of.find(test);
     const bool is_own =
-        train == test || (owner != options_.validation_of.end() && owner->second == train);
+        train == WholeOf(test) || (owner != options_.validation_of.end() && owner->second == train);
     if (!InRows() && !OneTrain() && !is_own) {
       entry.name = absl::StrCat(options_.benchmarks[train].name, " → ", entry.name);
     }
@@ -219,7 +227,8 @@ class Builder {
   };
 
   bool IsShown(size_t test) const {
-    return options_.show_validation || options_.validation_of.count(test) == 0;
+    return (options_.show_validation || options_.validation_of.count(test) == 0) &&
+           first_part_.count(test) == 0;
   }
 
   absl::Status Fill(const SystemKey& key, int64_t setting, size_t row, ScoreTable& table) {
@@ -250,7 +259,9 @@ class Builder {
         cell = SummarizeUnchosen(observations, setting);
         continue;
       }
-      cell = SummarizeChosen(observations, chosen, test);
+      const auto whole = evaluations.find(WholeOf(test));
+      cell = SummarizeChosen(observations, chosen, test,
+                             whole == evaluations.end() ? Observations() : whole->second);
       if (!chosen.on.empty()) {
         NoteChoice(chosen, key, test, column, observations, table);
       }
@@ -264,10 +275,13 @@ class Builder {
            chosen.setting.has_value();
   }
 
-  // Goal on a set; on a validation set without a column, that of its benchmark, which may have one.
+  // Goal on a set; on one without a column, that of its first part, or of the benchmark that it
+  // validates, which may have one.
   Goal GoalOf(const SystemKey& key, size_t test, const ScoreTable& table) const {
     const auto owner = options_.validation_of.find(test);
-    const size_t shown = owner == options_.validation_of.end() ? test : owner->second;
+    const size_t whole = owner == options_.validation_of.end() ? test : owner->second;
+    const auto part = first_part_.find(whole);
+    const size_t shown = part == first_part_.end() ? whole : part->second;
     const auto column = columns_.find(PlaceOf(key, shown));
     return column == columns_.end() ? options_.benchmarks[shown].metric.goal
                                     : table.benchmarks()[column->second].metric.goal;
@@ -350,7 +364,7 @@ class Builder {
     }
     for (auto it = evaluations.begin(); !chosen.setting.has_value() && it != evaluations.end();
          ++it) {
-      if (options_.validation_of.count(it->first) == 0) {
+      if (options_.validation_of.count(it->first) == 0 && !IsPart(it->first)) {
         try_test(it->first, it->second);
       }
     }
@@ -375,13 +389,19 @@ class Builder {
     }
   }
 
-  // The cell of the chosen setting, and the counts of what could have changed the choice.
-  ScoreCell SummarizeChosen(const Observations& observations, const Chosen& chosen,
-                            size_t test) const {
+  // The cell of the chosen setting, and the counts of what could have changed the choice. `whole`
+  // are the observations on the whole of a part.
+  ScoreCell SummarizeChosen(const Observations& observations, const Chosen& chosen, size_t test,
+                            const Observations& whole) const {
     const bool by_validation = chosen.on == "validation";
     if (!chosen.setting.has_value()) {
-      if (!by_validation) {
+      if (!by_validation && !IsPart(test)) {
         return SummarizeSelection(observations);
+      }
+      if (!by_validation) {
+        ScoreCell cell = SummarizeSelection(whole.empty() ? observations : whole);
+        cell.state = StateWithoutValue(cell);
+        return cell;
       }
       ScoreCell cell = chosen.unknown;
       cell.state = StateWithoutValue(cell);
@@ -403,10 +423,10 @@ class Builder {
       }
       return cell;
     }
-    const ScoreCell all = SummarizeSelection(observations);
+    const ScoreCell all = SummarizeSelection(IsPart(test) ? whole : observations);
     cell.failed = all.failed;
     cell.pending = all.pending;
-    cell.missing = all.missing;
+    cell.missing = IsPart(test) ? std::max(cell.missing, all.missing) : all.missing;
     cell.stopped = all.stopped;
     if (NeedsOtherSeeds(chosen) && cell.state != CellState::kValue) {
       cell.state = StateWithoutValue(cell);
@@ -421,14 +441,14 @@ class Builder {
       return;  // nothing is shown of which it could be said
     }
     ChoiceSummary& summary = choices_[column];
-    const bool on_this = chosen.test == test;
+    const bool on_this = chosen.test == WholeOf(test);
     summary.on.insert(NeedsOtherSeeds(chosen) ? "other seeds"
                       : on_this               ? "test"
                       : chosen.on == "test"
                           ? absl::StrCat("test of ", options_.benchmarks[*chosen.test].name)
                           : chosen.on);
     // Where settings were stopped early, it is not known what choosing them would have added.
-    if (!chosen.setting.has_value() || options_.validation_of.count(test) > 0 ||
+    if (!chosen.setting.has_value() || options_.validation_of.count(test) > 0 || IsPart(test) ||
         SummarizeSelection(observations).stopped > 0) {
       return;
     }
@@ -456,9 +476,10 @@ class Builder {
 
   const SelectionOptions& options_;
   const Systems& systems_;
-  std::set<size_t> trains_;                              // sets that something was trained on
-  std::map<size_t, std::set<int64_t>> settings_;         // by approach
-  std::map<std::pair<size_t, size_t>, size_t> columns_;  // (train or 0, test) -> position
+  std::set<size_t> trains_;                       // sets that something was trained on
+  std::map<size_t, std::set<int64_t>> settings_;  // by approach
+  std::map<size_t, size_t> first_part_;           // by whole
+  std::map<Place, size_t> columns_;               // positions
   std::map<std::tuple<size_t, size_t, int64_t>, size_t> rows_;
   std::map<size_t, ChoiceSummary> choices_;  // by column
 };

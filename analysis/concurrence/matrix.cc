@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/concurrence/bounds.h"
 #include "analysis/concurrence/difference.h"
 #include "analysis/concurrence/family_permutation.h"
@@ -188,6 +189,9 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
     matrix.choices.push_back(benchmark.choice);
   }
   matrix.warnings = BeyondScale(scores);
+  for (std::string& warning : PartWarnings(scores)) {
+    matrix.warnings.push_back(std::move(warning));
+  }
   matrix.coefficient = options.coefficient;
   matrix.top = options.top;
   matrix.with_p_values = options.p_values;

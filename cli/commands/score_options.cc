@@ -121,12 +121,13 @@ void AddSelectOption(Command* command, std::string& select, absl::string_view ru
 }
 
 absl::StatusOr<SweepTableOptions> TableOptionsOf(const ScoreFileFlags& flags,
-                                                 const std::string& select,
-                                                 analysis::Layout layout) {
+                                                 const std::string& select, analysis::Layout layout,
+                                                 const std::vector<std::string>& columns) {
   SweepTableOptions options;
   options.select = select;
   options.layout = layout;
   CONCUR_ASSIGN_OR_RETURN(options.minimize, SplitAllNames("--minimize", flags.minimize));
+  CONCUR_ASSIGN_OR_RETURN(options.columns, SplitAllNames("--columns", columns));
   return options;
 }
 

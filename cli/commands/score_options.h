@@ -50,10 +50,11 @@ inline constexpr absl::string_view kSelectRules =
     "best, best-on-test, best-on-other-seeds, default, mean or each";
 void AddSelectOption(Command* command, std::string& select, absl::string_view rules = kSelectRules);
 
-// The table of a sweep that --minimize and the other two ask for.
+// The table of a sweep that --minimize, --select and --columns ask for.
 absl::StatusOr<SweepTableOptions> TableOptionsOf(
     const ScoreFileFlags& flags, const std::string& select = "",
-    analysis::Layout layout = analysis::Layout::kTrainInColumns);
+    analysis::Layout layout = analysis::Layout::kTrainInColumns,
+    const std::vector<std::string>& columns = {});
 
 // The scores CSV at `path`, its warnings written to context.err. Errors name the file.
 absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,

@@ -326,6 +326,18 @@ Json SweepJson(const v1::Sweep& sweep) {
   return json;
 }
 
+Json MetricsJson(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
+  Json json = Json::array();
+  for (const v1::Metric& metric : metrics) {
+    Json one = Json::object();
+    one["name"] = metric.name();
+    one["value"] = metric.value();
+    one["examples"] = metric.examples();
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
 Json ResultJson(const v1::JobResult& result) {
   Json json = Json::object();
   json["succeeded"] = result.succeeded();
@@ -335,13 +347,9 @@ Json ResultJson(const v1::JobResult& result) {
   json["start_time"] = TimeJson(result.has_start_time(), result.start_time());
   json["run_time"] = absl::ToDoubleSeconds(SpanOf(result.run_time()));
   json["memory_bytes_peak"] = result.memory_bytes_peak();
-  json["metrics"] = Json::array();
-  for (const v1::Metric& metric : result.metrics()) {
-    Json one = Json::object();
-    one["name"] = metric.name();
-    one["value"] = metric.value();
-    one["examples"] = metric.examples();
-    json["metrics"].push_back(std::move(one));
+  json["metrics"] = MetricsJson(result.metrics());
+  for (const v1::Part& part : result.parts()) {
+    json["parts"][part.name()] = MetricsJson(part.metrics());
   }
   json["artifacts"] = Json::array();
   for (const v1::Artifact& artifact : result.artifacts()) {
@@ -488,6 +496,9 @@ Json ScoreJson(const JobScore& score) {
   json["high"] = score.interval.has_value() ? Json(score.interval->high) : Json();
   json["worker"] = TextJson(score.worker);
   json["seconds"] = score.worker.empty() ? Json() : Json(absl::ToDoubleSeconds(score.run_time));
+  for (const Metric& part : score.parts) {
+    json["parts"][part.part] = {{"value", part.value}, {"examples", part.examples}};
+  }
   return json;
 }
 

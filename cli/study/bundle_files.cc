@@ -25,6 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
 #include "analysis/comparison/comparison.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/statistics/correlation.h"
 #include "base/decimal.h"
@@ -170,21 +171,27 @@ std::string ScoresLongCsv(const Study& study) {
       continue;
     }
     const std::optional<Digest> examples = ExamplesOf(job);
-    const auto line = [&](const std::string& metric, const analysis::TableCell& value,
-                          const analysis::TableCell& count) {
+    const auto line = [&](const std::string& test, const std::string& metric,
+                          const analysis::TableCell& value, const analysis::TableCell& count) {
       return analysis::CsvLine({TextCell(job.id()), TextCell(job.approach()),
-                                TextCell(job.train_set()), TextCell(job.test_benchmark()),
+                                TextCell(job.train_set()), TextCell(test),
                                 IntegerCell(job.setting_index()), IntegerCell(job.seed()),
                                 TextCell(StateText(job.state())), TextCell(metric), value, count,
                                 TextCell(examples.has_value() ? ExamplesPath(*examples) : "")});
     };
     if (job.state() != v1::Job::STATE_SUCCEEDED || job.result().metrics().empty()) {
-      text += line("", {}, {});
+      text += line(job.test_benchmark(), "", {}, {});
       continue;
     }
-    for (const v1::Metric& metric : job.result().metrics()) {
-      text +=
-          line(metric.name(), analysis::NumberCell(metric.value()), IntegerCell(metric.examples()));
+    const auto lines = [&](const std::string& test, const auto& metrics) {
+      for (const v1::Metric& metric : metrics) {
+        text += line(test, metric.name(), analysis::NumberCell(metric.value()),
+                     IntegerCell(metric.examples()));
+      }
+    };
+    lines(job.test_benchmark(), job.result().metrics());
+    for (const v1::Part& part : job.result().parts()) {
+      lines(analysis::PartColumn(job.test_benchmark(), part.name()), part.metrics());
     }
   }
   return text;

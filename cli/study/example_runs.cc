@@ -21,12 +21,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/comparison/selection.h"
 #include "analysis/score_table.h"
 #include "base/csv.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "core/ids.h"
 #include "core/job.h"
 #include "core/job_score.h"
 #include "core/sweep/sweep.h"
@@ -69,7 +71,9 @@ absl::StatusOr<CellTable> TableOfCells(const Study& study, const std::string& me
                      " chooses a setting for each seed, and here a cell stands for "
                      "one setting, or for all; use best or best-on-test"));
   }
-  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
+  SweepTableOptions asked = options;
+  asked.columns.insert(asked.columns.end(), columns.begin(), columns.end());
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, asked));
   PlaceByName all_columns = PlacesByName(table.benchmarks());
   if (!columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
@@ -86,20 +90,17 @@ class CellJobs {
         rows_(PlacesByName(table_.approaches())),
         columns_(PlacesByName(table_.benchmarks())) {
     for (const EvalJob& job : jobs) {
-      const JobScore& score = job.score;
-      const size_t column = ColumnOf(score);
-      if (score.state != JobState::kSucceeded || column == table_.benchmarks().size()) {
+      if (job.score.state != JobState::kSucceeded) {
         continue;
       }
-      for (const std::string& name :
-           {score.approach, absl::StrCat(score.approach, " #", score.setting)}) {
-        const size_t row = IndexOf(rows_, name);
-        if (row < table_.approaches().size()) {
-          const int64_t chosen = table_.cell(row, column).setting;
-          if (chosen < 0 || chosen == score.setting) {
-            jobs_[{row, column}].push_back(job);
-          }
-        }
+      EvalJob one = job;
+      one.score.parts.clear();
+      Add(one, ColumnOf(one.score, one.score.test_benchmark));
+      for (const Metric& part : job.score.parts) {
+        one.part = part.part;
+        one.score.value = part.value;
+        one.score.examples = part.examples;
+        Add(one, ColumnOf(one.score, analysis::PartColumn(one.score.test_benchmark, part.part)));
       }
     }
   }
@@ -108,9 +109,26 @@ class CellJobs {
 
  private:
   // As BuildScoreTable names its columns.
-  size_t ColumnOf(const JobScore& score) const {
-    const std::string name = absl::StrCat(score.TrainedOn(), " → ", score.test_benchmark);
-    return IndexOf(columns_, all_columns_.contains(name) ? name : score.test_benchmark);
+  size_t ColumnOf(const JobScore& score, const std::string& test) const {
+    const std::string name = absl::StrCat(score.TrainedOn(), " → ", test);
+    return IndexOf(columns_, all_columns_.contains(name) ? name : test);
+  }
+
+  void Add(const EvalJob& job, size_t column) {
+    if (column == table_.benchmarks().size()) {
+      return;
+    }
+    const JobScore& score = job.score;
+    for (const std::string& name :
+         {score.approach, absl::StrCat(score.approach, " #", score.setting)}) {
+      const size_t row = IndexOf(rows_, name);
+      if (row < table_.approaches().size()) {
+        const int64_t chosen = table_.cell(row, column).setting;
+        if (chosen < 0 || chosen == score.setting) {
+          jobs_[{row, column}].push_back(job);
+        }
+      }
+    }
   }
 
   const analysis::ScoreTable& table_;
@@ -120,31 +138,72 @@ class CellJobs {
   std::map<std::pair<size_t, size_t>, std::vector<EvalJob>> jobs_;
 };
 
-// The per-example scores of one cell; the reason where it has none. `unit` is that of the column,
-// unset before its first run; runs of another one are brought to it.
-absl::StatusOr<NamedExamples> ReadCell(const Study& study, const std::string& approach,
-                                       const std::vector<EvalJob>& jobs,
-                                       std::optional<double>& unit) {
-  NamedExamples cell;
-  cell.approach = approach;
-  for (const EvalJob& job : jobs) {
+// The per-example scores of jobs, parsed once for all parts of a benchmark.
+class ExampleReader {
+ public:
+  explicit ExampleReader(const Study& study) : study_(study) {}
+
+  // NotFound with the reason where there are none.
+  absl::StatusOr<std::vector<qa::ExampleScore>> Read(const EvalJob& job) {
+    if (job.part.empty()) {
+      return Parse(job);
+    }
+    if (benchmark_ != job.score.test_benchmark) {
+      benchmark_ = job.score.test_benchmark;
+      by_part_.clear();
+    }
+    const auto [of_job, is_new] = by_part_.try_emplace(job.score.job);
+    if (is_new) {
+      absl::StatusOr<std::vector<qa::ExampleScore>> all = Parse(job);
+      if (!all.ok()) {
+        by_part_.erase(of_job);
+        return all.status();
+      }
+      for (qa::ExampleScore& example : *all) {
+        std::string part = std::move(example.part);
+        of_job->second[std::move(part)].push_back(std::move(example));
+      }
+    }
+    const auto found = of_job->second.find(job.part);
+    return found == of_job->second.end()
+               ? absl::NotFoundError(absl::StrCat(
+                     "its per-example scores ({examples}) have no \"part\": \"", job.part, "\""))
+               : absl::StatusOr<std::vector<qa::ExampleScore>>(found->second);
+  }
+
+ private:
+  absl::StatusOr<std::vector<qa::ExampleScore>> Parse(const EvalJob& job) const {
     const std::string id = job.score.job.ToString();
     if (!job.examples.has_value()) {
-      return absl::NotFoundError(study.imported()
+      return absl::NotFoundError(study_.imported()
                                      ? "imported without per-example scores"
                                      : "the commands wrote no per-example scores ({examples})");
     }
-    const absl::StatusOr<std::string> text = study.read_artifact(*job.examples);
+    const absl::StatusOr<std::string> text = study_.read_artifact(*job.examples);
     if (absl::IsNotFound(text.status())) {
       return absl::NotFoundError(
           absl::StrCat("the per-example scores of ", id, " are not kept any more"));
     }
     CONCUR_RETURN_IF_ERROR(text.status());
-    CONCUR_ASSIGN_OR_RETURN(
-        std::vector<qa::ExampleScore> examples,
-        qa::ParseExampleScores(
-            *text, absl::StrCat("per-example scores of ", id),
-            ExampleNamesOf(study.spec, job.score.test_benchmark, job.score.metric)));
+    return qa::ParseExampleScores(
+        *text, absl::StrCat("per-example scores of ", id),
+        ExampleNamesOf(study_.spec, job.score.test_benchmark, job.score.metric));
+  }
+
+  const Study& study_;
+  std::string benchmark_;  // of `by_part_`
+  std::map<JobId, std::map<std::string, std::vector<qa::ExampleScore>>> by_part_;
+};
+
+// The per-example scores of one cell; the reason where it has none. `unit` is that of the column,
+// unset before its first run; runs of another one are brought to it.
+absl::StatusOr<NamedExamples> ReadCell(ExampleReader& reader, const std::string& approach,
+                                       const std::vector<EvalJob>& jobs,
+                                       std::optional<double>& unit) {
+  NamedExamples cell;
+  cell.approach = approach;
+  for (const EvalJob& job : jobs) {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> examples, reader.Read(job));
     if (job.score.value.has_value()) {
       const absl::StatusOr<double> own =
           qa::UnitOfMean(examples, job.score.metric, *job.score.value);
@@ -372,6 +431,7 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
   const analysis::ScoreTable& table = cells.table;
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, cells);
+  ExampleReader reader(study);
   analysis::ExampleRuns runs = NoRunsOf(table);
   for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     const std::string& name = table.benchmarks()[column].name;
@@ -384,7 +444,7 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
     for (size_t row = 0; row < table.approaches().size(); ++row) {
       const std::string& approach = table.approaches()[row].name;
       const std::vector<EvalJob>& jobs = cell_jobs.Of(row, column);
-      absl::StatusOr<NamedExamples> cell = ReadCell(study, approach, jobs, unit);
+      absl::StatusOr<NamedExamples> cell = ReadCell(reader, approach, jobs, unit);
       if (absl::IsNotFound(cell.status())) {
         left_out.emplace_back(row, cell.status().message());
         approaches.push_back({approach, {}});

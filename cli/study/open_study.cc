@@ -65,6 +65,11 @@ absl::Status CheckMetric(Client& client, const v1::Sweep& sweep, const std::stri
     for (const v1::Metric& reported : job.result().metrics()) {
       metrics.insert(reported.name());
     }
+    for (const v1::Part& part : job.result().parts()) {
+      for (const v1::Metric& reported : part.metrics()) {
+        metrics.insert(reported.name());
+      }
+    }
     return metrics.count(metric) == 0;
   }));
   if (metrics.empty() || metrics.count(metric) > 0) {

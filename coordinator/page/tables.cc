@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/bootstrap.h"
 #include "analysis/comparison/generalization.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/comparison/rank_sets.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/concurrence/matrix_work.h"
@@ -51,6 +52,7 @@ void Begin(const ApiCaller& caller, grpc::ClientContext& context) {
 absl::StatusOr<std::vector<JobScore>> AllScores(v1::Coordinator::Stub& stub,
                                                 const TableQuery& query, const ApiCaller& caller) {
   std::vector<JobScore> scores;
+  size_t parts = 0;  // scores of them
   v1::ListScoresRequest request;
   request.set_sweep(query.sweep);
   request.set_metric(query.metric);
@@ -64,9 +66,10 @@ absl::StatusOr<std::vector<JobScore>> AllScores(v1::Coordinator::Stub& stub,
       CONCUR_ASSIGN_OR_RETURN(
           JobScore one,
           rpc::FromProto(score, FieldPath("response").Field("scores", scores.size())));
+      parts += one.parts.size();
       scores.push_back(std::move(one));
     }
-    if (scores.size() > kScoresMax) {
+    if (scores.size() + parts > kScoresMax) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the page shows tables of at most ", kScoresMax,
                        " scores; \"concur scores\" and \"concur matrix\" make larger ones"));
@@ -112,16 +115,18 @@ absl::StatusOr<http::HttpResponse> MatrixAnswer(const analysis::ScoreTable& tabl
 }
 
 absl::StatusOr<http::HttpResponse> RankAnswer(analysis::ScoreTable table, const TableQuery& query) {
-  const std::vector<analysis::BenchmarkGroup> groups = analysis::GroupsByGoal(table);
+  std::vector<analysis::BenchmarkGroup> groups = analysis::GroupsByGoal(table);
+  const bool goals_differ = groups.size() > 1;
+  analysis::AddPartGroups(table, groups);
   std::vector<analysis::Conversion> converted = analysis::ToPercent(groups, table);
   CONCUR_ASSIGN_OR_RETURN(analysis::Generalization ranking,
                           analysis::RankByAverage(table, groups, std::nullopt));
   ranking.converted = std::move(converted);
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::RankEstimate> estimate,
                           analysis::EstimateIfResolvable(table, ranking, kResolvedMax));
-  CONCUR_ASSIGN_OR_RETURN(analysis::Table ranks,
-                          analysis::RankingTable(table, ranking, groups.size() > 1, estimate,
-                                                 analysis::RankSetOptions()));
+  CONCUR_ASSIGN_OR_RETURN(
+      analysis::Table ranks,
+      analysis::RankingTable(table, ranking, goals_differ, estimate, analysis::RankSetOptions()));
   ranks.details.clear();
   if (analysis::RankedApproaches(ranking).size() > kResolvedMax) {
     ranks.notes.push_back(absl::StrCat("The page resolves ranks of at most ", kResolvedMax,

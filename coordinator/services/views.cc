@@ -2,6 +2,7 @@
 #include "coordinator/services/views.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -274,7 +275,8 @@ std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint3
   std::vector<JobScore> scores;
   scores.reserve(std::min(count, expansion.job_count() - first));
   uint32_t index = first;
-  for (; index < expansion.job_count() && scores.size() < count; ++index) {
+  size_t rows = 0;  // a part is one, too
+  for (; index < expansion.job_count() && rows < count; ++index) {
     const JobCoordinates at = expansion.Locate(index);
     if (at.is_train) {
       continue;
@@ -296,6 +298,12 @@ std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint3
       score.examples = found->examples;
       score.interval = found->interval;
     }
+    if (job.state == JobState::kSucceeded && job.result != nullptr) {
+      std::copy_if(
+          job.result->metrics.begin(), job.result->metrics.end(), std::back_inserter(score.parts),
+          [&](const Metric& one) { return !one.part.empty() && one.name == score.metric; });
+    }
+    rows += 1 + score.parts.size();
     if (job.result != nullptr) {
       score.worker = job.worker;
       score.run_time = job.result->run_time;

@@ -29,6 +29,9 @@ v1::Score ToProto(const JobScore& score) {
     proto.set_low(score.interval->low);
     proto.set_high(score.interval->high);
   }
+  for (const Metric& part : score.parts) {
+    AddToParts(part, *proto.mutable_parts());
+  }
   if (!score.worker.empty()) {
     proto.set_worker(score.worker);
   }
@@ -62,6 +65,17 @@ absl::StatusOr<JobScore> FromProto(const v1::Score& proto, const FieldPath& path
     CONCUR_RETURN_IF_ERROR(CheckFinite(path.Field("low"), score.interval->low));
     CONCUR_RETURN_IF_ERROR(CheckFinite(path.Field("high"), score.interval->high));
   }
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("parts"), proto.parts_size(), kPartsMax));
+  for (int i = 0; i < proto.parts_size(); ++i) {
+    const v1::Part& part = proto.parts(i);
+    const FieldPath here = path.Field("parts", i);
+    CONCUR_RETURN_IF_ERROR(CheckName(here.Field("name"), part.name()));
+    CONCUR_RETURN_IF_ERROR(CheckCount(here.Field("metrics"), part.metrics_size(), 1));
+    for (const v1::Metric& metric : part.metrics()) {
+      score.parts.push_back(FromProto(metric, part.name()));
+      CONCUR_RETURN_IF_ERROR(CheckMetric(here.Field("metrics", 0), score.parts.back()));
+    }
+  }
   score.worker = proto.worker();
   CONCUR_ASSIGN_OR_RETURN(score.run_time, FromProto(proto.run_time(), path.Field("run_time")));
   return score;
@@ -82,8 +96,16 @@ absl::StatusOr<JobScore> ScoreFromJob(const v1::Job& proto, const std::string& m
     score.set_worker(proto.worker());
     *score.mutable_run_time() = proto.result().run_time();
   }
+  const bool succeeded = proto.state() == v1::Job::STATE_SUCCEEDED;
+  for (const v1::Part& part : proto.result().parts()) {
+    for (const v1::Metric& found : part.metrics()) {
+      if (found.name() == metric && succeeded) {
+        AddToParts(FromProto(found, part.name()), *score.mutable_parts());
+      }
+    }
+  }
   for (const v1::Metric& found : proto.result().metrics()) {
-    if (found.name() == metric && proto.state() == v1::Job::STATE_SUCCEEDED) {
+    if (found.name() == metric && succeeded) {
       score.set_value(found.value());
       score.set_examples(found.examples());
       if (const auto interval = IntervalOf(found)) {

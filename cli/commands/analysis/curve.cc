@@ -78,7 +78,8 @@ absl::StatusOr<analysis::ScoreTable> LoadScores(const CurveFlags& flags, Command
   } else {
     CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
     CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
-                            TableOptionsOf(flags.file, each ? "each" : ""));
+                            TableOptionsOf(flags.file, each ? "each" : "",
+                                           analysis::Layout::kTrainInColumns, flags.columns));
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
   }
   CONCUR_ASSIGN_OR_RETURN(table, SelectColumns(std::move(table), flags.columns));

@@ -103,7 +103,9 @@ absl::StatusOr<analysis::ScoreTable> LoadMatrixTable(const MatrixFlags& flags,
   }
   analysis::ScoreTable table;
   if (flags.scores.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
+    CONCUR_ASSIGN_OR_RETURN(
+        const SweepTableOptions asked,
+        TableOptionsOf(flags.file, "", analysis::Layout::kTrainInColumns, flags.columns));
     CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, flags.metric, asked));
   } else {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
@@ -370,7 +372,9 @@ absl::Status WatchMatrix(const MatrixFlags& flags, const analysis::MatrixOptions
         "one matrix");
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
+  CONCUR_ASSIGN_OR_RETURN(
+      const SweepTableOptions asked,
+      TableOptionsOf(flags.file, "", analysis::Layout::kTrainInColumns, flags.columns));
   const bool redraws = context.output == OutputMode::kTable && context.out_is_terminal;
   return FollowScores(
       context, *client, flags.sweep, flags.metric, asked,

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/comparison/generalization.h"
+#include "analysis/comparison/parts.h"
 #include "analysis/comparison/rank_sets.h"
 #include "analysis/comparison/selection.h"
 #include "analysis/example_runs.h"
@@ -40,6 +41,7 @@ struct RankFlags {
   std::string by;
   std::string baseline;
   std::vector<std::string> references;
+  std::vector<std::string> columns;  // those that scatter asks for
   std::vector<std::string> where;
   std::string metric;
   std::string select;
@@ -73,8 +75,9 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(RankFlags& flags, analysis::Layou
     CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   } else {
     CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+    CONCUR_ASSIGN_OR_RETURN(SweepTableOptions asked,
                             TableOptionsOf(flags.file, flags.select, layout));
+    asked.columns = flags.columns;
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
     if (opened.client != nullptr) {
       flags.sweep = opened.study.sweep.id();
@@ -175,6 +178,7 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
                             analysis::GroupsByTag(table, flags.by));
     groups.insert(groups.end(), tagged.begin(), tagged.end());
   }
+  analysis::AddPartGroups(table, groups);
   std::vector<analysis::Conversion> converted = analysis::ToPercent(groups, table);
   CONCUR_ASSIGN_OR_RETURN(
       analysis::Generalization ranking,
@@ -228,13 +232,15 @@ struct ScatterFlags {
 
 absl::Status RunScatter(ScatterFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.source.format, /*with_svg=*/true));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
-                          LoadTable(flags.source, analysis::Layout::kTrainInColumns, context));
   analysis::ScatterOptions options;
   options.x = flags.x;
   options.group_by = flags.group_by;
   options.families = flags.families;
   CONCUR_ASSIGN_OR_RETURN(options.y, SplitAllNames("--y", flags.y));
+  flags.source.columns = options.y;
+  flags.source.columns.push_back(flags.x);
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags.source, analysis::Layout::kTrainInColumns, context));
   CONCUR_ASSIGN_OR_RETURN(options.labels, SplitAllNames("--label", flags.labels));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ScatterPanel> panels,
                           analysis::ScatterPanels(table, options));

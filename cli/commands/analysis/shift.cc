@@ -117,10 +117,12 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
   analysis::ScoreTable table;
   std::optional<OpenedStudy> opened;
   if (flags.scores.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+    CONCUR_ASSIGN_OR_RETURN(SweepTableOptions asked,
                             TableOptionsOf(flags.file, "",
                                            flags.by_train_set ? analysis::Layout::kTrainInRows
                                                               : analysis::Layout::kTrainInColumns));
+    asked.columns = to;
+    asked.columns.push_back(flags.from);
     if (flags.score_intervals) {
       CONCUR_ASSIGN_OR_RETURN(opened, OpenStudy(context, flags.sweep));
       CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened->study, "", asked));

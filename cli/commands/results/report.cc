@@ -88,7 +88,9 @@ bool HasTransfer(const analysis::ScoreTable& cross) {
 // Adds the tables that need a sweep's jobs, not only its scores.
 absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
                             analysis::ReportOptions& options) {
-  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
+  CONCUR_ASSIGN_OR_RETURN(
+      const SweepTableOptions asked,
+      TableOptionsOf(flags.file, flags.select, analysis::Layout::kTrainInColumns, flags.columns));
   if (study.spec.evaluate_on != EvaluateOn::kSame) {
     SweepTableOptions in_rows = asked;
     in_rows.layout = analysis::Layout::kTrainInRows;
@@ -206,8 +208,9 @@ absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
   OpenedStudy opened;
   if (flags.scores.empty()) {
     CONCUR_ASSIGN_OR_RETURN(opened, OpenStudy(context, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
-                            TableOptionsOf(flags.file, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(
+        const SweepTableOptions asked,
+        TableOptionsOf(flags.file, flags.select, analysis::Layout::kTrainInColumns, flags.columns));
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
     CONCUR_RETURN_IF_ERROR(AddStudyTables(opened.study, flags, options));
     options.title = opened.study.Name();

@@ -282,7 +282,8 @@ absl::Status Probe(Run& run) {
   }
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           RunReleased(run, released, std::string(kProbeDescription)));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, FetchScoreTable(run.client, sweep, ""));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all,
+                          FetchScoreTable(run.client, sweep, "", {.divide = false}));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           all.SelectBenchmarks({run.question.added}));
   for (const analysis::BenchmarkFlag& flag : analysis::FlagBenchmarks(table)) {

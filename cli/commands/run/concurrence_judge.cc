@@ -47,7 +47,8 @@ absl::StatusOr<analysis::NoiseEstimate> NoiseFreeOf(const Study& study,
 }  // namespace
 
 absl::StatusOr<analysis::ScoreTable> PairScores(const Study& study, const ComparedPair& pair) {
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all, ScoreTableOf(study, ""));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable all,
+                          ScoreTableOf(study, "", {.divide = false}));
   if (!IsPublished(pair.reference)) {
     return all.SelectBenchmarks({pair.added, pair.reference});
   }

@@ -93,8 +93,8 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
     CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   } else {
     CONCUR_ASSIGN_OR_RETURN(OpenedStudy opened, OpenStudy(context, flags.study));
-    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
-                            TableOptionsOf(flags.file, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
+    asked.divide = false;  // a job runs all parts
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
     study = std::move(opened.study);
   }

@@ -374,7 +374,7 @@ absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
                      analysis::UntilText(run.rule), ", order ", flags.seed);
     CONCUR_ASSIGN_OR_RETURN(run.last, RunBatch(context, *client, batch, submit, watch));
     CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable scores,
-                            FetchScoreTable(*client, run.last, ""));
+                            FetchScoreTable(*client, run.last, "", {.divide = false}));
     const analysis::ScoreTable placed = ScoresInGrid(grid, scores);
     std::vector<bool> scored(grid.has_job.size());
     for (size_t i = 0; i < scored.size(); ++i) {

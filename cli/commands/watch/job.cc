@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/archive/directory_tar.h"
@@ -67,12 +68,28 @@ void AddResult(const v1::JobResult& result, const std::string& why, Lines* lines
                            : absl::StrCat("the checkpoint of attempt ", result.resumed_from())});
   lines->push_back({"exit code", result.succeeded() ? "" : absl::StrCat(result.exit_code())});
   lines->push_back({"message", MessageBeside(why, result)});
-  for (const v1::Metric& metric : result.metrics()) {
+  const auto text = [](const v1::Metric& metric) {
     std::string value = absl::StrFormat("%.4f", metric.value());
     if (metric.examples() > 0) {
       absl::StrAppend(&value, " over ", CountText(metric.examples()), " examples");
     }
-    lines->push_back({metric.name(), std::move(value)});
+    return value;
+  };
+  for (const v1::Metric& metric : result.metrics()) {
+    lines->push_back({metric.name(), text(metric)});
+  }
+  constexpr int kPartsShown = 20;
+  for (int i = 0; i < std::min(result.parts_size(), kPartsShown); ++i) {
+    const v1::Part& part = result.parts(i);
+    lines->push_back(
+        {absl::StrCat("part ", part.name()),
+         absl::StrJoin(part.metrics(), "; ", [&](std::string* out, const v1::Metric& metric) {
+           absl::StrAppend(out, metric.name(), " ", text(metric));
+         })});
+  }
+  if (result.parts_size() > kPartsShown) {
+    lines->push_back(
+        {"more parts", absl::StrCat(result.parts_size() - kPartsShown, " (-o json lists them)")});
   }
   for (const v1::Artifact& artifact : result.artifacts()) {
     const auto kind = rpc::FromProto(artifact.kind(), FieldPath("kind"));

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/job_score.h"
+#include "core/result.h"
 #include "proto/rpc/convert_score.h"
 #include "tests/coordinator/server/server_fixture.h"
 #include "tests/testing/status_matchers.h"
@@ -18,6 +19,7 @@ namespace concur::testing {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::SizeIs;
 
@@ -69,6 +71,35 @@ TEST_F(ScoresTest, EveryEvalJobHasAScoreOrTheStateThatItIsIn) {
     }
   }
   EXPECT_THAT(ListAll(sweep, "accuracy", 10), Each(Field(&JobScore::value, std::nullopt)));
+}
+
+TEST_F(ScoresTest, PartsComeWithTheirJobAndCountAsRowsOfAPage) {
+  for (const char* name : {"art", "law", "math"}) {
+    v1::Part& part = *result_.add_parts();
+    part.set_name(name);
+    for (const char* metric : {"f1", "loss"}) {
+      part.add_metrics()->set_name(metric);
+      part.mutable_metrics()->rbegin()->set_value(25);
+      part.mutable_metrics()->rbegin()->set_examples(3);
+    }
+  }
+  const std::string sweep = Submit(Spec("fast", 2));
+  RunAll(absl::Milliseconds(10));
+  const std::vector<JobScore> scores = ListAll(sweep, "f1", 5);
+  ASSERT_THAT(scores, SizeIs(4));
+  EXPECT_THAT(scores, Each(Field(&JobScore::value, 50)));
+  EXPECT_THAT(scores[3].parts, ElementsAre(Metric{"f1", 25, 3, std::nullopt, "art"},
+                                           Metric{"f1", 25, 3, std::nullopt, "law"},
+                                           Metric{"f1", 25, 3, std::nullopt, "math"}));
+  grpc::ClientContext context;
+  v1::ListScoresRequest request;
+  request.set_sweep(sweep);
+  request.set_metric("f1");
+  request.set_page_size(5);
+  v1::ListScoresResponse page;
+  ASSERT_TRUE(client().ListScores(&context, request, &page).ok());
+  EXPECT_EQ(page.scores_size(), 2) << "the second one passes the page's size";
+  EXPECT_EQ(page.next_page_token(), "2");
 }
 
 TEST_F(ScoresTest, UnknownSweepsAreNotFound) {

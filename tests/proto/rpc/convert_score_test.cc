@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "proto/rpc/convert_value.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::rpc {
@@ -31,6 +32,7 @@ JobScore FullScore() {
   score.value = 61.25;
   score.examples = 40;
   score.interval = {50.5, 70.25};
+  score.parts = {{"f1", 60, 30, std::nullopt, "a"}, {"f1", 65, 10, std::nullopt, "b"}};
   score.worker = "w3";
   score.run_time = absl::Milliseconds(1500);
   return score;
@@ -81,6 +83,11 @@ TEST(ConvertScoreTest, AJobsScoreIsThatOfTheMetricAskedFor) {
   metric.set_examples(40);
   metric.set_low(50.5);
   metric.set_high(70.25);
+  for (const Metric& part : FullScore().parts) {
+    AddToParts(part, *job.mutable_result()->mutable_parts());
+    v1::Metric& other = *job.mutable_result()->mutable_parts()->rbegin()->add_metrics();
+    other.set_name("loss");
+  }
   job.set_worker("w3");
   job.mutable_result()->mutable_run_time()->set_seconds(1);
   job.mutable_result()->mutable_run_time()->set_nanos(500'000'000);
