@@ -257,7 +257,9 @@ void WorkerExchange::ApplyFinished(Worker& worker, const FinishedAttempt& finish
     return;  // the worker keeps the result until the sweep is loaded
   }
   for (const Metric& metric : finished.result.metrics) {
-    NoteSpent(id, metric.name, metric.value);
+    if (metric.part.empty()) {
+      NoteSpent(id, metric.name, metric.value);
+    }
   }
   if (!book_.HasJob(id.job)) {
     order.reason = "there is no such job";
