@@ -136,10 +136,10 @@ const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind);
 const Metric* FindMetric(const JobResult* result, absl::string_view name);
 
 // Limits on one result.
-inline constexpr size_t kMetricsMax = 100;  // of the whole test set
+inline constexpr size_t kMetricsMax = 100;  // those of the whole test set
 inline constexpr size_t kPartsMax = 1'000;
-inline constexpr size_t kPartMetricsMax = 2'000;  // of all parts together
-// Of all results of a sweep, which the coordinator holds in memory: about 150 bytes each.
+inline constexpr size_t kPartMetricsMax = 2'000;  // all parts together
+// All results of a sweep, which the coordinator holds in memory: about 150 bytes each.
 inline constexpr size_t kPartMetricsOfSweepMax = 1'000'000;
 inline constexpr size_t kMessageBytesMax = 4096;
 inline constexpr double kMetricAbsMax = 1e15;

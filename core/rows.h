@@ -120,7 +120,7 @@ struct SpentRow {
   JobId id;
   Attempt attempt;
   Spent spent;
-  absl::Time time;  // of the latest report that added something
+  absl::Time time;  // when a report last added something
 
   friend bool operator==(const SpentRow&, const SpentRow&) = default;
 };

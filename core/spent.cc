@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/decimal.h"
 
 namespace concur {
 
@@ -35,8 +36,9 @@ absl::StatusOr<Spent> SpentOf(absl::string_view name, double value) {
   const bool is_usd = name == kUsdName;
   const double max = is_usd ? kUsdMax : kSpentTokensMax;
   if (!(value >= 0 && value <= max)) {  // nor NaN
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": expected what the attempt has spent so far, 0 to ", max, ", got ", value));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected what the attempt has spent so far, 0 to ",
+                     ShortestDecimal(max), ", got ", ShortestDecimal(value)));
   }
   const int64_t number = std::llround(is_usd ? value * kUsdMicros : value);
   return is_usd                ? Spent{.usd_micros = number}

@@ -17,9 +17,9 @@
 namespace concur {
 
 inline constexpr char kUsdName[] = "usd";
-inline constexpr int64_t kUsdMicros = 1'000'000;  // of a dollar
-inline constexpr double kUsdMax = 1e6;            // of one attempt, and of a budget
-inline constexpr double kSpentTokensMax = 1e12;   // of one attempt
+inline constexpr int64_t kUsdMicros = 1'000'000;  // a dollar has these
+inline constexpr double kUsdMax = 1e6;            // for one attempt, and for a budget
+inline constexpr double kSpentTokensMax = 1e12;   // for one attempt
 // The largest number of one attempt, as kept: sums of millions of attempts stay within 64 bits.
 inline constexpr int64_t kSpentMax = 1'000'000'000'000;
 

@@ -37,7 +37,7 @@ struct ExampleScore {
   // numbered from 0 in the data set's order; -1: unknown, as a document without a title.
   int64_t passage = -1;
   int64_t document = -1;
-  std::string part = {};  // of the test set, where a program that scores itself says so
+  std::string part = {};  // a part of the test set, where a program that scores itself says so
 };
 
 struct ScoreReport {

@@ -22,7 +22,7 @@ struct BundleOptions {
   double level = 0.95;  // for intervals; 0: none, for tables where they take too long
   int64_t replicates = 10'000;
   uint64_t seed = 1;
-  bool p_values = false;  // of independence, in the matrices; true in older bundles
+  bool p_values = false;  // matrices have those of independence, as in older bundles
 };
 
 // Bytes by path within the bundle.

@@ -191,7 +191,7 @@ class ExampleReader {
   }
 
   const Study& study_;
-  std::string benchmark_;  // of `by_part_`
+  std::string benchmark_;  // that `by_part_` is of
   std::map<JobId, std::map<std::string, std::vector<qa::ExampleScore>>> by_part_;
 };
 

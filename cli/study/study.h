@@ -52,7 +52,7 @@ absl::StatusOr<analysis::ScoreTable> ScoreTableOf(const Study& study, const std:
 struct EvalJob {
   JobScore score;
   std::optional<Digest> examples;
-  std::string part = {};  // of the test set, of which `score` is; "": the whole
+  std::string part = {};  // the part of the test set that `score` is of; "": the whole
 };
 absl::StatusOr<std::vector<EvalJob>> EvalJobsOf(const Study& study, const std::string& metric);
 

@@ -138,7 +138,7 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
   std::shared_ptr<const Expansion> expansion_;  // shared with the scheduler
   std::vector<JobView> jobs_;
   std::deque<JobResult> results_;  // results of `jobs_`: their addresses stay
-  size_t part_metrics_ = 0;        // of `results_`
+  size_t part_metrics_ = 0;        // those in `results_`
   bool is_full_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep with a budget has spent, and is expected to spend by the jobs that run.
+// The amounts that a sweep with a budget has spent and that its running jobs are expected to.
 //
 // A job is expected to cost what such jobs have cost in its sweep (SpentLedger::MeanUsdMicros).
 // Until one has finished nobody knows: then one job that trains and one that does not run at a
@@ -20,7 +20,7 @@ namespace concur {
 struct Budget {
   int64_t usd_micros = 0;
   int64_t spent = 0;
-  int64_t promised = 0;                     // of the jobs that run, beyond what they have spent
+  int64_t promised = 0;                     // to the jobs that run, beyond what they have spent
   std::array<bool, 2> has_probe = {false};  // a job of unknown cost runs; by whether it trains
 
   // The job starts.

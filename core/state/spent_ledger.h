@@ -23,13 +23,13 @@ class SpentLedger {
  public:
   struct Entry {
     Spent spent;
-    absl::Time time;  // of the latest report that added something
+    absl::Time time;  // when a report last added something
   };
   using Attempts = absl::btree_map<uint32_t, Entry>;  // by number
 
   // The attempt has spent so much so far. Returns its entry if that is more than was known.
   const Entry* Report(uint32_t job, uint32_t attempt, const Spent& spent, absl::Time now);
-  // Of all attempts.
+  // The sum over all attempts.
   const Spent& total() const { return total_; }
 
   // Jobs that are expected to cost about as much: of an approach and its benchmark.
@@ -67,7 +67,7 @@ class SpentLedger {
   void Count(uint32_t job, const Kind& kind, int sign, Costs& costs) const;
 
   absl::btree_map<uint32_t, Attempts> jobs_;
-  // Of a kind; with kAny for its group, of an approach; and for its approach, of all.
+  // By kind; with kAny for its group, by approach; and for its approach, over all.
   Costs finished_;
   Spent total_;
 };

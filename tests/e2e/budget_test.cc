@@ -63,7 +63,7 @@ TEST_F(BudgetTest, KillsLoseNoDollarAndTheBudgetHoldsTheNextJobUntilItIsRaised) 
   cluster_.StartCoordinator();
   EXPECT_EQ(Usd(), 1);
   cluster_.StartWorker("w1", 4);
-  ASSERT_TRUE(Eventually([&] { return Usd() == 2; }));  // of the second attempt
+  ASSERT_TRUE(Eventually([&] { return Usd() == 2; }));  // the second attempt's
 
   // It ends with 3 dollars in all: another one like it would pass 5.
   cluster_.Write("go", "");

@@ -62,7 +62,7 @@ enum class Bug : uint8_t {
   kGpuOverfilled,         // every share of a GPU is one of the worker's first
   kAmountNotApplied,      // a change of a named resource's amount is answered and not made
   kUnitsAtStop,           // the units of an attempt are given to others when it is told to stop
-  kSpentTwice,            // what a lost attempt has spent is also charged to the next one
+  kSpentTwice,            // spending of a lost attempt is also charged to the next one
   kUnitsForgotten,        // a restart forgets the units of attempts that run
   // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache

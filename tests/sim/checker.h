@@ -260,7 +260,7 @@ class Checker {
 
   Amounts reported_spent_;
   Amounts spent_;                                 // durable
-  std::map<SweepId, int64_t> budgets_;            // of durable rows
+  std::map<SweepId, int64_t> budgets_;            // in durable rows
   std::map<std::string, int64_t> amounts_;        // as the coordinator was last told
   std::map<std::string, int64_t> saved_amounts_;  // durable
   std::map<AttemptId, Given> given_;              // attempts that hold units
