@@ -224,6 +224,18 @@ std::vector<std::string> ComparedBenchmarks(const Study& study) {
   return names;
 }
 
+// The columns of the study's table whose approaches have scores of the same examples.
+absl::StatusOr<std::vector<std::string>> ComparableColumns(const Study& study) {
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ScoreTableOf(study, ""));
+  std::vector<std::string> columns;
+  for (const analysis::AxisEntry& benchmark : table.benchmarks()) {
+    if (ExampleRunsOf(study, "", {}, {benchmark.name}).ok()) {
+      columns.push_back(benchmark.name);
+    }
+  }
+  return columns;
+}
+
 absl::StatusOr<std::string> ComparisonsJson(const Study& study, const BundleOptions& options) {
   analysis::ComparisonOptions comparison;
   comparison.bootstrap = BootstrapFor(options);
@@ -238,7 +250,12 @@ absl::StatusOr<std::string> ComparisonsJson(const Study& study, const BundleOpti
                                   analysis::TableFormat::kJson);
     }
   }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, ExampleRunsOf(study, "", {}, columns));
+  absl::StatusOr<analysis::ExampleRuns> found = ExampleRunsOf(study, "", {}, columns);
+  if (absl::IsInvalidArgument(found.status()) && columns.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(columns, ComparableColumns(study));
+    found = columns.empty() ? analysis::ExampleRuns() : ExampleRunsOf(study, "", {}, columns);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, std::move(found));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
                           CompareAll(analysis::MeansOverRuns(runs), comparison));
   return analysis::WriteTable(analysis::ComparisonTable(comparisons, comparison),

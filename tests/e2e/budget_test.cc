@@ -26,6 +26,7 @@ spec:
   approaches:
     - metadata: {name: api}
       spec:
+        version: "1"
         predict:
           command: [sh, -c, 'spend() (echo "concur-metric {{\"step\": 1, \"name\": \"usd\", \"value\": $1}}");
             spend 1; while test ! -e )",

@@ -42,7 +42,7 @@ TEST(PartsEndToEndTest, OneJobFillsAColumnForEachPart) {
         code: [)",
                         name, ".json, ", name, R"(.jsonl]
         predict:
-          command: [sh, -c, 'if test "$0" = squad; then echo "{{\"acc\": 0.5}" > "$1";
+          command: [sh, -c, 'if test "$0" = squad; then echo "{{\"acc\": 0.5}}" > "$1";
                     else cp "$3.json" "$1"; cp "$3.jsonl" "$2"; fi',
                     "{benchmark.task}", "{metrics}", "{examples}", "{code}/)",
                         name, "\"]\n");
