@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 class LogTailTest : public ::testing::Test {
  protected:
   // A log that begins anew often.
-  void Open(int64_t checkpoint_pages = 40) {
+  void Open(int64_t checkpoint_pages = 80) {
     SqliteStoreOptions options;
     options.checkpoint_pages = checkpoint_pages;
     absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open(path_, options);
