@@ -306,11 +306,11 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
   }
   Listing listing(context, columns,
                   UsageJson(names, std::vector<std::string>(names.size()), Usage()), nothing);
-  const auto add = [&](std::vector<std::string> cells, Json record, const Usage& usage) {
+  const auto add = [&](std::vector<std::string> cells, const Json& record, const Usage& usage) {
     for (const Figure* figure : figures) {
       cells.push_back(figure->text(usage));
     }
-    listing.Add(std::move(cells), std::move(record));
+    listing.Add(std::move(cells), record);
   };
   for (const auto& [key, usage] : table.rows()) {
     if (!is_text || shown == 0 || says_something(usage)) {
