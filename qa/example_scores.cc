@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,6 @@
 
 namespace concur::qa {
 namespace {
-
-constexpr size_t kPartBytesMax = 200;
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
@@ -206,6 +205,15 @@ double ExactMatchPercent(const std::vector<ExampleScore>& examples) {
     matches += example.exact_match ? 1 : 0;
   }
   return 100.0 * static_cast<double>(matches) / static_cast<double>(examples.size());
+}
+
+std::map<std::string, std::vector<ExampleScore>> ByPart(std::vector<ExampleScore> examples) {
+  std::map<std::string, std::vector<ExampleScore>> by_part;
+  for (ExampleScore& example : examples) {
+    const std::string part = std::exchange(example.part, "");
+    by_part[part].push_back(std::move(example));
+  }
+  return by_part;
 }
 
 double F1Percent(const std::vector<ExampleScore>& examples) {

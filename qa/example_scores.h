@@ -5,6 +5,8 @@
 #ifndef CONCUR_QA_EXAMPLE_SCORES_H_
 #define CONCUR_QA_EXAMPLE_SCORES_H_
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@
 
 namespace concur::qa {
 
+inline constexpr size_t kPartBytesMax = 200;  // bytes of a part's name
+
 // Reads lines of {"id": "…", NAME: number, …}, in their order. `value` is the number of the first
 // of `names` that the first line has; without names, any number will do. "exact_match" is 0 or 1,
 // "f1" 0..1; "passage" and "document", where they are, whole numbers up to 2^31, "part" a name; an
@@ -24,6 +28,9 @@ namespace concur::qa {
 // without any example.
 absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(
     absl::string_view text, absl::string_view file, absl::Span<const std::string> names = {});
+
+// The scores by the part that they name, "" without one, in their order; they name none any more.
+std::map<std::string, std::vector<ExampleScore>> ByPart(std::vector<ExampleScore> examples);
 
 // Factor that makes a mean of per-example values the score that was reported: 1, or 100
 // for shares reported in percent. InvalidArgument, "the mean of its per-example scores, …, is not

@@ -78,8 +78,8 @@ struct SelectionOptions {
   std::map<size_t, size_t> validation_of = {};
   // Parts that mixtures consist of; positions.
   std::map<size_t, std::vector<size_t>> parts = {};
-  // Those of `benchmarks` that are parts of others (analysis/comparison/parts.h), which then have
-  // no columns; positions. Settings are chosen by the scores of the whole.
+  // Parts among `benchmarks` (analysis/comparison/parts.h), with the benchmark of each, which then
+  // has no column; positions. Settings are chosen by the scores of the whole.
   std::map<size_t, size_t> part_of = {};
   bool show_validation = false;  // columns for validation sets, which are left out else
   // Patterns of columns of which less is better, beside those whose metric says so; settings are

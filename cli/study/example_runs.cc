@@ -159,10 +159,7 @@ class ExampleReader {
         by_part_.erase(of_job);
         return all.status();
       }
-      for (qa::ExampleScore& example : *all) {
-        std::string part = std::move(example.part);
-        of_job->second[std::move(part)].push_back(std::move(example));
-      }
+      of_job->second = qa::ByPart(*std::move(all));
     }
     const auto found = of_job->second.find(job.part);
     return found == of_job->second.end()

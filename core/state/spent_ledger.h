@@ -54,7 +54,7 @@ class SpentLedger {
   // The mean cost of finished jobs of the kind, else of its approach, else of all that train, or
   // that do not; nullopt when none has finished.
   std::optional<int64_t> MeanUsdMicros(const Kind& kind) const;
-  // Those of the job's attempts that have reported something.
+  // The job's attempts that have reported something.
   const Attempts& Of(uint32_t job) const;
 
   // Ends the process when the total is not the sum, or others than those that `visit` is called

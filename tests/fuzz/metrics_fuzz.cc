@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// {metrics} of a job. Those that are accepted are a valid result's, and the database gives them
-// back.
+// Reads {metrics} of a job: if it is accepted, its metrics make a valid result, and the database
+// returns them unchanged.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -36,7 +36,7 @@ constexpr int kExitTemporary = 75;
 constexpr int kExitConfig = 78;
 constexpr int kExitKilled = 128 + SIGKILL;  // a shell's report that its child was killed
 constexpr size_t kLastLineBytesMax = 500;
-constexpr size_t kNameBytesMax = 500;
+constexpr size_t kLinkBytesMax = 500;
 
 std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20));
@@ -473,7 +473,7 @@ std::string WarningOfModel(const std::string& model) {
   const std::string link = FindLinkOut(model);
   return link.empty()
              ? ""
-             : absl::StrCat("concur: warning: {model} has ", CleanText(link, kNameBytesMax),
+             : absl::StrCat("concur: warning: {model} has ", CleanText(link, kLinkBytesMax),
                             ", which leads out of it; the training fails if it ends so: "
                             "write a copy instead");
 }

@@ -67,6 +67,8 @@ std::string WhyNotJson(absl::string_view text, absl::string_view error) {
   return std::string(error);
 }
 
+static_assert(qa::kPartBytesMax == kNameBytesMax);
+
 // "accuracy" of a part: `"accuracy" of the part "anatomy"`.
 std::string Named(const Metric& metric) {
   return absl::StrCat(Quoted(metric.name),
@@ -184,18 +186,17 @@ void AddMeansOfParts(std::vector<Metric>& metrics) {
 // metrics; InvalidArgument where one is not the mean of its per-example scores.
 absl::Status CountExamplesOfParts(std::vector<qa::ExampleScore> examples, const std::string& name,
                                   std::vector<Metric>& metrics) {
-  std::map<std::string, std::vector<qa::ExampleScore>> by_part;
-  bool has_parts = false;
+  const auto is_asked = [&name](const Metric& metric) {
+    return !metric.part.empty() && metric.name == name;
+  };
+  if (std::none_of(metrics.begin(), metrics.end(), is_asked)) {
+    return absl::NotFoundError("no part");
+  }
+  std::map<std::string, std::vector<qa::ExampleScore>> by_part = qa::ByPart(std::move(examples));
   absl::Status status;
   for (Metric& metric : metrics) {
-    if (metric.part.empty() || metric.name != name) {
+    if (!is_asked(metric)) {
       continue;
-    }
-    if (!std::exchange(has_parts, true)) {
-      for (qa::ExampleScore& example : examples) {
-        std::string part = example.part;
-        by_part[std::move(part)].push_back(std::move(example));
-      }
     }
     const std::vector<qa::ExampleScore>& of_part = by_part[metric.part];
     if (of_part.empty()) {
@@ -209,7 +210,7 @@ absl::Status CountExamplesOfParts(std::vector<qa::ExampleScore> examples, const 
       metric.examples = static_cast<int64_t>(of_part.size());
     }
   }
-  return has_parts ? status : absl::NotFoundError("no part");
+  return status;
 }
 
 }  // namespace
