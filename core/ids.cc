@@ -42,7 +42,9 @@ absl::StatusOr<SweepId> SweepId::Parse(absl::string_view text) {
   return id;
 }
 
-std::string JobId::ToString() const { return absl::StrCat(sweep.ToString(), "/", index); }
+std::string JobId::ToString() const {
+  return absl::StrCat(sweep.ToString(), "/", ServedJob().index, IsService() ? " service" : "");
+}
 
 absl::StatusOr<JobId> JobId::Parse(absl::string_view text) {
   JobId id;
@@ -68,7 +70,8 @@ absl::Status CheckAttemptId(const FieldPath& path, const AttemptId& id) {
     return FieldError(path.Field("sweep"),
                       absl::StrCat("expected 1 to ", kSweepNumberMax, ", got ", sweep));
   }
-  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("job"), id.job.index, 0, int64_t{kJobsMax} - 1));
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("job"), id.job.ServedJob().index, 0, int64_t{kJobsMax} - 1));
   return CheckRange(path.Field("attempt"), id.attempt.number, 1);
 }
 

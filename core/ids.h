@@ -36,6 +36,9 @@ struct SweepId {
   static absl::StatusOr<SweepId> Parse(absl::string_view text);
 };
 
+// A service is named by the job that it was started for, with this bit set: "s12/345 service".
+inline constexpr uint32_t kServiceBit = 0x8000'0000;
+
 struct JobId {
   SweepId sweep;
   uint32_t index = 0;
@@ -45,6 +48,10 @@ struct JobId {
   friend H AbslHashValue(H h, const JobId& id) {
     return H::combine(std::move(h), id.sweep, id.index);
   }
+  bool IsService() const { return (index & kServiceBit) != 0; }
+  // The service that is started for this job, and the job that a service was started for.
+  JobId Service() const { return {sweep, index | kServiceBit}; }
+  JobId ServedJob() const { return {sweep, index & ~kServiceBit}; }
   std::string ToString() const;
   // Accepts "s12/345". InvalidArgument otherwise.
   static absl::StatusOr<JobId> Parse(absl::string_view text);

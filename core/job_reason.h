@@ -80,6 +80,9 @@ struct JobReason {
     kRunningJobsMax,      // limit of the owner's quota: `owner`, `owner_use`
     kStoredBytesMax,      // the same
     kNoUnits,             // a named resource is used up: `use`
+    kServiceFailed,       // its service, and is to be started again: `service`
+    kServiceLoads,        // `service`
+    kServiceBusy,         // `service`
     kMustRunAlone,        // after `deaths`; `request`
     kNoWorker,            // none takes jobs; this and below: `request`, `fleet`
     kLabelsOnNoneAtOnce,  // each of the labels is on some worker
@@ -126,6 +129,15 @@ struct JobReason {
     // restart; "": some attempt's uses are not known.
     std::string silent;
   };
+  // The service that it waits for.
+  struct Service {
+    std::string worker;                  // that runs it
+    std::optional<absl::Duration> time;  // since its start
+    std::optional<absl::Duration> load;  // that the last start took
+    uint32_t serves = 0;
+    uint32_t failed_starts = 0;
+    absl::Duration next_start;  // from now
+  };
   struct Unanswered {
     double questions = 0;
     int64_t of = 0;
@@ -142,6 +154,7 @@ struct JobReason {
   std::string owner;
   OwnerUse owner_use;
   std::optional<Use> use;
+  std::optional<Service> service;
   // Millionths of a dollar:
   int64_t budget = 0;
   int64_t spent = 0;

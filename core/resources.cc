@@ -56,6 +56,18 @@ std::string ResourcesText(const Resources& resources) {
   return absl::StrJoin(parts, ", ");
 }
 
+Resources Together(const Resources& a, const Resources& b) {
+  Resources both{.cpu_millis = a.cpu_millis + b.cpu_millis,
+                 .memory_bytes = a.memory_bytes + b.memory_bytes,
+                 .gpus = a.gpus + b.gpus,
+                 .gpu_share = a.gpu_share + b.gpu_share};
+  if (both.gpus > 0 || both.gpu_share >= kGpuShares) {  // a share is of one GPU alone
+    both.gpus += (a.gpu_share > 0 ? 1 : 0) + (b.gpu_share > 0 ? 1 : 0);
+    both.gpu_share = 0;
+  }
+  return both;
+}
+
 absl::Status CheckResources(const FieldPath& path, const Resources& resources) {
   if (resources.cpu_millis < 0 || resources.cpu_millis > kCpuMillisMax) {
     return FieldError(path.Field("cpus"), absl::StrCat("expected 0 to ", kCpuMillisMax / 1000,

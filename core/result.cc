@@ -20,8 +20,8 @@ constexpr std::array<absl::string_view, kArtifactKinds> kArtifactKindNames = {
     "system", "predictions", "examples", "log", "metrics", "outputs"};
 
 constexpr std::array<absl::string_view, kFailureClasses> kFailureClassNames = {
-    "none",  "failed",         "oom",    "timeout",   "lost",   "preempted",
-    "spawn", "invalid-output", "config", "temporary", "worker", "poison"};
+    "none",           "failed", "oom",       "timeout", "lost",   "preempted", "spawn",
+    "invalid-output", "config", "temporary", "worker",  "poison", "service"};
 
 std::string KeyText(int key) { return absl::StrCat(key); }
 std::string KeyText(const std::pair<absl::string_view, absl::string_view>& key) {

@@ -88,10 +88,11 @@ enum class FailureClass : uint8_t {
   kTemporary = 9,      // exit code 75: try again later
   kWorker = 10,        // the worker could not do its part (disk full, artifact missing)
   kPoison = 11,        // its workers died while it ran, the last one with nothing else: not retried
+  kService = 12,       // the service that it asked ended, or could not be started
 };
-inline constexpr int kFailureClasses = 12;
+inline constexpr int kFailureClasses = 13;
 // "none", "failed", "oom", "timeout", "lost", "preempted", "spawn", "invalid-output", "config",
-// "temporary", "worker", "poison".
+// "temporary", "worker", "poison", "service".
 absl::string_view FailureClassName(FailureClass failure);
 
 // Every form of a result (columns, protobuf, JSON) lists these fields, in this order: VisitFields.

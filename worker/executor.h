@@ -32,6 +32,7 @@ enum class StopCause {
   kPreempted,  // the worker leaves
   kEarlyStop,  // other settings do better, or may
   kLeaseEnds,  // its units of named resources may soon be another's
+  kService,    // the service that it asks has ended
 };
 
 // An attempt has ended. Its artifacts are durable on this machine; `published` says that the
@@ -75,6 +76,8 @@ class Executor {
   // Steps that running attempts have reported since the last call, in order. A Poll that gives the
   // end of an attempt is followed by one of these with the last that it reported.
   virtual std::vector<AttemptStep> PollSteps() { return {}; }
+  // Services that have become ready since the last call.
+  virtual std::vector<AttemptId> PollReady() { return {}; }
   // Attempts that were ordered and wait for others to end.
   virtual size_t waiting() const { return 0; }
 

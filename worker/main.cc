@@ -288,6 +288,7 @@ WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity
   info.capacity.gpus = gpus;
   info.queue_max = kQueueMax;
   info.slots = static_cast<uint32_t>(options.slots);
+  info.takes_services = true;
   info.labels = options.labels;
   std::erase_if(info.labels, [](const auto& label) {  // it finds out itself
     return absl::StartsWith(label.first, kEnvironmentLabelPrefix);

@@ -317,6 +317,38 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
   return command;
 }
 
+void ReadServiceSpec(const Value& value, ParsedApproach* approach) {
+  ServiceSpec service;
+  Fields fields(value);
+  if (const auto command = fields.Require("command", "a list of arguments")) {
+    service.command = ReadCommand(*command, CommandKind::kService, *approach).arguments;
+    NotePlace(".service.command", *command, &approach->places);
+  }
+  if (const auto ready = fields.Get("ready")) {
+    Fields ready_fields(*ready);
+    if (const auto http = ready_fields.Get("http")) {
+      service.ready_http = http->Text("a path such as /health").value_or("");
+      NotePlace(".service.ready.http", *http, &approach->places);
+    }
+    if (const auto within = ready_fields.Get("within")) {
+      service.ready_within = within->Duration(kTimeoutMin, kSpanMax).value_or(service.ready_within);
+    }
+    ready_fields.Finish();
+  }
+  if (const auto resources = fields.Get("resources")) {
+    service.resources = ReadWorkerResources(*resources).Resolve();
+    NotePlace(".service.resources", *resources, &approach->places);
+  }
+  if (const auto serves = fields.Get("serves")) {
+    service.serves = static_cast<uint32_t>(serves->Integer(1, kServesMax).value_or(1));
+  }
+  if (const auto idle = fields.Get("idle")) {
+    service.idle = idle->Duration(absl::ZeroDuration(), kSpanMax).value_or(service.idle);
+  }
+  fields.Finish();
+  approach->spec.service = std::move(service);
+}
+
 void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   ApproachSpec& spec = approach->spec;
   Fields fields(value);
@@ -370,6 +402,10 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   if (const auto train_from = fields.Get("train_from")) {
     approach->train_from = ReadTrainFrom(*train_from);
     NotePlace(".train_from", *train_from, &approach->places);
+  }
+  if (const auto service = fields.Get("service")) {
+    ReadServiceSpec(*service, approach);
+    NotePlace(".service", *service, &approach->places);
   }
   if (const auto serve = fields.Get("serve")) {
     Fields serve_fields(*serve);

@@ -37,8 +37,13 @@ std::string MissingFileMessage(const DataFileUse& use, absl::string_view reason)
 void AddRelativeScripts(LoadedSweep* sweep) {
   for (uint32_t i = 0; i < sweep->approach_folders.size(); ++i) {
     const ApproachSpec& approach = sweep->spec.approaches[i];
-    for (const bool is_train : {true, false}) {
-      const auto& command = is_train ? approach.train_command : approach.predict_command;
+    std::vector commands = {std::pair(&approach.train_command, true),
+                            std::pair(&approach.predict_command, false)};
+    if (approach.service) {
+      commands.emplace_back(&approach.service->command, false);
+    }
+    for (const auto& [argv, is_train] : commands) {
+      const std::vector<std::string>& command = *argv;
       if (command.empty() || !absl::StrContains(command[0], '/') || command[0][0] == '/' ||
           absl::StrContains(command[0], '{')) {
         continue;

@@ -452,6 +452,11 @@ Json WorkerJson(const v1::Worker& worker) {
   json["used"] = ResourcesJson(worker.used());
   json["labels"] = Sorted(worker.labels());
   json["running"] = worker.running();
+  json["services"] = Json::array();
+  for (const v1::Worker::Instance& service : worker.services()) {
+    json["services"].push_back(
+        {{"approach", service.approach()}, {"state", service.state()}, {"jobs", service.jobs()}});
+  }
   json["slots"] = worker.slots() == 0 ? Json(nullptr) : Json(worker.slots());
   json["succeeded"] = worker.succeeded();
   json["failed"] = worker.failed();

@@ -170,6 +170,19 @@ std::vector<std::string> SweepLines(const TopLook& look, const TopFrameOptions& 
   return lines;
 }
 
+// The services that workers run; none when there are none.
+std::vector<std::string> ServiceLines(const TopLook& look, const TopFrameOptions& options) {
+  analysis::Table table =
+      ListTable({{.name = "SERVICE", .width_max = 32}, {"STATE"}, {"WORKER"}, {"JOBS", true}});
+  for (const v1::Worker& worker : look.workers) {
+    for (const v1::Worker::Instance& service : worker.services()) {
+      table.rows.push_back(TextCells(
+          {service.approach(), service.state(), worker.name(), CountText(service.jobs())}));
+    }
+  }
+  return table.rows.empty() ? std::vector<std::string>() : TableLines(std::move(table), options);
+}
+
 std::vector<std::string> WorkerLines(const TopLook& look, const TopRates& rates,
                                      const TopFrameOptions& options) {
   if (look.workers.empty()) {
@@ -209,6 +222,11 @@ std::vector<std::string> WorkerLines(const TopLook& look, const TopRates& rates,
   std::vector<std::string> lines = TableLines(std::move(quarantines), options);
   for (std::string& line : TableLines(std::move(table), options)) {
     lines.push_back(std::move(line));
+  }
+  const std::vector<std::string> services = ServiceLines(look, options);
+  if (!services.empty()) {
+    lines.emplace_back();
+    lines.insert(lines.end(), services.begin(), services.end());
   }
   return lines;
 }

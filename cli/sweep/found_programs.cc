@@ -93,9 +93,13 @@ struct Step {
   const std::optional<Digest>& program;
 };
 
-std::array<Step, 2> StepsOf(const ApproachSpec& approach, const CodePlaces& code) {
-  return {Step{approach.train_command, code.train, approach.train_program},
-          Step{approach.predict_command, code.predict, approach.predict_program}};
+std::vector<Step> StepsOf(const ApproachSpec& approach, const CodePlaces& code) {
+  std::vector<Step> steps = {{approach.train_command, code.train, approach.train_program},
+                             {approach.predict_command, code.predict, approach.predict_program}};
+  if (approach.service) {
+    steps.push_back({approach.service->command, code.predict, approach.service->program});
+  }
+  return steps;
 }
 
 // The programs of a command as absolute paths where they are in the code.
@@ -305,9 +309,12 @@ std::string SearchPath() {
 
 void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep) {
   for (ApproachSpec& approach : sweep->spec.approaches) {
-    for (const auto& [command, program] :
-         {std::pair(&approach.train_command, &approach.train_program),
-          std::pair(&approach.predict_command, &approach.predict_program)}) {
+    std::vector commands = {std::pair(&approach.train_command, &approach.train_program),
+                            std::pair(&approach.predict_command, &approach.predict_program)};
+    if (approach.service) {
+      commands.emplace_back(&approach.service->command, &approach.service->program);
+    }
+    for (const auto& [command, program] : commands) {
       if (command->empty() || command->front().empty() || approach.environment ||
           IsInterpreter(command->front())) {
         continue;

@@ -66,7 +66,11 @@ void CheckFinished(const ArtifactStore& artifacts, SyncRequest& request) {
     if (!status.ok()) {
       LogWarning("a result is taken later: its artifacts cannot be looked up",
                  {{"attempt", finished.id.ToString()}, {"error", std::string(status.message())}});
-      request.running.push_back(finished.id);
+      if (finished.id.job.IsService()) {
+        request.services.push_back({.id = finished.id});
+      } else {
+        request.running.push_back(finished.id);
+      }
     } else {
       checked.push_back(std::move(finished));
     }

@@ -164,6 +164,12 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   proto.mutable_containment()->Add(worker.info.containment.begin(), worker.info.containment.end());
   proto.set_running(worker.running);
   proto.set_slots(worker.info.slots);
+  for (const WorkerView::Service& service : worker.services) {
+    v1::Worker::Instance& added = *proto.add_services();
+    added.set_approach(service.approach);
+    added.set_state(std::string(service.state));
+    added.set_jobs(static_cast<uint32_t>(service.jobs));
+  }
   proto.set_succeeded(worker.succeeded);
   proto.set_failed(worker.failed);
   *proto.mutable_last_seen_time() = ToProto(worker.last_seen);

@@ -32,7 +32,9 @@ void Dispatcher::Dispatch() {
     while (search_.HasDue()) {  // a setting may be done at once: its results are known
       search_.ChooseSettings();
     }
+    FailServices();
     GiveOut();
+    StopServices();
   } while (groups_.HasUnjudged() || search_.HasDue());  // a job took an equal one's result
 }
 
@@ -104,7 +106,7 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
       continue;
     }
     taken.insert(worker);
-    if (worker->parked && worker->assignments.empty()) {
+    if (worker->parked && worker->assignments.jobs() == 0) {
       jobs_.TakeReady(id);
       StartOn(*worker, id, /*ahead=*/false);
     }
@@ -119,8 +121,9 @@ Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
   const ReadyQueue::Lane lane = sweep.LaneOf(job);
   Worker* best = nullptr;
   for (auto& [name, worker] : workers_.roster()) {
-    if (!taken.contains(worker.get()) && !RunsSuspect(*worker) && CouldRun(*worker, lane) &&
-        (best == nullptr || worker->assignments.size() < best->assignments.size())) {
+    if (!taken.contains(worker.get()) && !RunsSuspect(*worker) &&
+        workers_.CouldRun(*worker, lane) && ServiceStateOn(*worker, lane) != ServiceState::kAway &&
+        (best == nullptr || worker->assignments.jobs() < best->assignments.jobs())) {
       best = worker.get();
     }
   }
@@ -151,12 +154,103 @@ bool Dispatcher::MayProbe(const ReadyQueue::Lane& lane) {
   return budget == nullptr || budget->MayProbe(lane.is_train);
 }
 
-// Sooner or later, once it has room.
-bool Dispatcher::CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const {
-  return worker.TakesJobs(turn_.now()) && lane.resources.FitsIn(worker.info.capacity) &&
-         lane.resources.GpuCount() >= GpusMin(worker.info.labels) &&
-         book_.label_sets().Match(lane.labels, worker.info.labels) &&
-         workers_.HasTimeFor(worker, lane.group);
+Dispatcher::ServiceState Dispatcher::ServiceStateOn(const Worker& worker,
+                                                    const ReadyQueue::Lane& lane) const {
+  const Services& services = book_.services();
+  if (lane.service == 0 || services.HasPlace(worker.info.name, lane.service)) {
+    return ServiceState::kReady;
+  }
+  const bool may_start = worker.info.takes_services &&
+                         !services.InstanceOn(worker.info.name, lane.service) &&
+                         workers_.MayStartService(lane);
+  return may_start ? ServiceState::kMayStart : ServiceState::kAway;
+}
+
+// True if the lane's jobs may be given to the worker, or their service started there.
+bool Dispatcher::FitsOn(const Worker& worker, const Resources& free,
+                        const ReadyQueue::Lane& lane) const {
+  if (!lane.resources.FitsIn(free)) {
+    return false;
+  }
+  const ServiceState state = ServiceStateOn(worker, lane);
+  return state == ServiceState::kReady ||
+         (state == ServiceState::kMayStart && workers_.RequestOf(lane).FitsIn(free));
+}
+
+// The job waits until the service is ready.
+void Dispatcher::StartService(Worker& worker, JobId job, const ReadyQueue::Lane& lane) {
+  Services& services = book_.services();
+  const AttemptId id = services.NewAttempt(job, turn_.now());
+  Assignment assignment;
+  assignment.resources = services.Get(lane.service).spec.resources;
+  assignment.gpu_mask = worker.assignments.GpusFor(assignment.resources);
+  assignment.time_left = policy_.overdue_grace;
+  services.AddInstance(id, {.service = lane.service,
+                            .worker = worker.info.name,
+                            .start_time = turn_.now(),
+                            .idle_since = turn_.now()});
+  workers_.Assign(worker, id, assignment);
+  turn_.AnnounceSweep(job.sweep);
+}
+
+// Jobs that wait for a service which nobody can start.
+void Dispatcher::FailServices() {
+  while (const std::optional<ReadyQueue::Choice> choice = places_.ready.First(
+             [&](const ReadyQueue::Lane& lane) {
+               return lane.service != 0 && book_.services().Get(lane.service).failure.has_value();
+             },
+             [](uint32_t) { return int64_t{0}; })) {
+    const JobId id{choice->lane.sweep, choice->job};
+    jobs_.FailUnstarted(book_.SweepOf(id), id.index,
+                        *book_.services().Get(choice->lane.service).failure);
+  }
+}
+
+// False for an instance that nobody asks and that has been idle for long, or is in the way.
+bool Dispatcher::IsNeeded(const Worker& worker, AttemptId id,
+                          const Services::Instance& instance) const {
+  const Services& services = book_.services();
+  if (services.UsersOn(worker.info.name, instance.service) > 0) {
+    return true;
+  }
+  if (worker.draining() ||
+      (!book_.HasJob(id.job.ServedJob()) && !worker.assignments.Find(id)->taken)) {
+    return false;
+  }
+  if (workers_.WaitingFor(instance.service) > 0) {
+    return true;
+  }
+  const ServiceSpec& spec = services.Get(instance.service).spec;
+  if (turn_.now() >= instance.idle_since + spec.idle) {
+    return false;
+  }
+  const Resources present = worker.Free();
+  Resources free = present;
+  free.cpu_millis += spec.resources.cpu_millis;
+  free.memory_bytes += spec.resources.memory_bytes;
+  free.gpus += spec.resources.gpus;
+  return !worker.parked || !places_.ready.First(
+                               [&](const ReadyQueue::Lane& lane) {
+                                 return !FitsOn(worker, present, lane) &&
+                                        FitsOn(worker, free, lane) &&
+                                        workers_.CouldRun(worker, lane) && HasUnits(lane) &&
+                                        book_.owners().MayStart(lane.owner);
+                               },
+                               [](uint32_t) { return int64_t{0}; });
+}
+
+void Dispatcher::StopServices() {
+  for (const auto& [id, instance] : book_.services().instances()) {
+    Worker* worker = workers_.roster().Find(instance.worker);
+    if (instance.stopping) {
+      continue;
+    }
+    if (!IsNeeded(*worker, id, instance)) {
+      workers_.Stop(*worker, id, StopReason::kCanceled, /*counted=*/false);
+    } else if (workers_.WaitingFor(instance.service) > 0) {
+      book_.services().Find(id)->idle_since = turn_.now();
+    }
+  }
 }
 
 // The last attempt of a job that this worker has failed belongs to another machine that could run
@@ -171,13 +265,17 @@ bool Dispatcher::IsForOthers(const Worker& worker, JobId id) const {
   return std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
     const Worker& other = *entry.second;
     return (other.info.host.empty() || other.info.host != worker.info.host) &&
-           !workers_.blame().HasFailed(other.info.name, id) && CouldRun(other, lane);
+           !workers_.blame().HasFailed(other.info.name, id) && workers_.CouldRun(other, lane) &&
+           ServiceStateOn(other, lane) != ServiceState::kAway;
   });
 }
 
 bool Dispatcher::RunsSuspect(const Worker& worker) const {
   const auto& all = worker.assignments.all();
-  return all.size() == 1 && places_.suspects.MustRunAlone(all.begin()->first.job);
+  return worker.assignments.jobs() == 1 &&
+         std::any_of(all.begin(), all.end(), [this](const auto& entry) {
+           return places_.suspects.MustRunAlone(entry.first.job);
+         });
 }
 
 bool Dispatcher::DispatchOne(Worker& worker, Repeats repeats) {
@@ -189,9 +287,10 @@ bool Dispatcher::DispatchOne(Worker& worker, Repeats repeats) {
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return lane.resources.FitsIn(free) && lane.resources.GpuCount() >= gpus_min &&
-                      matches(lane.labels) && workers_.HasTimeFor(worker, lane.group) &&
-                      HasUnits(lane) && MayProbe(lane) && book_.owners().MayStart(lane.owner);
+               return FitsOn(worker, free, lane) &&
+                      workers_.RequestOf(lane).GpuCount() >= gpus_min && matches(lane.labels) &&
+                      workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) && MayProbe(lane) &&
+                      book_.owners().MayStart(lane.owner);
              },
              repeats, /*ahead=*/false);
 }
@@ -211,10 +310,10 @@ bool Dispatcher::DispatchAhead(Worker& worker) {
   return Give(
       worker,
       [&](const ReadyQueue::Lane& lane) {
-        return workers_.IsShort(lane.group) && lane.resources.GpuCount() == 0 &&
-               lane.resources.FitsIn(room) && matches(lane.labels) &&
-               workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) && MayProbe(lane) &&
-               book_.owners().MayStart(lane.owner);
+        return lane.service == 0 && workers_.IsShort(lane.group) &&
+               lane.resources.GpuCount() == 0 && lane.resources.FitsIn(room) &&
+               matches(lane.labels) && workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) &&
+               MayProbe(lane) && book_.owners().MayStart(lane.owner);
       },
       Repeats::kNo, /*ahead=*/true);
 }
@@ -320,6 +419,12 @@ bool Dispatcher::StartOn(Worker& worker, JobId id, bool ahead) {
     return false;
   }
   const ReadyQueue::Lane lane = sweep.LaneOf(id.index);
+  if (ServiceStateOn(worker, lane) != ServiceState::kReady) {
+    jobs_.EnterReady(sweep, id.index);
+    StartService(worker, id, lane);
+    last_served_ = worker.info.name;
+    return true;
+  }
   Assignment assignment;
   assignment.resources = lane.resources;
   assignment.time_max = workers_.TimeMaxOf(sweep, id.index);

@@ -51,8 +51,19 @@ class Dispatcher {
   absl::flat_hash_set<const Worker*> DispatchSuspects();
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
-  bool CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const;
   bool HasUnits(const ReadyQueue::Lane& lane) const;
+  // How a lane's jobs stand to the service that they ask, on a worker.
+  enum class ServiceState {
+    kReady,     // they ask none, or may begin to ask it
+    kMayStart,  // it may be started there
+    kAway,
+  };
+  ServiceState ServiceStateOn(const Worker& worker, const ReadyQueue::Lane& lane) const;
+  bool FitsOn(const Worker& worker, const Resources& free, const ReadyQueue::Lane& lane) const;
+  void StartService(Worker& worker, JobId job, const ReadyQueue::Lane& lane);
+  void FailServices();
+  bool IsNeeded(const Worker& worker, AttemptId id, const Services::Instance& instance) const;
+  void StopServices();
   Budget* FindBudget(SweepId sweep);
   bool MayProbe(const ReadyQueue::Lane& lane);
   bool IsForOthers(const Worker& worker, JobId id) const;
@@ -70,7 +81,7 @@ class Dispatcher {
   bool StartOn(Worker& worker, JobId id, bool ahead);
 
   const SchedulerPolicy& policy_;
-  const Turn& turn_;
+  Turn& turn_;
   const JobPlaces& places_;
   SweepBook& book_;
   WorkerRegistry& workers_;

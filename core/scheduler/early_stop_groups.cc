@@ -128,7 +128,8 @@ absl::Status EarlyStopGroups::Restore(SweepRecord& sweep, const std::vector<Step
 }
 
 void EarlyStopGroups::CheckInvariants(const SweepRecord& sweep) const {
-  if (IsBeingCanceled(sweep)) {
+  // Its jobs may all have ended before a cancel in slices comes to its end, and judges them.
+  if (sweep.row.canceled && sweep.next_canceled < sweep.jobs.size()) {
     return;
   }
   for (uint32_t group = 0; group < sweep.early_stop->size(); ++group) {

@@ -285,7 +285,8 @@ void JobLifecycle::Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint
     FailForGood(sweep, job, std::move(result), holder);
     return;
   }
-  if (failure == FailureClass::kLost || failure == FailureClass::kPreempted) {
+  if (failure == FailureClass::kLost || failure == FailureClass::kPreempted ||
+      failure == FailureClass::kService) {
     SetState(sweep, job, JobState::kReady);
   } else {
     EnterBackoff(sweep, job,
@@ -299,6 +300,19 @@ void JobLifecycle::Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint
   }
   Announce(sweep, job, message);
   ReleaseFollowers(id);
+}
+
+void JobLifecycle::FailUnstarted(SweepRecord& sweep, uint32_t job, JobResult result) {
+  JobTable::Job& record = sweep.jobs[job];
+  ++record.attempt;
+  record.settled = true;
+  record.failure = result.failure;
+  turn_.batch().put_attempts.push_back(AttemptRow{.id = sweep.IdOf(job),
+                                                  .attempt = {record.attempt},
+                                                  .worker = "",
+                                                  .end_time = turn_.now(),
+                                                  .result = result});
+  FailForGood(sweep, job, std::move(result), kNoHolder);
 }
 
 void JobLifecycle::FailForGood(SweepRecord& sweep, uint32_t job, JobResult result,

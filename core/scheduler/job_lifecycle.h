@@ -67,6 +67,8 @@ class JobLifecycle {
   // `is_charged`: a lost attempt counts towards the job's budget.
   void Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder,
             bool is_charged = true);
+  // A job that is READY, and never can run, fails for good.
+  void FailUnstarted(SweepRecord& sweep, uint32_t job, JobResult result);
   // REQUIRES, of both: the job runs.
   void LoseAttempt(JobId id, FailureClass failure, const std::string& message);
   // Its worker died; whether another job may have run beside it there.

@@ -160,7 +160,7 @@ void ReasonFinder::FindBlocked(const SweepRecord& sweep, JobReason& reason) cons
 
 void ReasonFinder::FindReady(const SweepRecord& sweep, JobReason& reason) const {
   const ReadyQueue::Lane lane = sweep.LaneOf(reason.job.index);
-  reason.resources = lane.resources;
+  reason.resources = workers_.RequestOf(lane);
   reason.labels = book_.label_sets().Get(lane.labels);
   reason.ready = places_.ready.size();
   reason.priority = sweep.Priority();
@@ -187,6 +187,10 @@ void ReasonFinder::FindReady(const SweepRecord& sweep, JobReason& reason) const 
     reason.code = ReasonCode::kAwaitsCost;
   } else if (reason.use = FindUse(lane.uses); reason.use) {
     reason.code = ReasonCode::kNoUnits;
+  } else if (reason.service =
+                 lane.service == 0 ? std::nullopt : FindService(lane.service, reason.code);
+             reason.service) {
+    return;
   } else if (places_.suspects.IsReady(reason.job)) {
     reason.code = ReasonCode::kMustRunAlone;
     reason.deaths = places_.suspects.Of(reason.job).in_a_row;
@@ -217,6 +221,35 @@ std::optional<JobReason::Use> ReasonFinder::FindUse(uint32_t uses) const {
   return use;
 }
 
+// The service that keeps the job waiting; nullopt when it has a place, or is to be started.
+std::optional<JobReason::Service> ReasonFinder::FindService(uint32_t number,
+                                                            JobReason::Code& code) const {
+  const Services& services = book_.services();
+  const Services::Service& service = services.Get(number);
+  JobReason::Service found{.worker = "",
+                           .time = std::nullopt,
+                           .load = service.load,
+                           .serves = service.spec.serves,
+                           .failed_starts = service.failed_starts,
+                           .next_start = service.next_start - turn_.now()};
+  code = ReasonCode::kServiceFailed;
+  for (const auto& [id, instance] : services.instances()) {
+    if (instance.service != number || instance.stopping) {
+      continue;
+    }
+    if (services.HasPlace(instance.worker, number)) {
+      return std::nullopt;
+    }
+    found.worker = instance.worker;
+    code = instance.ready ? ReasonCode::kServiceBusy : ReasonCode::kServiceLoads;
+    if (instance.start_time) {
+      found.time = turn_.now() - *instance.start_time;
+    }
+  }
+  return service.instances > 0 || service.next_start > turn_.now() ? std::optional(found)
+                                                                   : std::nullopt;
+}
+
 // The first thing that keeps every worker from taking the job; its turn, when
 // nothing does.
 void ReasonFinder::FindByFleet(const ReadyQueue::Lane& lane, JobReason& reason) const {
@@ -242,12 +275,13 @@ void ReasonFinder::FindByFleet(const ReadyQueue::Lane& lane, JobReason& reason) 
       continue;
     }
     ++fleet.labeled;
-    if (lane.resources.GpuCount() < GpusMin(worker->info.labels)) {
+    if (reason.resources.GpuCount() < GpusMin(worker->info.labels)) {
       ++fleet.reserved;
       continue;
     }
-    fleet.fits_empty += lane.resources.FitsIn(worker->info.capacity) ? 1 : 0;
-    if (lane.resources.FitsIn(worker->Free())) {
+    fleet.fits_empty += reason.resources.FitsIn(worker->info.capacity) ? 1 : 0;
+    const bool is_served = book_.services().HasPlace(name, lane.service);
+    if ((is_served ? lane.resources : reason.resources).FitsIn(worker->Free())) {
       ++fleet.fits_free;
       has_time += workers_.HasTimeFor(*worker, lane.group) ? 1 : 0;
     }

@@ -207,6 +207,26 @@ std::string UseText(const JobReason::Use& use) {
                             " may hold some, and has not called since the coordinator started");
 }
 
+std::string ServiceText(const JobReason& reason) {
+  const JobReason::Service& service = *reason.service;
+  const auto rounded = [](absl::Duration time) {
+    return absl::FormatDuration(absl::Ceil(time, absl::Seconds(1)));
+  };
+  switch (reason.code) {
+    case ReasonCode::kServiceLoads:
+      return absl::StrCat("waits for its service, which loads on worker ", service.worker,
+                          service.time ? absl::StrCat(": ", rounded(*service.time)) : "",
+                          service.load ? absl::StrCat(" of about ", rounded(*service.load)) : "");
+    case ReasonCode::kServiceBusy:
+      return absl::StrCat("waits for its service: it serves ", service.serves,
+                          " jobs at a time on worker ", service.worker);
+    default:
+      return absl::StrCat("waits for its service, which ended ", service.failed_starts,
+                          " times before it was ready and is started again in ",
+                          rounded(service.next_start));
+  }
+}
+
 // Says why the workers that there are do not take it.
 std::string FleetText(const JobReason& reason) {
   const FleetCounts& fleet = reason.fleet;
@@ -283,6 +303,10 @@ std::string ReadyText(const JobReason& reason) {
       return StoredBytesText(reason);
     case ReasonCode::kNoUnits:
       return UseText(*reason.use);
+    case ReasonCode::kServiceFailed:
+    case ReasonCode::kServiceLoads:
+    case ReasonCode::kServiceBusy:
+      return ServiceText(reason);
     case ReasonCode::kMustRunAlone:
       return absl::StrCat(
           "runs alone next, on a worker without other jobs, since its worker "

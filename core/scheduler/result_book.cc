@@ -14,7 +14,8 @@ namespace concur {
 
 bool IsOutside(FailureClass failure) {
   return failure == FailureClass::kLost || failure == FailureClass::kPreempted ||
-         failure == FailureClass::kWorker || failure == FailureClass::kTemporary;
+         failure == FailureClass::kWorker || failure == FailureClass::kTemporary ||
+         failure == FailureClass::kService;
 }
 
 namespace {

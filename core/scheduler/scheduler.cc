@@ -44,7 +44,10 @@ void Scheduler::ResumeAt(absl::Time now, absl::Duration paused) {
 absl::Time Scheduler::NextDeadline() const {
   return requests_.HasOpen()
              ? turn_.now()
-             : std::min(places_.backoffs.NextEnd(), workers_.roster().NextDeadline());
+             : std::min({places_.backoffs.NextEnd(), workers_.roster().NextDeadline(),
+                         book_.services().NextDeadline(turn_.now(), [this](uint32_t service) {
+                           return workers_.WaitingFor(service) > 0;
+                         })});
 }
 
 Effects Scheduler::TakeEffects() {

@@ -131,8 +131,17 @@ std::vector<WorkerView> SchedulerViews::ListWorkers() const {
     view.quarantine_span = worker->quarantine_span;
     const Assignments& assignments = worker->assignments;
     view.used = assignments.used();
-    view.running = static_cast<uint32_t>(assignments.size() - assignments.ahead());
+    view.running = static_cast<uint32_t>(assignments.jobs() - assignments.ahead());
     view.queued = static_cast<uint32_t>(assignments.ahead());
+    for (const auto& [id, instance] : book_.services().instances()) {
+      if (instance.worker == name) {
+        view.services.push_back({.approach = book_.services().Get(instance.service).approach,
+                                 .state = instance.stopping ? "stopping"
+                                          : instance.ready  ? "ready"
+                                                            : "starting",
+                                 .jobs = book_.services().UsersOn(name, instance.service)});
+      }
+    }
     view.succeeded = worker->succeeded;
     view.failed = worker->failed;
     view.last_seen = worker->last_seen;
@@ -232,14 +241,18 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
   };
   // By class: one whose jobs no worker can run leaves the units to the others.
   std::map<Key, std::map<std::string, int64_t>> free;
-  const auto add = [&](const ReadyQueue::Lane& lane, size_t jobs) {
+  const auto add = [&](ReadyQueue::Lane lane, size_t jobs) {
     size_t startable = jobs;
+    if (lane.service != 0) {  // its jobs go where their service is
+      startable = workers_.MayStartService(lane) ? 1 : 0;
+      lane.resources = workers_.RequestOf(lane);
+    }
     if (lane.uses != 0) {
       const auto [units, is_new] = free.try_emplace(key_of(lane));
       if (is_new) {
         units->second = book_.resources().Free();
       }
-      startable = book_.resources().TakeFrom(units->second, lane.uses, jobs);
+      startable = book_.resources().TakeFrom(units->second, lane.uses, startable);
     }
     if (startable > 0) {
       class_of(lane).ready += startable;
@@ -256,8 +269,11 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
       continue;
     }
     for (const auto& [id, assignment] : worker->assignments.all()) {
-      if (!assignment.stopping) {
-        DemandClass& demand = class_of(book_.SweepOf(id.job).LaneOf(id.job.index));
+      const JobId job = id.job.ServedJob();  // of a service that runs, its sweep may be gone
+      if (!assignment.stopping && book_.HasJob(job)) {
+        ReadyQueue::Lane lane = book_.SweepOf(job).LaneOf(job.index);
+        lane.resources = assignment.resources;
+        DemandClass& demand = class_of(lane);
         ++(assignment.ahead ? demand.ready : demand.running);
       }
     }

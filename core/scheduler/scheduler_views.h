@@ -87,6 +87,12 @@ struct WorkerView {
   Resources used;
   uint32_t running = 0;
   uint32_t queued = 0;  // given ahead: they start there when something ends
+  struct Service {
+    std::string approach;
+    absl::string_view state;  // "starting", "ready", "stopping"
+    size_t jobs = 0;          // that ask it now
+  };
+  std::vector<Service> services;
   uint64_t succeeded = 0;
   uint64_t failed = 0;
   absl::Time last_seen;

@@ -196,6 +196,7 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
       sweep.use_sets.push_back(resources_.Add(sweep.expansion->UsesOf(block, test)));
     }
   });
+  AddServices(sweep);
   if (!sweep.row.request_id.empty()) {
     requests_[{sweep.row.owner, sweep.row.request_id}] = id;
   }
@@ -208,6 +209,26 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
   }
   jobs_ += sweep.jobs.size();
   return &sweep;
+}
+
+void SweepBook::AddServices(SweepRecord& sweep) {
+  const Expansion& expansion = *sweep.expansion;
+  for (const Block& block : expansion.blocks()) {
+    const ApproachSpec& approach = expansion.spec().approaches[block.approach];
+    const uint32_t stride = block.JobsPerCell();
+    for (uint32_t cell = 0; approach.service && !block.tests.empty() && cell < block.cells;
+         ++cell) {
+      const uint32_t first = block.first_job + cell * stride;
+      if (!sweep.services.contains(first) && !sweep.AwaitsSetting(first)) {
+        Sha256 hasher;  // owners share none
+        hasher.UpdateField(sweep.row.owner);
+        hasher.UpdateField(sweep.keys.ServiceKeyOf(first + stride - 1).ToBytes());
+        const uint32_t number = services_.Add(hasher.Finish(), sweep.owner, approach);
+        services_.Forgive(number);
+        sweep.services.emplace(first, number);
+      }
+    }
+  }
 }
 
 absl::Status SweepBook::Restore(SweepRow row, std::shared_ptr<const Expansion> expansion) {

@@ -31,6 +31,7 @@
 #include "core/state/label_sets.h"
 #include "core/state/named_resources.h"
 #include "core/state/owner_ledger.h"
+#include "core/state/services.h"
 #include "core/sweep/expansion.h"
 
 namespace concur {
@@ -126,6 +127,10 @@ class SweepBook {
   const LabelSets& label_sets() const { return label_sets_; }
   NamedResources& resources() { return resources_; }
   const NamedResources& resources() const { return resources_; }
+  Services& services() { return services_; }
+  const Services& services() const { return services_; }
+  // Numbers the services of the cells whose settings are chosen.
+  void AddServices(SweepRecord& sweep);
 
   // Ends the process when a sweep contradicts itself, or the book contradicts its sweeps.
   void CheckInvariants() const;
@@ -148,6 +153,7 @@ class SweepBook {
   OwnerLedger owners_;
   LabelSets label_sets_;
   NamedResources resources_;
+  Services services_;
 };
 
 }  // namespace concur

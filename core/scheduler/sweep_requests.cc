@@ -534,6 +534,9 @@ bool SweepRequests::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succee
     return false;  // nor will there be one
   }
   workers_.blame().Mend(sweep.IdOf(job));
+  if (const uint32_t service = sweep.ServiceOf(sweep.expansion->Locate(job)); service != 0) {
+    book_.services().Forgive(service);
+  }
   if (rerun) {
     results_.RemoveSuccess(sweep, job);
     record.no_reuse = true;

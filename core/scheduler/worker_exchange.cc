@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "core/fields.h"
 #include "core/spent.h"
 #include "core/state/sweep_record.h"
@@ -124,11 +125,15 @@ void WorkerExchange::Reincarnate(Worker& worker, const SyncRequest& request) {
     }
   }
   const auto started = std::count_if(gone.begin(), gone.end(), [&](const AttemptId& id) {
-    return worker.assignments.Find(id)->MayHaveStarted();
+    return !id.job.IsService() && worker.assignments.Find(id)->MayHaveStarted();
   });
   for (const AttemptId& id : gone) {
     const Assignment& assignment = *worker.assignments.Find(id);
     const std::string message = absl::StrCat("worker ", worker.info.name, " was restarted");
+    if (id.job.IsService()) {
+      workers_.Unassign(worker, id);
+      continue;
+    }
     if (!assignment.stopping && assignment.MayHaveStarted()) {
       jobs_.LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
     } else if (!assignment.stopping) {
@@ -157,6 +162,9 @@ absl::Status WorkerExchange::Sync(const SyncRequest& request) {
     ApplyFinished(*worker, finished);
   }
   worker->assignments.BeginSync(turn_.now(), policy_.lease);
+  for (const RunningService& service : request.services) {
+    ApplyService(*worker, service);
+  }
   for (const AttemptId& id : request.running) {
     ApplyRunning(*worker, id);
   }
@@ -251,6 +259,10 @@ void WorkerExchange::ApplySteps(const Worker& worker, const std::vector<AttemptS
 
 void WorkerExchange::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
   const AttemptId id = finished.id;
+  if (id.job.IsService()) {
+    EndService(worker, finished);
+    return;
+  }
   ForgetOrder order{id, false, ""};
   if (book_.left_out().contains(id.job.sweep)) {
     workers_.Unassign(worker, id);
@@ -455,6 +467,82 @@ void WorkerExchange::ApplyRunning(Worker& worker, AttemptId id) {
   workers_.Assign(worker, id, assignment);
 }
 
+// An instance that was not known, as after a restart of the coordinator, goes on unless nobody
+// knows its service, or the worker has another one of it.
+void WorkerExchange::ApplyService(Worker& worker, const RunningService& running) {
+  const AttemptId id = running.id;
+  Services& services = book_.services();
+  if (!worker.assignments.SetListed(id)) {
+    Assignment assignment;
+    assignment.listed = true;
+    assignment.taken = true;
+    assignment.order_sent = true;
+    const JobId served = id.job.ServedJob();
+    const SweepRecord* sweep = book_.HasJob(served) ? &book_.SweepOf(served) : nullptr;
+    const uint32_t service =
+        sweep == nullptr ? 0 : sweep->ServiceOf(sweep->expansion->Locate(served.index));
+    if (service != 0) {
+      assignment.resources = services.Get(service).spec.resources;
+    } else {
+      assignment.resources = {.cpu_millis = 0, .gpus = std::popcount(running.gpu_mask)};
+    }
+    const bool has_gpus = worker.assignments.GpusAreFree(running.gpu_mask, assignment.resources);
+    assignment.gpu_mask = has_gpus ? running.gpu_mask : 0;
+    assignment.stopping =
+        service == 0 || !has_gpus || services.InstanceOn(worker.info.name, service).has_value();
+    if (assignment.stopping) {
+      assignment.reason = StopReason::kFenced;
+      assignment.order_sent = false;
+      assignment.time_left = policy_.overdue_grace;
+    }
+    if (service != 0) {
+      services.AddInstance(id, {.service = service,
+                                .worker = worker.info.name,
+                                .ready = running.ready,
+                                .stopping = assignment.stopping,
+                                .start_time = std::nullopt,
+                                .idle_since = turn_.now()});
+    }
+    workers_.Assign(worker, id, assignment);
+  }
+  const Services::Instance* instance = services.Find(id);
+  if (instance == nullptr || running.ready == instance->ready) {
+    return;
+  }
+  if (running.ready) {
+    services.SetReady(id, turn_.now());
+  } else if (!instance->stopping) {  // it has ended, and its log is under way
+    workers_.Stop(worker, id, StopReason::kFenced, /*counted=*/false);
+  }
+}
+
+// The jobs that asked it end by themselves, each with its own report.
+void WorkerExchange::EndService(Worker& worker, const FinishedAttempt& finished) {
+  Services& services = book_.services();
+  const Services::Instance* instance = services.Find(finished.id);
+  const FailureClass failure = finished.result.failure;
+  if (instance != nullptr && !instance->stopping && !instance->ready &&
+      failure != FailureClass::kPreempted && failure != FailureClass::kLost) {
+    const auto failures = static_cast<int>(services.Get(instance->service).failed_starts) + 1;
+    JobResult result;  // of jobs that need it, if no start succeeds
+    result.failure = FailureClass::kService;
+    result.exit_code = finished.result.exit_code;
+    result.start_time = finished.result.start_time;
+    result.message = CleanUtf8(absl::StrCat("its service ended before it was ready, ", failures,
+                                            " times in a row: ", finished.result.message),
+                               kMessageBytesMax);
+    if (const ArtifactRef* log = FindArtifact(finished.result, ArtifactKind::kLog)) {
+      result.artifacts = {*log};
+    }
+    services.FailStart(
+        instance->service,
+        turn_.now() + Backoffs::WaitAfter(RetryPolicy(), failures, finished.id, policy_.seed),
+        result);
+  }
+  workers_.Unassign(worker, finished.id);
+  worker.forget.push_back({finished.id, /*accepted=*/true, ""});
+}
+
 bool WorkerExchange::MayAdopt(const Worker& worker, AttemptId id) const {
   if (!book_.HasJob(id.job)) {
     return false;
@@ -486,6 +574,10 @@ void WorkerExchange::TakeBack(Worker& worker, AttemptId id) {
     workers_.Abandon(worker, id);
     return;
   }
+  if (id.job.IsService()) {
+    workers_.Stop(worker, id, StopReason::kFenced, /*counted=*/false);
+    return;
+  }
   SweepRecord& sweep = book_.SweepOf(id.job);
   workers_.Stop(worker, id, StopReason::kFenced, /*counted=*/false);
   ++worker.failed;
@@ -511,6 +603,10 @@ void WorkerExchange::LoseWorker(Worker& worker, bool died, const std::string& me
     const auto [id, assignment] = *worker.assignments.all().begin();
     worker.lost_attempts[id] = {assignment.gpu_mask, assignment.resources.gpu_share,
                                 assignment.uses, assignment.time_left};
+    if (id.job.IsService()) {
+      workers_.Unassign(worker, id);
+      continue;
+    }
     if (!assignment.stopping && died && assignment.MayHaveStarted()) {
       jobs_.LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
     } else if (!assignment.stopping) {
@@ -541,7 +637,12 @@ WorkerOrders WorkerExchange::TakeOrders(const std::string& name) {
         start.id = id;
         start.gpu_mask = gpu_mask;
         const SweepRecord& sweep = book_.SweepOf(id.job);
-        const auto source = sweep.expansion->SourceOf(id.job.index);
+        if (const uint32_t service = worker->assignments.Find(id)->service; service != 0) {
+          // One that has ended meanwhile is not found there, and the job comes back.
+          start.service =
+              book_.services().InstanceOn(name, service).value_or(AttemptId{id.job.Service(), {1}});
+        }
+        const auto source = sweep.expansion->SourceOf(id.job.ServedJob().index);
         const JobResult* result = source ? sweep.jobs.ResultOf(*source) : nullptr;
         const ArtifactRef* system =
             result == nullptr ? nullptr : FindArtifact(*result, ArtifactKind::kSystem);

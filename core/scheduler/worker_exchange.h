@@ -37,6 +37,7 @@ struct WorkerOrders {
     Digest system;  // its source's (core/sweep/expansion.h)
     int64_t system_bytes = 0;
     std::optional<Checkpoint> checkpoint;  // left by the job's earlier attempts
+    std::optional<AttemptId> service;      // the instance that it asks
   };
   std::vector<Start> start;
   std::vector<StopOrder> stop;
@@ -82,6 +83,8 @@ class WorkerExchange {
                             const JobResult& result);
   void AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, JobResult result);
   void ApplyRunning(Worker& worker, AttemptId id);
+  void ApplyService(Worker& worker, const RunningService& running);
+  void EndService(Worker& worker, const FinishedAttempt& finished);
   bool MayAdopt(const Worker& worker, AttemptId id) const;
   uint64_t GpusOfReturned(const Worker& worker, AttemptId id, const Resources& resources) const;
   void TakeBack(Worker& worker, AttemptId id);

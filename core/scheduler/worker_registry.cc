@@ -123,13 +123,21 @@ absl::Status WorkerRegistry::Restore(const WorkerRow& row) {
 }
 
 void WorkerRegistry::Assign(Worker& worker, AttemptId id, Assignment assignment) {
-  if (book_.HasJob(id.job)) {
+  if (const Services::Instance* instance = book_.services().Find(id)) {
+    assignment.owner = book_.services().Get(instance->service).owner;
+    book_.owners().AddAttempt(*assignment.owner, assignment.resources, id.job.IsService());
+  } else if (book_.HasJob(id.job)) {
     assignment.owner = book_.SweepOf(id.job).owner;
-    book_.owners().AddAttempt(*assignment.owner, assignment.resources);
+    book_.owners().AddAttempt(*assignment.owner, assignment.resources, id.job.IsService());
     assignment.is_short = IsShort(book_.SweepOf(id.job).LaneOf(id.job.index).group);
   }
   if (assignment.uses != NamedResources::kUnknown && book_.HasJob(id.job)) {
-    assignment.uses = book_.SweepOf(id.job).LaneOf(id.job.index).uses;
+    const ReadyQueue::Lane lane = book_.SweepOf(id.job).LaneOf(id.job.index);
+    assignment.uses = lane.uses;
+    assignment.service = lane.service;
+  }
+  if (assignment.service != 0) {
+    book_.services().AddUser(worker.info.name, assignment.service);
   }
   book_.resources().Take(assignment.uses, assignment.owner);
   if (assignment.ahead) {
@@ -153,13 +161,17 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
     LeaveQueue(id.job, *removed);
   }
   book_.resources().Return(removed->uses, removed->owner);
+  if (removed->service != 0) {
+    book_.services().RemoveUser(worker.info.name, removed->service, turn_.now());
+  }
+  book_.services().RemoveInstance(id);
   Release(id, *removed);
 }
 
 // Its owner and its sweep no longer wait for an attempt.
 void WorkerRegistry::Release(AttemptId id, const Assignment& released) {
   if (released.owner) {
-    book_.owners().RemoveAttempt(*released.owner, released.resources);
+    book_.owners().RemoveAttempt(*released.owner, released.resources, id.job.IsService());
   }
   if (released.counted) {
     // A sweep that waits for this is not deleted before.
@@ -184,8 +196,13 @@ void WorkerRegistry::LeaveQueue(JobId id, const Assignment& assignment) {
 
 void WorkerRegistry::Stop(Worker& worker, AttemptId id, StopReason reason, bool counted) {
   const Assignment assignment = *worker.assignments.Find(id);
+  if (id.job.IsService() && book_.services().Find(id) != nullptr) {
+    book_.services().SetStopping(id);
+  }
   if (worker.assignments.Stop(id, reason, policy_.overdue_grace, counted)) {
-    book_.SweepOf(id.job).stopping += counted ? 1 : 0;
+    if (counted) {
+      ++book_.SweepOf(id.job).stopping;
+    }
     if (assignment.ahead) {
       LeaveQueue(id.job, assignment);
     }
@@ -236,6 +253,48 @@ bool WorkerRegistry::HasTimeFor(const Worker& worker, Durations::Group group) co
   const absl::Duration careful = std::min(
       kTimeCare * expected->mean, std::max(expected->mean, kWholeShare * worker.whole_time));
   return careful <= left;
+}
+
+bool WorkerRegistry::CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const {
+  const Resources request = RequestOf(lane);
+  return worker.TakesJobs(turn_.now()) && request.FitsIn(worker.info.capacity) &&
+         request.GpuCount() >= GpusMin(worker.info.labels) &&
+         (lane.service == 0 || worker.info.takes_services) &&
+         book_.label_sets().Match(lane.labels, worker.info.labels) &&
+         HasTimeFor(worker, lane.group);
+}
+
+Resources WorkerRegistry::RequestOf(const ReadyQueue::Lane& lane) const {
+  return lane.service == 0
+             ? lane.resources
+             : Together(lane.resources, book_.services().Get(lane.service).spec.resources);
+}
+
+size_t WorkerRegistry::WaitingFor(uint32_t service) const {
+  const auto& alone = places_.suspects.ready();
+  return places_.ready.CountOf(service) +
+         static_cast<size_t>(std::count_if(alone.begin(), alone.end(), [&](const JobId& id) {
+           const SweepRecord& sweep = book_.SweepOf(id);
+           return !sweep.IsHeld() && sweep.LaneOf(id.index).service == service;
+         }));
+}
+
+bool WorkerRegistry::MayStartService(const ReadyQueue::Lane& lane) const {
+  const Services::Service& service = book_.services().Get(lane.service);
+  if (service.next_start > turn_.now()) {
+    return false;
+  }
+  size_t places = 0;
+  for (const auto& [id, instance] : book_.services().instances()) {
+    if (instance.service == lane.service && !instance.stopping &&
+        CouldRun(*roster_.Find(instance.worker), lane)) {
+      places += service.spec.serves;
+    }
+  }
+  const auto expected = places_.durations.Expected(lane.group);
+  return places == 0 || (service.load && expected &&
+                         expected->mean * static_cast<double>(WaitingFor(lane.service)) >
+                             *service.load * static_cast<double>(places));
 }
 
 void WorkerRegistry::AddLocalJobs(const SweepRecord& sweep, uint32_t train_job, Worker& worker) {
@@ -351,12 +410,21 @@ void WorkerRegistry::CheckInvariants() const {
   size_t running = 0;
   std::map<SweepId, uint32_t> stopping;
   std::map<SweepId, uint32_t> queued;
+  size_t instances = 0;
   for (const auto& [name, worker] : roster_) {
+    absl::btree_map<uint32_t, size_t> users;
     for (const auto& [id, assignment] : worker->assignments.all()) {
+      if (assignment.service != 0) {
+        ++users[assignment.service];
+      }
+      if (const Services::Instance* instance = book_.services().Find(id)) {
+        CONCUR_CHECK(instance->worker == name && instance->stopping == assignment.stopping);
+        ++instances;
+      }
       if (assignment.counted) {
         ++stopping[id.job.sweep];
       }
-      if (assignment.stopping) {
+      if (assignment.stopping || id.job.IsService()) {
         continue;
       }
       ++running;
@@ -367,7 +435,12 @@ void WorkerRegistry::CheckInvariants() const {
       CONCUR_CHECK(places_.running.WorkerOf(lease->holder) == name);
       CONCUR_CHECK(lease->gpu_mask == assignment.gpu_mask);
     }
+    for (const auto& [service, count] : users) {
+      CONCUR_CHECK(book_.services().UsersOn(name, service) == count);
+    }
   }
+  book_.services().CheckInvariants();
+  CONCUR_CHECK(instances == book_.services().instances().size());
   CONCUR_CHECK(running == places_.running.size());
   for (const auto& [id, sweep] : book_.all()) {
     CONCUR_CHECK(sweep->queued == queued[id]);
@@ -405,7 +478,7 @@ void WorkerRegistry::CheckOwners() const {
     for (const auto& [id, assignment] : worker->assignments.all()) {
       if (assignment.owner) {
         recount.AddAttempt(recount.Add(book_.owners().name(*assignment.owner)),
-                           assignment.resources);
+                           assignment.resources, id.job.IsService());
       }
     }
   }

@@ -73,6 +73,15 @@ class WorkerRegistry {
   bool IsShort(Durations::Group group) const;
   // True when a job of the group is likely to end before the worker's machine is taken away.
   bool HasTimeFor(const Worker& worker, Durations::Group group) const;
+  // True if the worker takes the lane's jobs, sooner or later, once it has room.
+  bool CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const;
+  // The resources of a lane's job together with its service's.
+  Resources RequestOf(const ReadyQueue::Lane& lane) const;
+  // Ready jobs that ask the service, of sweeps that nothing holds.
+  size_t WaitingFor(uint32_t service) const;
+  // True when another instance of the lane's service is to be started: no worker that could run the
+  // jobs has one, or the jobs that wait take longer on those that have than the last load did.
+  bool MayStartService(const ReadyQueue::Lane& lane) const;
   // Remembers the eval jobs that read the system which the worker has just made.
   void AddLocalJobs(const SweepRecord& sweep, uint32_t train_job, Worker& worker);
 

@@ -47,6 +47,7 @@ void Assignments::Add(AttemptId id, const Assignment& assignment) {
     ahead_.insert(id);
     ahead_cpu_micros_ += assignment.ahead_cpu_micros;
   }
+  services_ += id.job.IsService() ? 1 : 0;
   Occupy(assignment, 1);
   CONCUR_CHECK(all_.emplace(id, assignment).second);
 }
@@ -60,6 +61,7 @@ std::optional<Assignment> Assignments::Remove(
   }
   const Assignment removed = it->second;
   all_.erase(it);
+  services_ -= id.job.IsService() ? 1 : 0;
   Occupy(removed, -1);
   if (removed.ahead) {
     ahead_.erase(id);
@@ -99,12 +101,13 @@ void Assignments::StartAheadThatFits(const Resources& capacity,
 // -----------------------------------------------------------------------------------------
 
 size_t Assignments::started() const {
-  return static_cast<size_t>(std::count_if(
-      all_.begin(), all_.end(), [](const auto& entry) { return entry.second.MayHaveStarted(); }));
+  return static_cast<size_t>(std::count_if(all_.begin(), all_.end(), [](const auto& entry) {
+    return entry.second.MayHaveStarted() && !entry.first.job.IsService();
+  }));
 }
 
 Resources Assignments::FreeShortly(const Resources& capacity, uint32_t slots) const {
-  if (slots > 0 && size() - ahead() - short_attempts_ >= slots) {
+  if (slots > 0 && jobs() - ahead() - short_attempts_ >= slots) {
     return Resources{.cpu_millis = -1};
   }
   return Resources{
@@ -113,7 +116,7 @@ Resources Assignments::FreeShortly(const Resources& capacity, uint32_t slots) co
 }
 
 Resources Assignments::FreeOf(const Resources& capacity, uint32_t slots) const {
-  if (slots > 0 && size() - ahead() >= slots) {
+  if (slots > 0 && jobs() - ahead() >= slots) {
     return Resources{.cpu_millis = -1};
   }
   Resources free{.cpu_millis = capacity.cpu_millis - used_.cpu_millis,

@@ -36,6 +36,7 @@ struct Assignment {
   uint64_t gpu_mask = 0;
   std::optional<uint32_t> owner;  // a number of OwnerLedger; nullopt: the job is not known
   uint32_t uses = 0;              // a set of NamedResources
+  uint32_t service = 0;           // that the job asks; 0: none
   bool ahead = false;
   int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
   // When it was given, it was expected to take at most SchedulerPolicy::ahead_job_max.
@@ -73,15 +74,17 @@ class Assignments {
   const absl::btree_map<AttemptId, Assignment>& all() const { return all_; }
   size_t size() const { return all_.size(); }
   bool empty() const { return all_.empty(); }
-  // Number of attempts that may have started.
+  // Attempts of jobs: all but the instances of services.
+  size_t jobs() const { return all_.size() - services_; }
+  // Number of attempts of jobs that may have started.
   size_t started() const;
 
   // --- room -------------------------------------------------------------------------------------
 
   const Resources& used() const { return used_; }
   // Free part of a capacity; less than nothing when it has shrunk, or when as many attempts as
-  // `slots` (0: any number) occupy the worker. No GPU counts as free while it is not known which
-  // ones are.
+  // `slots` (0: any number) occupy the worker, not counting services. No GPU counts as free while
+  // it is not known which ones are.
   Resources FreeOf(const Resources& capacity, uint32_t slots = 0) const;
   // The same once the short attempts that nobody stops have ended, without GPUs.
   Resources FreeShortly(const Resources& capacity, uint32_t slots) const;
@@ -131,6 +134,7 @@ class Assignments {
                           uint32_t slots);
 
   absl::btree_map<AttemptId, Assignment> all_;
+  size_t services_ = 0;                      // instances of services among them
   absl::btree_set<AttemptId> ahead_;         // subset of all_
   int64_t ahead_cpu_micros_ = 0;             // sum over all of these
   Resources used_shortly_{.cpu_millis = 0};  // CPUs and memory of used_

@@ -26,6 +26,7 @@ bool CountsForBlame(FailureClass failure) {
     case FailureClass::kConfig:
     case FailureClass::kTemporary:
     case FailureClass::kPoison:
+    case FailureClass::kService:
       return false;
   }
   return false;

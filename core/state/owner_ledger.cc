@@ -35,14 +35,14 @@ const OwnerLedger::Owner* OwnerLedger::Find(const std::string& name) const {
   return it == numbers_.end() ? nullptr : &owners_[it->second];
 }
 
-void OwnerLedger::AddAttempt(uint32_t owner, const Resources& resources) {
+void OwnerLedger::AddAttempt(uint32_t owner, const Resources& resources, bool is_service) {
   owners_[owner].share += ShareOfAttempt(resources);
-  ++owners_[owner].running;
+  owners_[owner].running += is_service ? 0 : 1;
 }
 
-void OwnerLedger::RemoveAttempt(uint32_t owner, const Resources& resources) {
+void OwnerLedger::RemoveAttempt(uint32_t owner, const Resources& resources, bool is_service) {
   owners_[owner].share -= ShareOfAttempt(resources);
-  --owners_[owner].running;
+  owners_[owner].running -= is_service ? 0 : 1;
 }
 
 void OwnerLedger::AddData(uint32_t owner, const SweepSpec& spec) {

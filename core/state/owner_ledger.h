@@ -32,9 +32,9 @@ class OwnerLedger {
   uint32_t Add(const std::string& name);
   const std::string& name(uint32_t owner) const { return owners_[owner].name; }
 
-  // An attempt occupies a worker, or no longer does.
-  void AddAttempt(uint32_t owner, const Resources& resources);
-  void RemoveAttempt(uint32_t owner, const Resources& resources);
+  // An attempt occupies a worker, or no longer does. That of a service is no running job.
+  void AddAttempt(uint32_t owner, const Resources& resources, bool is_service = false);
+  void RemoveAttempt(uint32_t owner, const Resources& resources, bool is_service = false);
   // Changes the bytes that results keep: more, or less when `bytes` is negative.
   void AddBytes(uint32_t owner, int64_t bytes) { owners_[owner].stored_bytes += bytes; }
   // The same of checkpoints, which count until their jobs end.

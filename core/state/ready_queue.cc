@@ -50,6 +50,21 @@ void ReadyQueue::Leave(const Place& place) {
   CountDown(ranks_, place.rank);
 }
 
+void ReadyQueue::CountJobs(const Lane& lane, size_t added, size_t removed) {
+  if (lane.service != 0 && !paused_sweeps_.contains(lane.sweep)) {
+    size_t& jobs = of_service_[lane.service];
+    jobs = jobs + added - removed;
+    if (jobs == 0) {
+      of_service_.erase(lane.service);
+    }
+  }
+}
+
+size_t ReadyQueue::CountOf(uint32_t service) const {
+  const auto it = of_service_.find(service);
+  return it == of_service_.end() ? 0 : it->second;
+}
+
 const ReadyQueue::Jobs* ReadyQueue::Find(const Lanes& lanes, const Place& place) {
   const auto it = lanes.find(place);
   return it == lanes.end() ? nullptr : &it->second;
@@ -69,6 +84,7 @@ ReadyQueue::Jobs ReadyQueue::Detach(const Lane& lane) {
   auto node = own->second.extract(place);
   CONCUR_CHECK(!node.empty());
   Leave(place);
+  CountJobs(lane, 0, node.mapped().size());
   if (own->second.empty()) {
     owners->second.erase(own);
     if (owners->second.empty()) {
@@ -84,6 +100,7 @@ void ReadyQueue::Attach(const Lane& lane, Jobs jobs) {
     paused_.emplace(place, std::move(jobs));
     return;
   }
+  CountJobs(lane, jobs.size(), 0);
   lanes_[lane.priority][lane.owner].emplace(place, std::move(jobs));
   Enter(place);
 }
@@ -102,6 +119,7 @@ void ReadyQueue::Push(const Lane& lane, uint32_t job) {
   }
   const bool inserted = it->second.insert(job).second;
   CONCUR_CHECK(inserted);
+  CountJobs(lane, 1, 0);
   ++size_;
 }
 
@@ -112,6 +130,7 @@ void ReadyQueue::Erase(const Lane& lane, uint32_t job) {
   const auto it = lanes.find(place);
   CONCUR_CHECK(it != lanes.end());
   CONCUR_CHECK(it->second.erase(job) == 1);
+  CountJobs(lane, 0, 1);
   --size_;
   if (it->second.empty()) {
     Detach(lane);

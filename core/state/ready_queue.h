@@ -4,9 +4,9 @@
 // early); those that are expected to take longest (so that none of them is left for the end); then
 // the job's index.
 //
-// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, uses, duration
-// group), so that choosing one for a worker compares lanes, not jobs, and a lane whose jobs fit
-// nowhere does not block the others.
+// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, uses, service,
+// duration group), so that choosing one for a worker compares lanes, not jobs, and a lane whose
+// jobs fit nowhere does not block the others.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_STATE_READY_QUEUE_H_
@@ -39,8 +39,9 @@ class ReadyQueue {
     SweepId sweep;
     bool is_train = false;
     Resources resources;
-    uint32_t labels = 0;  // that its worker must carry: a number of the caller's; 0: none
-    uint32_t uses = 0;    // a set of NamedResources
+    uint32_t labels = 0;   // that its worker must carry: a number of the caller's; 0: none
+    uint32_t uses = 0;     // a set of NamedResources
+    uint32_t service = 0;  // that its jobs ask: a number of Services; 0: none
     Durations::Group group = 0;
 
     friend auto operator<=>(const Lane& a, const Lane& b) = default;
@@ -86,6 +87,8 @@ class ReadyQueue {
   void EraseSweep(SweepId sweep);
 
   size_t size() const { return size_; }
+  // Jobs that ask the service and may be taken.
+  size_t CountOf(uint32_t service) const;
   // Calls look(lane, jobs) with every lane whose jobs may be taken, and how many there are.
   void ForEachLane(absl::FunctionRef<void(const Lane&, size_t)> look) const;
 
@@ -120,6 +123,7 @@ class ReadyQueue {
   // Count the lanes that can be taken.
   void Enter(const Place& place);
   void Leave(const Place& place);
+  void CountJobs(const Lane& lane, size_t added, size_t removed);
   static const Jobs* Find(const Lanes& lanes, const Place& place);
   // The lane's jobs, moved out of the queue and back in.
   Jobs Detach(const Lane& lane);
@@ -136,8 +140,9 @@ class ReadyQueue {
   absl::flat_hash_map<SweepId, absl::btree_set<Lane>> by_sweep_;
   absl::flat_hash_map<Durations::Group, absl::btree_set<Lane>> by_group_;
   absl::flat_hash_map<Durations::Group, Durations::Rank> rank_of_;
-  absl::btree_map<int64_t, size_t> cpus_;           // lanes that can be taken, by CPUs
-  absl::btree_map<Durations::Rank, size_t> ranks_;  // and by rank
+  absl::flat_hash_map<uint32_t, size_t> of_service_;  // jobs that can be taken, without service 0
+  absl::btree_map<int64_t, size_t> cpus_;             // lanes that can be taken, by CPUs
+  absl::btree_map<Durations::Rank, size_t> ranks_;    // and by rank
   size_t size_ = 0;
 };
 

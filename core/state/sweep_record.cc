@@ -83,6 +83,11 @@ SpentLedger::Kind SweepRecord::SpentKindOf(uint32_t job) const {
 
 int32_t SweepRecord::Priority() const { return row.priority.value_or(expansion->spec().priority); }
 
+uint32_t SweepRecord::ServiceOf(const JobCoordinates& at) const {
+  const auto it = at.is_train ? services.end() : services.find(at.first_job_of_cell);
+  return it == services.end() ? 0 : it->second;
+}
+
 ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
   const JobCoordinates at = expansion->Locate(job);
   const SweepSpec& spec = expansion->spec();
@@ -95,6 +100,7 @@ ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
       .resources = at.is_train ? approach.train_resources : approach.predict_resources,
       .labels = label_sets.empty() ? 0 : label_sets[at.kind],
       .uses = use_sets.empty() ? 0 : use_sets[at.kind],
+      .service = services.empty() ? 0 : ServiceOf(at),
       .group = groups[at.kind]};
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/ids.h"
 #include "core/job.h"
@@ -56,6 +57,8 @@ struct SweepRecord {
   void SetState(uint32_t job, JobState state);
   int32_t Priority() const;
   ReadyQueue::Lane LaneOf(uint32_t job) const;
+  // The service that the job asks; 0: none.
+  uint32_t ServiceOf(const JobCoordinates& at) const;
   Durations::Group GroupOf(uint32_t job) const { return groups[expansion->Locate(job).kind]; }
   const Digest& BlockKeyOf(uint32_t job) const {
     return keys.BlockKey(expansion->Locate(job).block);
@@ -109,6 +112,8 @@ struct SweepRecord {
   std::vector<Durations::Group> groups;
   std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels
   std::vector<uint32_t> use_sets;    // numbers of NamedResources; empty when no job uses any
+  // Numbers of Services, by the first job of each cell whose eval jobs ask one.
+  absl::flat_hash_map<uint32_t, uint32_t> services;
 };
 
 }  // namespace concur

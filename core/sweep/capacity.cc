@@ -37,7 +37,12 @@ std::vector<Request> RequestsOf(const SweepSpec& spec) {
     if (!approach.train_command.empty()) {
       add("train", approach.train_resources, approach.train_labels);
     }
-    add("predict", approach.predict_resources, approach.predict_labels);
+    if (approach.service) {
+      add("service", Together(approach.predict_resources, approach.service->resources),
+          approach.predict_labels);
+    } else {
+      add("predict", approach.predict_resources, approach.predict_labels);
+    }
   }
   for (size_t i = 0; i < spec.benchmarks.size(); ++i) {
     if (!spec.benchmarks[i].labels.empty()) {

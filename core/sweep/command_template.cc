@@ -58,11 +58,14 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
       names = {"train", "validation", "start", "model", "output", "seed"};
       break;
     case CommandKind::kPredict:
-      names = {"test",     "model",  "predictions", "metrics",
-               "examples", "output", "seed",        "benchmark.NAME"};
+      names = {"test",   "model", "predictions",    "metrics",    "examples",
+               "output", "seed",  "benchmark.NAME", "service.url"};
       break;
     case CommandKind::kServe:
       names = {"model"};
+      break;
+    case CommandKind::kService:
+      names = {"port", "model", "seed"};
       break;
   }
   if (has_code) {
@@ -83,6 +86,8 @@ absl::string_view NameOf(CommandKind kind) {
       return "predict";
     case CommandKind::kServe:
       return "serve";
+    case CommandKind::kService:
+      return "service";
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The placeholders of an approach's commands: {train} {validation} {start} {test} {model}
-// {predictions} {metrics} {examples} {output} {code} {seed} {hp.NAME} {benchmark.NAME}. "{{" and
-// "}}" stand for "{" and "}".
+// {predictions} {metrics} {examples} {output} {code} {seed} {hp.NAME} {benchmark.NAME} {port}
+// {service.url}. "{{" and "}}" stand for "{" and "}".
 //
 // A command is argv: each argument is expanded by itself and never meets a shell. Thread-safe
 // (stateless).
@@ -21,7 +21,7 @@
 namespace concur {
 
 // Which command a template belongs to, and so which placeholders have a value.
-enum class CommandKind { kTrain, kPredict, kServe };
+enum class CommandKind { kTrain, kPredict, kServe, kService };
 
 // The placeholders in `argument`, without braces, in order. InvalidArgument when a brace is not
 // closed or not opened.

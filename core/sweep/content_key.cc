@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "base/check.h"
 #include "base/digest.h"
+#include "core/sweep/command_template.h"
 
 namespace concur {
 namespace {
@@ -205,6 +206,11 @@ ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(&expansion) {
       AddDigest(hasher, "code", spec.approaches[a].predict_code->key);
     }
     AddDigest(hasher, "program", spec.approaches[a].predict_program);
+    if (const std::optional<ServiceSpec>& service = spec.approaches[a].service) {
+      hasher.UpdateField("service");
+      AddList(hasher, service->command);
+      AddDigest(hasher, "service program", service->program);
+    }
     predict_keys_.push_back(hasher.Finish());
   }
   searched_keys_.resize(spec.search ? blocks.size() : 0);
@@ -227,16 +233,62 @@ const Digest& ContentKeys::KeyOfSettingOf(const JobCoordinates& at) const {
              : searched_keys_[at.block][at.setting];
 }
 
+Digest ContentKeys::TrainKeyOf(const JobCoordinates& at, Sha256& hasher) const {
+  ShortFields fields;
+  fields.Add("train");
+  fields.Add(block_keys_[at.block]);
+  fields.Add(KeyOfSettingOf(at));
+  fields.Add(absl::AlphaNum(expansion_->spec().seeds[at.seed_index]).Piece());
+  return fields.Hash(hasher);
+}
+
+Digest ContentKeys::ServiceKeyOf(uint32_t job) const {
+  const JobCoordinates at = expansion_->Locate(job);
+  const ApproachSpec& approach =
+      expansion_->spec().approaches[expansion_->blocks()[at.block].approach];
+  const ServiceSpec& service = *approach.service;
+  Sha256 hasher;
+  hasher.UpdateField("service");
+  hasher.UpdateField(approach.version);
+  AddList(hasher, service.command);
+  AddDigest(hasher, "program", service.program);
+  for (const auto* variables : {&approach.env, &approach.secrets}) {
+    hasher.UpdateField(absl::StrCat(variables->size()));
+    for (const auto& [name, value] : *variables) {
+      hasher.UpdateField(name);
+      hasher.UpdateField(value);
+    }
+  }
+  if (const auto& code = approach.CodeOf(/*is_train=*/false)) {
+    AddDigest(hasher, "code", code->key);
+  }
+  if (approach.environment) {
+    AddDigest(hasher, "environment", KeyOfEnvironment(*approach.environment));
+  }
+  const Resources& resources = service.resources;
+  for (const int64_t number :
+       {resources.cpu_millis, resources.memory_bytes, int64_t{resources.gpus},
+        int64_t{resources.gpu_share}, int64_t{service.serves},
+        absl::ToInt64Milliseconds(service.idle), absl::ToInt64Milliseconds(service.ready_within)}) {
+    hasher.UpdateField(absl::StrCat(number));
+  }
+  hasher.UpdateField(service.ready_http);
+  hasher.UpdateField(KeyOfSettingOf(at).ToBytes());
+  if (UsesPlaceholder(service.command, "seed")) {
+    AddDigest(hasher, "seed", Sha256Of(absl::StrCat(expansion_->spec().seeds[at.seed_index])));
+  }
+  if (UsesPlaceholder(service.command, "model")) {
+    Sha256 train_hasher;
+    AddDigest(hasher, "model", TrainKeyOf(at, train_hasher));
+  }
+  return hasher.Finish();
+}
+
 Digest ContentKeys::KeyOf(uint32_t job) const {
   const JobCoordinates at = expansion_->Locate(job);
   const Block& block = expansion_->blocks()[at.block];
   Sha256 hasher;
-  ShortFields train_fields;
-  train_fields.Add("train");
-  train_fields.Add(block_keys_[at.block]);
-  train_fields.Add(KeyOfSettingOf(at));
-  train_fields.Add(absl::AlphaNum(expansion_->spec().seeds[at.seed_index]).Piece());
-  const Digest train = train_fields.Hash(hasher);
+  const Digest train = TrainKeyOf(at, hasher);
   if (at.is_train) {
     return train;
   }
@@ -331,6 +383,12 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
     }
     if (approach.predict_program) {
       fields.emplace_back("predict program", approach.predict_program->ToHex());
+    }
+    if (approach.service) {
+      fields.emplace_back("service command", absl::StrJoin(approach.service->command, " "));
+      if (approach.service->program) {
+        fields.emplace_back("service program", approach.service->program->ToHex());
+      }
     }
     fields.emplace_back("test data", SeenFileText(*benchmark.test, "test"));
     for (const auto& [name, value] : benchmark.parameters) {

@@ -43,6 +43,9 @@ class ContentKeys {
   // Key of what is common to jobs that differ in setting and seed alone: of train jobs their
   // block's key, of eval jobs also the predict command and the test.
   Digest KindKeyOf(uint32_t job) const;
+  // Key of the service that an eval job asks; jobs with equal keys may share one. REQUIRES: its
+  // approach has one, and its setting is chosen.
+  Digest ServiceKeyOf(uint32_t job) const;
   // The key of a block's training, before setting and seed: cells of blocks with different keys
   // never share a result, so that a search may skip whole blocks.
   const Digest& BlockKey(uint32_t block) const { return block_keys_[block]; }
@@ -53,6 +56,7 @@ class ContentKeys {
 
  private:
   const Digest& KeyOfSettingOf(const JobCoordinates& at) const;
+  Digest TrainKeyOf(const JobCoordinates& at, Sha256& hasher) const;
 
   const Expansion* expansion_;
   std::vector<Digest> block_keys_;                  // [block]

@@ -104,6 +104,38 @@ absl::Status CheckUses(const FieldPath& path, const Uses& uses) {
   return absl::OkStatus();
 }
 
+absl::Status CheckService(const FieldPath& path, const ApproachSpec& approach) {
+  const bool is_asked = UsesPlaceholder(approach.predict_command, "service.url");
+  if (!approach.service) {
+    return is_asked ? FieldError(path.Field("predict.command"),
+                                 "{service.url} needs the field service, the program behind it")
+                    : absl::OkStatus();
+  }
+  const ServiceSpec& service = *approach.service;
+  const FieldPath field = path.Field("service");
+  if (service.command.empty()) {
+    return FieldError(field.Field("command"), "expected a program, got an empty list");
+  }
+  if (approach.predict_command.empty()) {
+    return FieldError(field, "expected predict.command, which asks the service");
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckTemplate(path, "service.command", service.command, CommandKind::kService, approach));
+  if (approach.train_command.empty() && UsesPlaceholder(service.command, "model")) {
+    return FieldError(field.Field("command"), "{model} needs a train command");
+  }
+  if (!service.ready_http.empty() && service.ready_http[0] != '/') {
+    return FieldError(
+        field.Field("ready.http"),
+        absl::StrCat("expected a path such as /health, got ", Quoted(service.ready_http)));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckLine(field.Field("ready.http"), service.ready_http));
+  CONCUR_RETURN_IF_ERROR(CheckSpan(field.Field("ready.within"), service.ready_within, kTimeoutMin));
+  CONCUR_RETURN_IF_ERROR(CheckResources(field.Field("resources"), service.resources));
+  CONCUR_RETURN_IF_ERROR(CheckRange(field.Field("serves"), service.serves, 1, kServesMax));
+  return CheckSpan(field.Field("idle"), service.idle, absl::ZeroDuration());
+}
+
 absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(approach.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), approach.tags));
@@ -130,6 +162,7 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
       CheckTemplate(path, "train.command", approach.train_command, CommandKind::kTrain, approach));
   CONCUR_RETURN_IF_ERROR(CheckTemplate(path, "predict.command", approach.predict_command,
                                        CommandKind::kPredict, approach));
+  CONCUR_RETURN_IF_ERROR(CheckService(path, approach));
   CONCUR_RETURN_IF_ERROR(CheckEnvironment(path.Field("env"), approach.env));
   CONCUR_RETURN_IF_ERROR(CheckSecrets(path.Field("secrets"), approach.secrets, approach.env));
   CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("train.resources"), approach.train_resources));
@@ -432,14 +465,14 @@ absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
 absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
-  const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
-                    approach.code.has_value() || approach.predict_code.has_value() ||
-                    approach.train_program || approach.predict_program ||
-                    approach.environment.has_value() || !approach.env.empty() ||
-                    !approach.secrets.empty() || !approach.hyperparameters.defaults.empty() ||
-                    !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
-                    !approach.predict_labels.empty() || !approach.train_uses.empty() ||
-                    !approach.predict_uses.empty() || !approach.version.empty();
+  const bool runs =
+      !approach.train_command.empty() || !approach.predict_command.empty() ||
+      approach.code.has_value() || approach.predict_code.has_value() || approach.train_program ||
+      approach.predict_program || approach.environment.has_value() ||
+      approach.service.has_value() || !approach.env.empty() || !approach.secrets.empty() ||
+      !approach.hyperparameters.defaults.empty() || !approach.hyperparameters.space.empty() ||
+      !approach.train_labels.empty() || !approach.predict_labels.empty() ||
+      !approach.train_uses.empty() || !approach.predict_uses.empty() || !approach.version.empty();
   return runs || approach.name.empty()
              ? FieldError(path,
                           "expected a name and tags, and nothing that could run, in a sweep "

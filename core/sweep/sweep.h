@@ -63,9 +63,24 @@ struct TrainFrom {
   std::optional<uint32_t> train_set;  // that it was trained on; absent: the job's own
 };
 
+// A program that eval jobs ask. It runs beside them on a worker, for all jobs that need an equal
+// one, and is stopped when none has needed it for `idle`.
+struct ServiceSpec {
+  std::vector<std::string> command;  // listens on {port} of 127.0.0.1
+  std::optional<Digest> program;     // as ApproachSpec::train_program
+  // A path that answers GET with status 200 once it is ready; "": ready once it accepts a
+  // connection.
+  std::string ready_http;
+  absl::Duration ready_within = absl::Hours(1);
+  Resources resources;
+  uint32_t serves = 8;  // eval jobs at a time
+  absl::Duration idle = absl::Minutes(5);
+};
+inline constexpr uint32_t kServesMax = 10'000;
+
 // Commands are argv templates with placeholders {train} {validation} {start} {test} {model}
-// {predictions} {metrics} {output} {code} {seed} {hp.NAME} {benchmark.NAME}; "{{" and "}}" are
-// braces.
+// {predictions} {metrics} {output} {code} {seed} {hp.NAME} {benchmark.NAME} {service.url}; "{{" and
+// "}}" are braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;
@@ -84,6 +99,8 @@ struct ApproachSpec {
   // these lie in no code; part of the key.
   std::optional<Digest> train_program;
   std::optional<Digest> predict_program;
+  // Its eval jobs ask this. Its command and program are part of their keys, the rest is not.
+  std::optional<ServiceSpec> service;
   // Source of what its train command reads as {start}; part of the key (core/sweep/train_from.h).
   std::optional<TrainFrom> train_from;
   Hyperparameters hyperparameters;

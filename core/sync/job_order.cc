@@ -97,6 +97,15 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   }
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("system_bytes"), order.system_bytes, 0, kArtifactBytesMax));
+  if (order.service) {
+    CONCUR_RETURN_IF_ERROR(CheckAttemptId(path.Field("service"), *order.service));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("ready_http"), order.ready_http));
+  CONCUR_RETURN_IF_ERROR(
+      CheckTimeLimit(path.Field("ready_within"), order.ready_within, absl::ZeroDuration()));
+  if (order.id.job.IsService()) {
+    return absl::OkStatus();
+  }
   if (order.is_train) {
     return order.train.empty() ? FieldError(path.Field("train"), "expected at least one")
                                : absl::OkStatus();
@@ -117,12 +126,23 @@ std::vector<std::string> CommandOf(const ApproachSpec& approach, const SweepSpec
                             : *ExpandBenchmarkParameters(approach.predict_command, parameters);
 }
 
+// Makes the order of a job that of the service which the job asks.
+void MakeService(const ServiceSpec& service, JobOrder& order) {
+  order.command = service.command;
+  order.program = service.program;
+  order.resources = service.resources;
+  order.timeout = absl::InfiniteDuration();
+  order.holds_units = false;
+  order.ready_http = service.ready_http;
+  order.ready_within = service.ready_within;
+}
+
 }  // namespace
 
 JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::string& owner,
                       uint64_t gpu_mask, const Digest& system, int64_t system_bytes) {
   const SweepSpec& spec = expansion.spec();
-  const JobCoordinates at = expansion.Locate(id.job.index);
+  const JobCoordinates at = expansion.Locate(id.job.ServedJob().index);
   const Block& block = expansion.blocks()[at.block];
   const ApproachSpec& approach = spec.approaches[block.approach];
 
@@ -160,8 +180,12 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
     return order;
   }
   const BenchmarkSpec& benchmark = spec.benchmarks[at.test_benchmark];
-  CONCUR_CHECK(benchmark.test.has_value());
   order.benchmark = benchmark.name;
+  if (id.job.IsService()) {
+    MakeService(*approach.service, order);
+    return order;
+  }
+  CONCUR_CHECK(benchmark.test.has_value());
   order.test = InputOf(benchmark, *benchmark.test);
   order.format = benchmark.format;
   return order;

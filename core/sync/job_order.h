@@ -83,6 +83,12 @@ struct JobOrder {
   Digest system;
   int64_t system_bytes = 0;
 
+  // Eval jobs that ask a service: the instance, which runs on the same worker.
+  std::optional<AttemptId> service;
+  // Of a service itself (id.job.IsService()): when it is ready.
+  std::string ready_http;
+  absl::Duration ready_within = absl::InfiniteDuration();
+
   // Eval jobs: the test data.
   Input test;
   DataFormat format = DataFormat::kQa;

@@ -59,6 +59,17 @@ absl::Status CheckAttempts(const FieldPath& path, const SyncRequest& request) {
   };
   for (size_t i = 0; i < request.running.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(check(path.Field("running", i), request.running[i]));
+    if (request.running[i].job.IsService()) {
+      return FieldError(path.Field("running", i), "expected a job, got a service");
+    }
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("services"), request.services.size(), kSyncAttemptsMax));
+  for (size_t i = 0; i < request.services.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(check(path.Field("services", i), request.services[i].id));
+    if (!request.services[i].id.job.IsService()) {
+      return FieldError(path.Field("services", i), "expected a service, got a job");
+    }
   }
   for (size_t i = 0; i < request.finished.size(); ++i) {
     const FieldPath here = path.Field("finished", i);

@@ -46,6 +46,7 @@ struct WorkerInfo {
   uint32_t queue_max = 0;
   // Attempts that it runs at a time, whatever they ask for; the rest waits. 0: as many as fit.
   uint32_t slots = 0;
+  bool takes_services = false;  // it can run services
   std::map<std::string, std::string> labels;
   // Problems that somebody should look after on its machine, a line each; at most kNoticesMax.
   std::vector<std::string> notices;
@@ -77,12 +78,20 @@ struct AttemptStep {
   ReportedStep step;
 };
 
+// Instance of a service that the worker runs.
+struct RunningService {
+  AttemptId id;
+  bool ready = false;
+  uint64_t gpu_mask = 0;
+};
+
 struct SyncRequest {
   WorkerInfo worker;
-  uint64_t sequence = 0;       // grows with every call of one incarnation
-  bool draining = false;       // wants no new work
-  bool shutting_down = false;  // the last Sync of this incarnation: it runs nothing any more
-  std::vector<AttemptId> running;
+  uint64_t sequence = 0;           // grows with every call of one incarnation
+  bool draining = false;           // wants no new work
+  bool shutting_down = false;      // the last Sync of this incarnation: it runs nothing any more
+  std::vector<AttemptId> running;  // without services
+  std::vector<RunningService> services;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
   std::vector<AttemptStep> steps;  // those of one attempt in the order in which it reported them

@@ -98,6 +98,26 @@ absl::StatusOr<Code> FromProto(const v1::Code& proto, const FieldPath& path) {
   return code;
 }
 
+absl::StatusOr<ServiceSpec> FromProto(const v1::Service& proto, const FieldPath& path) {
+  ServiceSpec service;
+  absl::Duration timeout;
+  Labels labels;
+  Uses uses;
+  CONCUR_RETURN_IF_ERROR(ReadCommand(proto.command(), path.Field("command"), &service.command,
+                                     &service.resources, &timeout, &labels, &uses,
+                                     &service.program));
+  service.ready_http = proto.ready_http();
+  if (proto.has_ready_within()) {
+    CONCUR_ASSIGN_OR_RETURN(service.ready_within,
+                            rpc::FromProto(proto.ready_within(), path.Field("ready_within")));
+  }
+  service.serves = proto.serves() == 0 ? service.serves : proto.serves();
+  if (proto.has_idle()) {
+    CONCUR_ASSIGN_OR_RETURN(service.idle, rpc::FromProto(proto.idle(), path.Field("idle")));
+  }
+  return service;
+}
+
 absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPath& path) {
   ApproachSpec result;
   result.name = proto.name();
@@ -132,6 +152,9 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
   if (proto.has_environment()) {
     CONCUR_ASSIGN_OR_RETURN(result.environment,
                             rpc::FromProto(proto.environment(), path.Field("environment")));
+  }
+  if (proto.has_service()) {
+    CONCUR_ASSIGN_OR_RETURN(result.service, FromProto(proto.service(), path.Field("service")));
   }
   if (proto.has_train_from()) {
     TrainFrom& from = result.train_from.emplace();

@@ -97,6 +97,15 @@ v1::Approach ToProto(const ApproachSpec& approach) {
   if (approach.environment) {
     *proto.mutable_environment() = rpc::ToProto(*approach.environment);
   }
+  if (const std::optional<ServiceSpec>& service = approach.service) {
+    v1::Service& added = *proto.mutable_service();
+    *added.mutable_command() = CommandToProto(service->command, service->resources,
+                                              absl::InfiniteDuration(), service->program);
+    added.set_ready_http(service->ready_http);
+    *added.mutable_ready_within() = rpc::ToProto(service->ready_within);
+    added.set_serves(service->serves);
+    *added.mutable_idle() = rpc::ToProto(service->idle);
+  }
   if (approach.train_from) {
     proto.mutable_train_from()->set_approach(approach.train_from->approach);
     if (approach.train_from->train_set) {

@@ -49,6 +49,7 @@ absl::StatusOr<WorkerInfo> WorkerFromProto(const v1::SyncRequest& proto, const F
   worker.capacity = rpc::FromProto(proto.capacity());
   worker.queue_max = proto.queue_max();
   worker.slots = proto.slots();
+  worker.takes_services = proto.takes_services();
   CONCUR_ASSIGN_OR_RETURN(worker.labels,
                           rpc::FromProto(proto.labels(), path.Field("labels"), kTagsMax));
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("notices"), proto.notices_size(), kNoticesMax));
@@ -99,7 +100,7 @@ absl::Status InputsFromProto(const v1::JobOrder& proto, const FieldPath& path, J
     CONCUR_ASSIGN_OR_RETURN(order->system, DigestFromBytes(proto.system(), path.Field("system")));
   }
   order->system_bytes = proto.system_bytes();
-  if (proto.is_train()) {
+  if (proto.is_train() || order->id.job.IsService()) {
     return absl::OkStatus();
   }
   CONCUR_ASSIGN_OR_RETURN(order->test, FromProto(proto.test(), path.Field("test")));
@@ -158,7 +159,7 @@ v1::JobOrder ToProto(const JobOrder& order) {
     proto.set_system(order.system.ToBytes());
   }
   proto.set_system_bytes(order.system_bytes);
-  if (!order.is_train) {
+  if (!order.is_train && !order.id.job.IsService()) {
     *proto.mutable_test() = ToProto(order.test);
   }
   proto.set_format(ToProto(order.format));
@@ -176,6 +177,13 @@ v1::JobOrder ToProto(const JobOrder& order) {
   }
   if (order.environment) {
     *proto.mutable_environment() = ToProto(*order.environment);
+  }
+  if (order.service) {
+    *proto.mutable_service() = ToProto(*order.service);
+  }
+  proto.set_ready_http(order.ready_http);
+  if (order.ready_within != absl::InfiniteDuration()) {
+    *proto.mutable_ready_within() = ToProto(order.ready_within);
   }
   return proto;
 }
@@ -207,6 +215,14 @@ absl::StatusOr<JobOrder> FromProto(const v1::JobOrder& proto, const FieldPath& p
   CONCUR_RETURN_IF_ERROR(InputsFromProto(proto, path, &order));
   CONCUR_ASSIGN_OR_RETURN(order.format, FromProto(proto.format(), path.Field("format")));
   order.keep = FromProto(proto.keep());
+  if (proto.has_service()) {
+    order.service = FromProto(proto.service());
+  }
+  order.ready_http = proto.ready_http();
+  if (proto.has_ready_within()) {
+    CONCUR_ASSIGN_OR_RETURN(order.ready_within,
+                            FromProto(proto.ready_within(), path.Field("ready_within")));
+  }
   return order;
 }
 
@@ -232,6 +248,13 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
   for (const AttemptId& id : request.running) {
     *proto.add_running() = ToProto(id);
   }
+  for (const RunningService& service : request.services) {
+    v1::RunningService* out = proto.add_services();
+    *out->mutable_id() = ToProto(service.id);
+    out->set_ready(service.ready);
+    out->set_gpu_mask(service.gpu_mask);
+  }
+  proto.set_takes_services(request.worker.takes_services);
   for (const FinishedAttempt& finished : request.finished) {
     v1::FinishedAttempt* out = proto.add_finished();
     *out->mutable_id() = ToProto(finished.id);
@@ -270,6 +293,11 @@ absl::StatusOr<SyncRequest> FromProto(const v1::SyncRequest& proto, const FieldP
   request.running.reserve(proto.running_size());
   for (const v1::AttemptId& id : proto.running()) {
     request.running.push_back(FromProto(id));
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("services"), proto.services_size(), kSyncAttemptsMax));
+  for (const v1::RunningService& service : proto.services()) {
+    request.services.push_back({FromProto(service.id()), service.ready(), service.gpu_mask()});
   }
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("finished"), proto.finished_size(), kSyncFinishedMax));

@@ -226,14 +226,14 @@ absl::StatusOr<SweepState> FromProto(v1::Sweep::State state, const FieldPath& pa
 static_assert(v1::FAILURE_CLASS_FAILED == static_cast<int>(FailureClass::kFailed));
 static_assert(v1::FAILURE_CLASS_LOST == static_cast<int>(FailureClass::kLost));
 static_assert(v1::FAILURE_CLASS_CONFIG == static_cast<int>(FailureClass::kConfig));
-static_assert(v1::FAILURE_CLASS_POISON == static_cast<int>(FailureClass::kPoison));
+static_assert(v1::FAILURE_CLASS_SERVICE == static_cast<int>(FailureClass::kService));
 
 v1::FailureClass ToProto(FailureClass failure) {
   return static_cast<v1::FailureClass>(static_cast<int>(failure));
 }
 
 absl::StatusOr<FailureClass> FromProto(v1::FailureClass failure, const FieldPath& path) {
-  if (failure < v1::FAILURE_CLASS_UNSPECIFIED || failure > v1::FAILURE_CLASS_POISON) {
+  if (failure < v1::FAILURE_CLASS_UNSPECIFIED || failure > v1::FAILURE_CLASS_SERVICE) {
     return UnknownEnum(path, failure);
   }
   return static_cast<FailureClass>(static_cast<int>(failure));

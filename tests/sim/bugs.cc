@@ -57,6 +57,8 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "units-at-stop",
     "spent-twice",
     "units-forgotten",
+    "service-kept",
+    "service-gpu-taken",
     "stale-read",
     "read-before-commit",
     "event-skipped",
@@ -71,8 +73,10 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "spool-not-synced",
     "terminated-blamed",
     "steps-not-sent-again",
+    "service-ready-early",
+    "service-not-listed",
 };
-static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kStepsNotSentAgain) == kBugs);
+static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kServiceNotListed) == kBugs);
 
 }  // namespace
 

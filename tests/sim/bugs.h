@@ -64,6 +64,8 @@ enum class Bug : uint8_t {
   kUnitsAtStop,           // the units of an attempt are given to others when it is told to stop
   kSpentTwice,            // spending of a lost attempt is also charged to the next one
   kUnitsForgotten,        // a restart forgets the units of attempts that run
+  kServiceKept,           // services are never told to stop
+  kServiceGpuTaken,       // every service gets a worker's first GPUs
   // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -81,8 +83,10 @@ enum class Bug : uint8_t {
   kSpoolNotSynced,     // a power cut empties the spool
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
+  kServiceReadyEarly,  // services are said to be ready while they load
+  kServiceNotListed,   // services that run are not listed
 };
-inline constexpr size_t kBugs = 59;  // without kNone
+inline constexpr size_t kBugs = 63;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -113,6 +113,24 @@ void Checker::OnStart(const JobOrder& order, const std::vector<const JobOrder*>&
   }
 }
 
+void Checker::OnAsk(const JobOrder& order, bool ready, size_t users) {
+  ++asked_;
+  if (!ready) {
+    world_.Fail(absl::StrCat(order.id.ToString(), " asks a service that still loads"));
+  }
+  const auto planned = planned_.find(order.id.job.sweep);
+  if (planned == planned_.end()) {
+    return;
+  }
+  const Expansion& expansion = *workload_.sweeps[planned->second].expansion;
+  const Block& block = expansion.blocks()[expansion.Locate(order.id.job.index).block];
+  const std::optional<ServiceSpec>& service = expansion.spec().approaches[block.approach].service;
+  if (!service || users > service->serves) {
+    world_.Fail(absl::StrCat(order.id.ToString(), " is one of ", users,
+                             " jobs that ask a service which serves fewer"));
+  }
+}
+
 void Checker::OnReport(const FinishedAttempt& finished) {
   reports_[finished.id].push_back(finished);
   if (const auto given = given_.find(finished.id); given != given_.end()) {
@@ -387,7 +405,9 @@ void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
                     row.result.failure == FailureClass::kNone;
   if (!lost) {
     // Preempted before its start: reported by the agent alone, not by an executor.
+    // A job whose service cannot be started fails without an attempt of its own.
     if (!reports_.contains(id) && row.result.failure != FailureClass::kPreempted &&
+        !(row.result.failure == FailureClass::kService && row.worker.empty()) &&
         !IsOverdue(row, now)) {
       world_.Fail(absl::StrCat("a failure was counted for ", id.ToString(), ", which had none"));
     }
@@ -524,6 +544,9 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
     CheckCheckpointOrdered(order);
   }
   for (const ForgetOrder& order : response.forget) {
+    if (order.id.job.IsService()) {
+      continue;  // has no result
+    }
     if (!order.accepted) {
       // Another job may have been paused anew in this turn, after its result was refused.
       if (absl::EndsWith(order.reason, JobStateName(JobState::kBlocked))) {

@@ -48,6 +48,8 @@ class Checker {
   void OnProcess(const std::string& incarnation, bool alive);
   // The worker starts an attempt beside its unfinished ones.
   void OnStart(const JobOrder& order, const std::vector<const JobOrder*>& others);
+  // A job begins to ask its service, as the last of so many.
+  void OnAsk(const JobOrder& order, bool ready, size_t users);
   // A user's change of a named resource is being applied.
   void OnAmountSet(const std::string& name, int64_t amount) { amounts_[name] = amount; }
   // The worker reports the end of an attempt.
@@ -117,6 +119,7 @@ class Checker {
   uint64_t resumed() const { return resumed_; }             // attempts that began with a checkpoint
   // Attempts that got the last unit of a named resource.
   uint64_t used_up() const { return used_up_; }
+  uint64_t asked() const { return asked_; }              // attempts that asked a service
   uint64_t over_budget() const { return over_budget_; }  // rows of sweeps that their budgets pause
 
  private:
@@ -289,6 +292,7 @@ class Checker {
   uint64_t staged_ = 0;
   uint64_t resumed_ = 0;
   uint64_t used_up_ = 0;
+  uint64_t asked_ = 0;
   uint64_t over_budget_ = 0;
   uint64_t turns_ = 0;
 };

@@ -346,6 +346,9 @@ void CoordinatorMachine::Mutate(SyncRequest& request) {
 }
 
 void CoordinatorMachine::Mutate(SyncResponse& response) {
+  if (world_.bug() == Bug::kServiceKept) {
+    std::erase_if(response.stop, [](const StopOrder& stop) { return stop.id.job.IsService(); });
+  }
   for (const StopOrder& stop : response.stop) {
     told_to_stop_.insert(stop.id);
   }
@@ -360,6 +363,9 @@ void CoordinatorMachine::Mutate(SyncResponse& response) {
     }
     if (world_.bug() == Bug::kGpuOverfilled && order.resources.gpu_share > 0) {
       order.gpu_mask = 1;
+    }
+    if (world_.bug() == Bug::kServiceGpuTaken && order.id.job.IsService()) {
+      order.gpu_mask = (uint64_t{1} << order.resources.gpus) - 1;
     }
   }
 }

@@ -46,6 +46,8 @@ constexpr std::array<FaultRow, kFaults> kRows = {{
     {Fault::kJobTemporary, "job-temporary", 0.1},
     {Fault::kJobOrphaned, "job-orphaned", 0.5},
     {Fault::kJobStuck, "job-stuck", 0.1},
+    {Fault::kServiceFails, "service-fails", 0.3},
+    {Fault::kServiceDies, "service-dies", 0.3},
 }};
 
 constexpr bool RowsAreInOrder() {

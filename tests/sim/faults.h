@@ -52,8 +52,11 @@ enum class Fault : uint8_t {
   kJobTemporary,
   kJobOrphaned,  // its processes outlive their worker and end unobserved
   kJobStuck,     // its executor misses the time-out, and reports late or only when told to stop
+  // Services: of an instance.
+  kServiceFails,  // before it is ready
+  kServiceDies,   // after that
 };
-inline constexpr size_t kFaults = 32;
+inline constexpr size_t kFaults = 34;
 
 // "drop", "commit-torn", …
 absl::string_view FaultName(Fault fault);

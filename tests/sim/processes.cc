@@ -27,6 +27,10 @@ constexpr double kStuckEnds = 0.5;  // by itself; the others only when they are 
 constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryMax = absl::Seconds(10);
 
+constexpr absl::Duration kLoadMin = absl::Milliseconds(200);  // of a service
+constexpr absl::Duration kLoadMax = absl::Seconds(20);
+constexpr absl::Duration kServiceLifeMax = absl::Seconds(60);  // of one that dies
+
 constexpr int kExitTemporary = 75;
 constexpr int kExitBroken = 1;  // exit code of a broken worker's commands, which fail fast
 constexpr absl::Duration kBrokenTime = absl::Milliseconds(200);
@@ -148,6 +152,19 @@ void Processes::Launch(const AttemptId& id) {
     held_.insert(id);
     return;
   }
+  if (run.order.service) {
+    const Run* service = FindService(run.order);
+    if (service == nullptr) {
+      runs_.erase(it);
+      Report({id, FailedResult(FailureClass::kService, "its service has ended")}, true);
+      return;
+    }
+    size_t users = 1;
+    for (const auto& [other, asking] : runs_) {
+      users += asking.started && asking.order.service == run.order.service ? 1 : 0;
+    }
+    checker_.OnAsk(run.order, service->ready, users);
+  }
   if (world_.Strikes(Fault::kJobSpawnFails)) {
     runs_.erase(it);
     Report({id, FailedResult(FailureClass::kSpawn, "the program could not be started")}, true);
@@ -155,6 +172,10 @@ void Processes::Launch(const AttemptId& id) {
   }
   run.started = true;
   run.start_time = clock_.Now();
+  if (id.job.IsService()) {
+    LaunchService(id);
+    return;
+  }
   const JobBehavior behavior = BehaviorOf(run.order);
   if (behavior.kills_worker) {
     Later(behavior.run_time, [this, id] {
@@ -192,6 +213,34 @@ void Processes::Launch(const AttemptId& id) {
   }
   ReportSteps(id, end.run_time);
   EndAfter(id, end.run_time, end);
+}
+
+const Processes::Run* Processes::FindService(const JobOrder& order) const {
+  const auto it = runs_.find(*order.service);
+  return it == runs_.end() || !it->second.started || it->second.stopped ? nullptr : &it->second;
+}
+
+void Processes::LaunchService(const AttemptId& id) {
+  ProcessEnd end;
+  end.run_time = world_.Between(kLoadMin, kLoadMax);
+  end.wait_status = ExitStatus(kExitBroken);
+  if (world_.Strikes(Fault::kServiceFails) || (broken_ && world_.faults())) {
+    EndAfter(id, end.run_time, end);
+    return;
+  }
+  Later(end.run_time, [this, id] {
+    const auto it = runs_.find(id);
+    if (it != runs_.end() && !it->second.stopped) {
+      it->second.ready = true;
+      ready_.push_back(id);
+      wake_();
+    }
+  });
+  if (world_.Strikes(Fault::kServiceDies)) {
+    end.run_time += world_.Between(absl::ZeroDuration(), kServiceLifeMax);
+    end.wait_status = SIGKILL;
+    EndAfter(id, end.run_time, end);
+  }
 }
 
 void Processes::ReportSteps(const AttemptId& id, absl::Duration run_time) {
@@ -242,8 +291,14 @@ void Processes::EndAfter(const AttemptId& id, absl::Duration delay, const Proces
 void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   const Run run = runs_.at(id);
   runs_.erase(id);
-  JobResult result = ClassifyEnd(run.order, end, run.stopped);
+  const bool is_service = id.job.IsService();
+  JobResult result = is_service ? ClassifyServiceEnd(run.order, end, run.stopped, /*is_late=*/false)
+                                : ClassifyEnd(run.order, end, run.stopped);
   result.start_time = run.start_time;
+  if (run.order.service && !result.succeeded &&
+      (run.stopped == StopCause::kService || (!run.stopped && FindService(run.order) == nullptr))) {
+    result.failure = FailureClass::kService;
+  }
   if (result.succeeded && world_.Strikes(Fault::kJobBadOutput)) {
     JobResult bad = FailedResult(FailureClass::kInvalidOutput, "the output is malformed");
     bad.start_time = result.start_time;
@@ -253,7 +308,19 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   result = Collect(run.order, std::move(result));
   result.resumed_from = run.resumed_from;
   FinishedAttempt finished{id, std::move(result)};
-  finished.checkpoint = LeaveCheckpoint(run, finished.result);
+  if (is_service) {
+    std::vector<AttemptId> users;
+    for (const auto& [user, asking] : runs_) {
+      if (asking.order.service == id) {
+        users.push_back(user);
+      }
+    }
+    for (const AttemptId& user : users) {
+      Stop(user, StopCause::kService, /*at_once=*/false);
+    }
+  } else {
+    finished.checkpoint = LeaveCheckpoint(run, finished.result);
+  }
   const std::vector<Digest> digests = worker::DigestsOf(finished);
   const bool shared = std::all_of(digests.begin(), digests.end(), [this](const Digest& digest) {
     return calls_.PutShared(digest);
@@ -307,7 +374,9 @@ void Processes::Stop(const AttemptId& id, StopCause cause, bool at_once) {
     run.stopped = cause;
   }
   if (!run.started) {
-    JobResult result = FailedResult(FailureClass::kPreempted, worker::StopCauseText(*run.stopped));
+    JobResult result = FailedResult(
+        cause == StopCause::kService ? FailureClass::kService : FailureClass::kPreempted,
+        worker::StopCauseText(*run.stopped));
     result.start_time = run.start_time;
     runs_.erase(it);
     Report({id, std::move(result)}, true);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -57,6 +58,7 @@ class Processes : public worker::Executor {
   void Forget(const AttemptId& id) override;
   std::vector<worker::ExecutorReport> Poll() override;
   std::vector<AttemptStep> PollSteps() override;
+  std::vector<AttemptId> PollReady() override { return std::exchange(ready_, {}); }
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
 
   // Slows the machine: attempts that start from now on take `factor` times as long.
@@ -74,12 +76,16 @@ class Processes : public worker::Executor {
     absl::Time start_time;
     uint32_t resumed_from = 0;  // the attempt whose checkpoint it has
     bool stuck = false;         // nobody enforces its time-out
+    bool ready = false;         // a service that answers
     std::optional<worker::StopCause> stopped;
     uint64_t end_number = 0;  // number of the scheduled end, which an earlier one replaces
   };
 
   void Fetch(const AttemptId& id, int tries);
   void Launch(const AttemptId& id);
+  void LaunchService(const AttemptId& id);
+  // Null when it does not run, or is to stop.
+  const Run* FindService(const JobOrder& order) const;
   // Lets a train job report so many steps, the last at its end.
   void ReportSteps(const AttemptId& id, absl::Duration run_time);
   void ReportStep(const AttemptId& id, int64_t step);
@@ -111,6 +117,7 @@ class Processes : public worker::Executor {
   std::set<AttemptId> publishing_;
   std::vector<worker::ExecutorReport> reports_;
   std::vector<AttemptStep> steps_;
+  std::vector<AttemptId> ready_;
 };
 
 }  // namespace concur::sim

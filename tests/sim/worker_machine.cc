@@ -37,6 +37,13 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
         return !ever_sent_.insert({step.id, step.step.step}).second;
       });
     }
+    if (machine_.world_.bug() == Bug::kServiceReadyEarly) {
+      for (RunningService& service : outgoing.services) {
+        service.ready = true;
+      }
+    } else if (machine_.world_.bug() == Bug::kServiceNotListed) {
+      outgoing.services.clear();
+    }
     sent_steps_[request.sequence] = request.steps;
     latest_ = request.sequence;
     open_.insert(request.sequence);
@@ -199,6 +206,7 @@ void WorkerMachine::Start() {
   }
   options.info.capacity = planned_.capacity;
   options.info.slots = planned_.slots;
+  options.info.takes_services = planned_.takes_services;
   options.info.queue_max = planned_.capacity.cpu_millis % 2000 == 0 ? 8 : 0;
   options.seed = static_cast<uint64_t>(node_) << 32 | processes_;
   options.drain_grace = absl::Seconds(30);
@@ -321,6 +329,9 @@ void WorkerMachine::CheckRecovered(const std::vector<SpooledResult>& recovered, 
 
 void WorkerMachine::CheckListed(const SyncRequest& request) {
   std::set<AttemptId> listed(request.running.begin(), request.running.end());
+  for (const RunningService& service : request.services) {
+    listed.insert(service.id);
+  }
   for (const FinishedAttempt& finished : request.finished) {
     listed.insert(finished.id);
   }

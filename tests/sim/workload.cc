@@ -60,6 +60,31 @@ void DrawUses(Random& random, bool any, SweepSpec& spec) {
   }
 }
 
+// In some worlds most eval jobs ask a service. One worker has room for it beside any job.
+void DrawServices(Random& random, bool any, SweepSpec& spec) {
+  for (ApproachSpec& approach : spec.approaches) {
+    ServiceSpec service;
+    service.command = {"service", "{port}"};
+    const bool asks = random.Chance(0.8);
+    if (random.Chance(0.5) && !approach.train_command.empty()) {
+      service.command.emplace_back("{model}");
+    } else if (random.Chance(0.5)) {
+      service.command.emplace_back("{seed}");
+    }
+    service.resources = {
+        .cpu_millis = 0, .memory_bytes = 0, .gpus = static_cast<int32_t>(random.Between(0, 2))};
+    service.ready_within = kJobTimeout;
+    service.serves = static_cast<uint32_t>(random.Between(1, 3));
+    service.idle = absl::Seconds(random.Between(0, 30));
+    std::erase(approach.predict_command, "{service.url}");
+    approach.service.reset();
+    if (any && asks && !approach.predict_command.empty()) {
+      approach.predict_command.emplace_back("{service.url}");
+      approach.service = std::move(service);
+    }
+  }
+}
+
 void DrawResources(Random& random, bool any, Workload& workload) {
   if (!any) {
     return;
@@ -317,6 +342,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random search(seed, "sim.search");
   Random uses(seed, "sim.uses");
   const bool uses_any = uses.Chance(0.35);
+  Random services(seed, "sim.services");
+  const bool serves_any = services.Chance(0.35);
   Random budget(seed, "sim.budget");
   const bool spends = budget.Chance(0.4);
   Workload workload;
@@ -343,6 +370,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       approach.rerun = rerun.Chance(0.1);
     }
     DrawUses(uses, uses_any, spec);
+    DrawServices(services, serves_any, spec);
     const int64_t usd = budget.Between(2, 40);
     spec.budget_usd_micros = spends && gives_up && budget.Chance(0.7) ? usd * kUsdMicros : 0;
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
@@ -362,7 +390,11 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
     worker.slots = uses.Chance(0.2) ? static_cast<uint32_t>(uses.Between(1, 4)) : 0;
     workload.workers.push_back(std::move(worker));
   }
+  for (PlannedWorker& worker : workload.workers) {
+    worker.takes_services = services.Chance(0.8);
+  }
   workload.workers[0].capacity.gpus = 4;  // one worker can run every job
+  workload.workers[0].takes_services = true;
   Random broken(seed, "sim.broken");
   workload.workers.back().broken = broken.Chance(0.25);
   Random host(seed, "sim.host");

@@ -70,6 +70,7 @@ struct PlannedWorker {
   Resources capacity;
   std::string host;
   uint32_t slots = 0;
+  bool takes_services = true;
   bool shares_disk = false;  // with the coordinator, for artifacts
   bool broken = false;       // every command fails there, until the faults end
 };

@@ -70,8 +70,22 @@ size_t Agent::running() const {
 }
 
 bool Agent::IsRunning() const {
-  return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const auto& entry) { return entry.second.state == State::kRunning; });
+  return std::any_of(attempts_.begin(), attempts_.end(), [](const auto& entry) {
+    return entry.second.state == State::kRunning && !entry.first.job.IsService();
+  });
+}
+
+bool Agent::StopServices() {
+  bool any = false;
+  for (auto& [id, attempt] : attempts_) {
+    if (id.job.IsService() && attempt.state == State::kRunning) {
+      any = true;
+      if (!std::exchange(attempt.stopped, true)) {
+        executor_.Stop(id, StopCause::kPreempted, /*at_once=*/false);
+      }
+    }
+  }
+  return any;
 }
 
 size_t Agent::finished() const { return attempts_.size() - running(); }
@@ -165,6 +179,12 @@ void Agent::TakeReports() {
       to_publish.push_back(report.finished);
     }
     to_spool.push_back({std::move(report.finished), report.published});
+  }
+  for (const AttemptId& id : executor_.PollReady()) {
+    if (const auto it = attempts_.find(id); it != attempts_.end()) {
+      it->second.ready = true;
+      dirty_ = true;
+    }
   }
   for (AttemptStep& step : executor_.PollSteps()) {
     if (attempts_.contains(step.id)) {
@@ -384,6 +404,9 @@ void Agent::StartOrders(const std::vector<JobOrder>& orders) {
     if (order.holds_units) {
       holders_.insert(order.id);
     }
+    if (order.id.job.IsService()) {
+      attempt.gpu_mask = order.gpu_mask;
+    }
     executor_.Start(order);
   }
 }
@@ -497,7 +520,7 @@ void Agent::AdvanceDrain() {
       StopAll(StopCause::kPreempted, /*at_once=*/false);
     }
   }
-  if (phase_ != Phase::kShuttingDown && !IsBusy()) {
+  if (phase_ != Phase::kShuttingDown && !IsBusy() && !StopServices()) {
     phase_ = Phase::kShuttingDown;
     publish_deadline_ = absl::InfiniteFuture();
     // Without connection and with nothing to hand in, the last Sync is only a courtesy.

@@ -113,6 +113,8 @@ class Agent {
     bool stopped = false;                  // a stop was passed on to the executor
     bool told_to_stop = false;             // by the coordinator
     bool unwanted = false;                 // canceled or fenced, and the executor knows
+    bool ready = false;                    // a service that answers
+    uint64_t gpu_mask = 0;                 // a service's
   };
   struct Call {
     uint64_t sequence = 0;
@@ -146,8 +148,10 @@ class Agent {
   void FillLogs(SyncRequest& request, Call& call);
   void LookForLogNews();
   bool IsBusy();
-  // True if anything runs.
+  // True if any job runs.
   bool IsRunning() const;
+  // Stops the services, which no job needs any more; false when there is none left.
+  bool StopServices();
   // True while results are held back to be sent with later ones, until gather_end_ at the latest.
   bool IsGathering() const;
   absl::Time NextStep() const;

@@ -41,6 +41,10 @@ void Agent::FillAttempts(SyncRequest& request, Call& call) const {
       part_metrics += PartMetricsOf(attempt.result);
       call.finished.push_back(id);
       call.immediate = call.immediate || !attempt.answered;
+    } else if (id.job.IsService()) {
+      request.services.push_back(
+          {id, attempt.ready && attempt.state == State::kRunning && !attempt.stopped,
+           attempt.gpu_mask});
     } else {
       request.running.push_back(id);
     }

@@ -463,6 +463,8 @@ absl::string_view StopCauseText(StopCause cause) {
     case StopCause::kLeaseEnds:
       return "stopped: the coordinator did not answer for a lease, and gives its units of named "
              "resources to others";
+    case StopCause::kService:
+      return "stopped: its service has ended";
     case StopCause::kPreempted:
       break;
   }
@@ -543,6 +545,22 @@ JobResult ClassifyEnd(const JobOrder& order, const process::ProcessEnd& end,
       WIFSIGNALED(end.wait_status) ? 128 + WTERMSIG(end.wait_status) : WEXITSTATUS(end.wait_status);
   result.run_time = end.run_time;
   result.memory_bytes_peak = end.memory_bytes_peak;
+  return result;
+}
+
+JobResult ClassifyServiceEnd(const JobOrder& order, const process::ProcessEnd& end,
+                             std::optional<StopCause> stopped, bool is_late) {
+  JobResult result = ClassifyEnd(order, end, stopped);
+  if (is_late) {
+    result.failure = FailureClass::kTimeout;
+    result.message =
+        ReasonFirst(absl::StrCat("was not ready within ", absl::FormatDuration(order.ready_within)),
+                    end.log_last);
+  } else if (result.succeeded) {
+    result.succeeded = false;
+    result.failure = FailureClass::kFailed;
+    result.message = OwnWordsFirst("ended by itself, exit code 0", end.log_last);
+  }
   return result;
 }
 

@@ -21,6 +21,7 @@
 #include "base/process/remove_tree.h"
 #include "base/status_macros.h"
 #include "worker/execution/start_job.h"
+#include "worker/execution/subprocess_entry.h"
 
 namespace concur::worker {
 namespace {
@@ -32,8 +33,15 @@ constexpr size_t kPreparedAheadMax = 64;
 // Results of more bytes are left to the pool.
 constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 constexpr int kRenewalsMax = 10;
+constexpr absl::Duration kFirstProbe = absl::Milliseconds(100);
 constexpr size_t kShownAttemptsMax = 10;
 constexpr size_t kStrayTextMax = 500;
+
+JobResult StoppedResult(StopCause cause) {
+  return FailedResult(
+      cause == StopCause::kService ? FailureClass::kService : FailureClass::kPreempted,
+      StopCauseText(cause));
+}
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
@@ -50,45 +58,6 @@ absl::Status CheckSecretsOf(const JobOrder& order) {
 }
 
 }  // namespace
-
-struct SubprocessExecutor::Entry {
-  enum class Stage { kPreparing, kRunning, kEnded };
-
-  // Constant after construction.
-  JobOrder order;
-  RunPaths paths;
-  uint64_t number = 0;
-  absl::Time order_time;
-
-  // Asked for by transfers while they run.
-  std::atomic<bool> canceled = false;
-  std::atomic<bool> unwanted = false;  // canceled or fenced: its checkpoint is for nobody
-
-  // Used by one thread at a time.
-  std::vector<std::string> argv;
-  std::optional<ReadyEnvironment> environment;  // set for an order that has one
-  bool lacks_environment = false;               // it could not be made ready
-  PreparedInputs inputs;
-  int renewals = 0;  // renewals of inputs that had changed when it was to start
-  Scorer::Gold gold;
-  absl::Time start_time;
-  FileDescriptor directory;  // the run directory, while the command runs, wherever it is moved
-  StepReader steps;
-  StepReader::Sink on_step;
-
-  // Guarded by the executor's mu_.
-  Stage stage = Stage::kPreparing;
-  std::optional<StopCause> stopped;
-  bool stop_at_once = false;
-  bool has_room = false;
-  bool preparing = false;  // work for it is with the pool
-  bool prepared = false;
-  // The result's artifacts, which stay here until it is forgotten: a worker that dies after their
-  // upload, and before its spool says so, must find them again.
-  std::vector<Digest> kept;
-  size_t watcher = 0;   // from its start on
-  bool has_log = true;  // false once it has ended without printing anything
-};
 
 absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     SubprocessOptions options, ArtifactTransfer& transfer, const std::vector<Digest>& live,
@@ -182,7 +151,11 @@ void SubprocessExecutor::Start(const JobOrder& order) {
     MutexLock lock(mu_);
     entry->number = next_number_++;
     entries_[order.id] = entry;
-    waiting_.push_back(entry);
+    if (order.id.job.IsService()) {  // the coordinator has made room
+      waiting_.push_front(entry);
+    } else {
+      waiting_.push_back(entry);
+    }
     work = Advance();
   }
   Submit(work);
@@ -191,7 +164,7 @@ void SubprocessExecutor::Start(const JobOrder& order) {
 // --- room ----------------------------------------------------------------------------------------
 
 bool SubprocessExecutor::HasRoom(const Entry& entry) const {
-  if (slots_used_ == 0) {
+  if (slots_used_ == 0 || entry.order.id.job.IsService()) {
     return true;  // anything too large for this worker alone would wait for ever
   }
   if (options_.slots > 0 && slots_used_ >= options_.slots) {
@@ -206,7 +179,7 @@ bool SubprocessExecutor::HasRoom(const Entry& entry) const {
 
 void SubprocessExecutor::Occupy(Entry& entry) {
   entry.has_room = true;
-  ++slots_used_;
+  slots_used_ += entry.order.id.job.IsService() ? 0 : 1;
   used_.cpu_millis += entry.order.resources.cpu_millis;
   used_.memory_bytes += entry.order.resources.memory_bytes;
   used_.gpus += entry.order.resources.gpus;
@@ -217,7 +190,7 @@ void SubprocessExecutor::Vacate(Entry& entry) {
     return;
   }
   entry.has_room = false;
-  --slots_used_;
+  slots_used_ -= entry.order.id.job.IsService() ? 0 : 1;
   used_.cpu_millis -= entry.order.resources.cpu_millis;
   used_.memory_bytes -= entry.order.resources.memory_bytes;
   used_.gpus -= entry.order.resources.gpus;
@@ -310,6 +283,7 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   CONCUR_RETURN_IF_ERROR(CheckSecretsOf(entry.order));
   CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
+  CONCUR_RETURN_IF_ERROR(PrepareService(entry));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
   const auto is_canceled = [&entry] { return entry.canceled.load(); };
   if (entry.order.environment && !entry.environment) {
@@ -321,7 +295,7 @@ absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   CONCUR_ASSIGN_OR_RETURN(entry.inputs,
                           PrepareInputs(entry.order, entry.paths, *artifacts_, is_canceled));
   // Test data that nobody can score against is found before the command runs for hours.
-  if (!entry.order.is_train && IsQa(entry.order.format)) {
+  if (!entry.order.is_train && !entry.order.id.job.IsService() && IsQa(entry.order.format)) {
     const HeldFile& test = entry.inputs.files.back();
     CONCUR_ASSIGN_OR_RETURN(entry.gold, scorer_.Load(test.generation, test.path));
   }
@@ -346,7 +320,7 @@ void SubprocessExecutor::FailBeforeStart(const EntryPtr& entry, JobResult result
 void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
   const absl::Status prepared = entry->canceled ? Canceled() : PrepareFiles(*entry);
   if (const std::optional<StopCause> cause = StopCauseOf(*entry)) {
-    FailBeforeStart(entry, FailedResult(FailureClass::kPreempted, StopCauseText(*cause)));
+    FailBeforeStart(entry, StoppedResult(*cause));
     return;
   }
   if (absl::IsUnavailable(prepared) || absl::IsDeadlineExceeded(prepared)) {
@@ -399,13 +373,17 @@ void SubprocessExecutor::AssignWatcher(Entry& entry) {
 
 void SubprocessExecutor::Launch(const EntryPtr& entry) {
   if (const std::optional<StopCause> cause = StopCauseOf(*entry)) {
-    FailBeforeStart(entry, FailedResult(FailureClass::kPreempted, StopCauseText(*cause)));
+    FailBeforeStart(entry, StoppedResult(*cause));
     return;
   }
   // Last: this process may have been stopped, and its machine suspended, at any moment before.
   if (HoldWithoutLease(entry)) {
     LogInfo("not started before the coordinator answers: this worker's lease may have ended",
             {{"attempt", entry->order.id.ToString()}});
+    return;
+  }
+  if (!HasService(*entry)) {
+    FailBeforeStart(entry, FailedResult(FailureClass::kService, "its service has ended"));
     return;
   }
   if (!artifacts_->AreLatest(entry->inputs.files)) {
@@ -479,6 +457,8 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   }
   if (stop) {
     watcher.Stop(entry->number, at_once);
+  } else if (entry->order.id.job.IsService()) {
+    pool_.SubmitAfter(kFirstProbe, [this, entry] { ProbeService(entry, 0); });
   }
 }
 
@@ -508,6 +488,9 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, process::ProcessEnd end) {
     work.launch.erase(work.launch.begin());
   }
   Submit(work);
+  if (entry->order.id.job.IsService()) {
+    StopUsersOf(entry->order.id);
+  }
   std::optional<Outputs> outputs;
   if (alone && entry->gold == nullptr) {
     outputs = LookAtOutputs(entry->order, entry->paths);
@@ -527,7 +510,15 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, process::ProcessEnd end) {
 
 void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
                                 const process::ProcessEnd& end, std::optional<StopCause> stopped) {
-  JobResult result = ClassifyEnd(entry->order, end, stopped);
+  const bool is_service = entry->order.id.job.IsService();
+  JobResult result = is_service ? ClassifyServiceEnd(entry->order, end, stopped, entry->is_late)
+                                : ClassifyEnd(entry->order, end, stopped);
+  // A job notices first that its service is gone.
+  if (entry->service != nullptr && !result.succeeded &&
+      (stopped == StopCause::kService || (!stopped && !Answers(*entry->service)))) {
+    result.failure = FailureClass::kService;
+    result.message = absl::StrCat("its service has ended; ", result.message);
+  }
   result.start_time = entry->start_time;
   const std::optional<ChangedInput> changed =
       artifacts_->EndUse(entry->inputs.files, entry->order.id);
@@ -539,7 +530,8 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
                           std::move(result), entry->gold, *artifacts_);
   result.resumed_from = entry->inputs.resumed_from;
   FinishedAttempt finished{entry->order.id, std::move(result)};
-  if (outputs.has_checkpoint && !finished.result.succeeded && !entry->unwanted && !changed) {
+  if (outputs.has_checkpoint && !finished.result.succeeded && !entry->unwanted && !changed &&
+      !is_service) {
     finished.checkpoint = CollectCheckpoint(
         entry->order, entry->paths, options_.checkpoint_bytes_max, *artifacts_, finished.result);
   }

@@ -57,6 +57,7 @@ class SubprocessExecutor : public Executor {
   void Forget(const AttemptId& id) override;
   std::vector<ExecutorReport> Poll() override;
   std::vector<AttemptStep> PollSteps() override;
+  std::vector<AttemptId> PollReady() override;
   size_t waiting() const override;
   // Attempts that wait for the lease to be renewed.
   size_t held_for_test() const {
@@ -91,6 +92,16 @@ class SubprocessExecutor : public Executor {
   // After a delay, and so often only.
   void PrepareAgain(const EntryPtr& entry);
   absl::Status PrepareFiles(Entry& entry);
+  // Finds the port of a service, or the address of the service that a job asks.
+  absl::Status PrepareService(Entry& entry);
+  // Asks a service whether it is ready, again and again.
+  void ProbeService(const EntryPtr& entry, int tries);
+  // True while a service accepts connections.
+  static bool Answers(const Entry& service);
+  // True for an entry that asks no service, and while the one that it asks can answer.
+  bool HasService(const Entry& entry) const;
+  // Stops the jobs that ask a service which has ended.
+  void StopUsersOf(const AttemptId& service);
   void Launch(const EntryPtr& entry);
   // Keeps an entry back when the worker's lease may have ended. True if it does.
   bool HoldWithoutLease(const EntryPtr& entry);
@@ -149,6 +160,7 @@ class SubprocessExecutor : public Executor {
   };
   std::vector<Pending> reports_ ABSL_GUARDED_BY(mu_);
   std::vector<AttemptStep> steps_ ABSL_GUARDED_BY(mu_);   // one attempt has kStepsOfJobMax at most
+  std::vector<AttemptId> ready_ ABSL_GUARDED_BY(mu_);     // services, for PollReady
   std::vector<EntryPtr> forgotten_ ABSL_GUARDED_BY(mu_);  // their directories are to be removed
   bool looks_for_strays_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -83,6 +83,9 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
                                              const Artifacts::IsCanceled& is_canceled) {
   CONCUR_ASSIGN_OR_RETURN(PreparedInputs prepared,
                           PrepareShared(order, paths, artifacts, is_canceled));
+  if (order.id.job.IsService()) {
+    return prepared;
+  }
   if (order.is_train) {
     if (order.train.empty()) {
       return absl::InvalidArgumentError("the train job has no training data");
@@ -123,11 +126,16 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
     if (!paths.start.empty()) {
       values["start"] = paths.start;
     }
+  } else if (order.id.job.IsService()) {
+    values["port"] = paths.port;
   } else {
     values["test"] = paths.test;
     values["predictions"] = paths.predictions;
     values["metrics"] = paths.metrics;
     values["examples"] = paths.examples;
+  }
+  if (!paths.service_url.empty()) {
+    values["service.url"] = paths.service_url;
   }
   if (order.code) {
     values["code"] = paths.code;
@@ -174,6 +182,9 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
     all.try_emplace("PYTHONDONTWRITEBYTECODE", "1");
   }
   all["CONCUR_CHECKPOINT"] = paths.checkpoint;
+  if (!paths.service_url.empty()) {
+    all["CONCUR_SERVICE_URL"] = paths.service_url;
+  }
   all[process::kRunDirectoryVariable] = paths.directory;
   for (const auto& [name, value] : order.setting) {
     all[HyperparameterVariable(name)] = ParamText(value);

@@ -26,6 +26,7 @@ TEST(ReasonTextTest, EveryReasonOfAJobHasWordsOfItsOwn) {
     reason.code = static_cast<JobReason::Code>(code);
     reason.missing = {{"gpu", "a100"}};
     reason.use = JobReason::Use();
+    reason.service = JobReason::Service();
     reason.source_reason.resize(1);
     EXPECT_TRUE(texts.insert(ReasonText(reason)).second) << code << ": " << ReasonText(reason);
   }

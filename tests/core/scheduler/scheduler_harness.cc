@@ -16,13 +16,20 @@ FakeWorker::FakeWorker(std::string name, Resources capacity) {
   info_.name = std::move(name);
   info_.incarnation = absl::StrCat(info_.name, "-0");
   info_.capacity = capacity;
+  info_.takes_services = true;
 }
 
 SyncRequest FakeWorker::MakeRequest() {
   SyncRequest request;
   request.worker = info_;
   request.sequence = ++sequence_;
-  request.running.assign(running_.begin(), running_.end());
+  for (const AttemptId& id : running_) {
+    if (id.job.IsService()) {
+      request.services.push_back({id, ready_.contains(id), GpusOf(id)});
+    } else {
+      request.running.push_back(id);
+    }
+  }
   for (const auto& [id, result] : finished_) {
     request.finished.push_back({id, result, left_[id]});
   }
@@ -38,6 +45,7 @@ void FakeWorker::TakeAnswer(uint64_t sequence, const WorkerOrders& orders) {
       running_.insert(start.id);
       gpus_[start.id] = start.gpu_mask;
       given_[start.id] = start.checkpoint;
+      services_[start.id] = start.service;
     }
   }
   for (const StopOrder& stop : orders.stop) {
@@ -57,6 +65,11 @@ void FakeWorker::Finish(AttemptId id, JobResult result, std::optional<Checkpoint
   gpus_.erase(id);
   finished_[id] = std::move(result);
   left_[id] = checkpoint;
+}
+
+void FakeWorker::SetReady(AttemptId id) {
+  CONCUR_CHECK(running_.contains(id));
+  ready_.insert(id);
 }
 
 void FakeWorker::Drop(AttemptId id) {
@@ -198,7 +211,7 @@ void SchedulerHarness::CheckLabels(const std::string& name, const WorkerOrders& 
     }
     for (const WorkerOrders::Start& start : orders.start) {
       const Expansion& expansion = *scheduler_->views().FindSweep(start.id.job.sweep)->expansion;
-      const JobCoordinates at = expansion.Locate(start.id.job.index);
+      const JobCoordinates at = expansion.Locate(start.id.job.ServedJob().index);
       CONCUR_CHECK(LabelsMatch(
           expansion.LabelsOf(expansion.blocks()[at.block],
                              at.is_train ? std::nullopt : std::optional(at.test_benchmark)),

@@ -33,6 +33,8 @@ class FakeWorker {
   void TakeAnswer(uint64_t sequence, const WorkerOrders& orders);
   // An attempt ended, and perhaps left a checkpoint. REQUIRES: it runs.
   void Finish(AttemptId id, JobResult result, std::optional<Checkpoint> checkpoint = {});
+  // A service answers from now on. REQUIRES: it runs.
+  void SetReady(AttemptId id);
   // An attempt was stopped: nobody wants to know how it ended.
   void Drop(AttemptId id);
   // The process was killed and started again. `spooled`: results of finished attempts survived;
@@ -46,6 +48,8 @@ class FakeWorker {
   const std::set<AttemptId>& stopping() const { return stopping_; }
   const std::map<AttemptId, JobResult>& finished() const { return finished_; }
   uint64_t GpusOf(AttemptId id) const;
+  // The instance that the attempt was to ask.
+  std::optional<AttemptId> ServiceOf(AttemptId id) const { return services_.at(id); }
   // Checkpoint that the attempt was to go on from. REQUIRES: this incarnation started it.
   std::optional<Checkpoint> CheckpointOf(AttemptId id) const { return given_.at(id); }
 
@@ -59,6 +63,8 @@ class FakeWorker {
   std::map<AttemptId, JobResult> finished_;
   std::map<AttemptId, std::optional<Checkpoint>> left_;  // by those of finished_
   std::map<AttemptId, std::optional<Checkpoint>> given_;
+  std::map<AttemptId, std::optional<AttemptId>> services_;
+  std::set<AttemptId> ready_;  // services
   std::map<AttemptId, uint64_t> gpus_;
 };
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/services.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+
+namespace concur {
+
+uint32_t Services::Add(const Digest& key, uint32_t owner, const ApproachSpec& approach) {
+  const auto [it, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(services_.size()));
+  if (is_new) {
+    services_.push_back({.owner = owner, .approach = approach.name, .spec = *approach.service});
+  }
+  return it->second;
+}
+
+Services::Instance* Services::Find(AttemptId id) {
+  const auto it = instances_.find(id);
+  return it == instances_.end() ? nullptr : &it->second;
+}
+
+const Services::Instance* Services::Find(AttemptId id) const {
+  const auto it = instances_.find(id);
+  return it == instances_.end() ? nullptr : &it->second;
+}
+
+std::optional<AttemptId> Services::InstanceOn(const std::string& worker, uint32_t service) const {
+  const auto it = by_place_.find(Place(worker, service));
+  return it == by_place_.end() ? std::nullopt : std::optional(it->second);
+}
+
+AttemptId Services::NewAttempt(JobId job, absl::Time now) {
+  const int64_t seconds = std::clamp<int64_t>(absl::ToUnixSeconds(now), 0, UINT32_MAX - 1);
+  last_attempt_ = std::max(last_attempt_ + 1, static_cast<uint32_t>(seconds));
+  return {job.Service(), {last_attempt_}};
+}
+
+void Services::AddInstance(AttemptId id, Instance instance) {
+  last_attempt_ = std::max(last_attempt_, id.attempt.number);
+  if (!instance.stopping) {
+    ++services_[instance.service].instances;
+    CONCUR_CHECK(by_place_.emplace(Place(instance.worker, instance.service), id).second);
+  }
+  CONCUR_CHECK(instances_.emplace(id, std::move(instance)).second);
+}
+
+void Services::SetReady(AttemptId id, absl::Time now) {
+  Instance& instance = instances_.at(id);
+  if (!instance.ready) {
+    instance.ready = true;
+    instance.idle_since = now;
+    Service& service = services_[instance.service];
+    if (instance.start_time) {
+      service.load = now - *instance.start_time;
+    }
+    service.failed_starts = 0;
+  }
+}
+
+void Services::SetStopping(AttemptId id) {
+  Instance& instance = instances_.at(id);
+  if (!instance.stopping) {
+    instance.stopping = true;
+    --services_[instance.service].instances;
+    by_place_.erase(Place(instance.worker, instance.service));
+  }
+}
+
+void Services::RemoveInstance(AttemptId id) {
+  if (instances_.contains(id)) {
+    SetStopping(id);
+    instances_.erase(id);
+  }
+}
+
+void Services::FailStart(uint32_t number, absl::Time next_start, const JobResult& result) {
+  Service& service = services_[number];
+  service.next_start = next_start;
+  if (++service.failed_starts >= kServiceStartsMax) {
+    service.failure = result;
+  }
+}
+
+void Services::Forgive(uint32_t number) {
+  Service& service = services_[number];
+  service.failed_starts = 0;
+  service.next_start = absl::InfinitePast();
+  service.failure.reset();
+}
+
+void Services::AddUser(const std::string& worker, uint32_t service) {
+  ++users_[Place(worker, service)];
+}
+
+void Services::RemoveUser(const std::string& worker, uint32_t service, absl::Time now) {
+  const auto it = users_.find(Place(worker, service));
+  CONCUR_CHECK(it != users_.end());
+  if (--it->second > 0) {
+    return;
+  }
+  users_.erase(it);
+  if (const auto id = InstanceOn(worker, service)) {
+    instances_.at(*id).idle_since = now;
+  }
+}
+
+size_t Services::UsersOn(const std::string& worker, uint32_t service) const {
+  const auto it = users_.find(Place(worker, service));
+  return it == users_.end() ? 0 : it->second;
+}
+
+bool Services::HasPlace(const std::string& worker, uint32_t service) const {
+  const auto id = InstanceOn(worker, service);
+  return id && instances_.at(*id).ready &&
+         UsersOn(worker, service) < services_[service].spec.serves;
+}
+
+absl::Time Services::NextDeadline(absl::Time now,
+                                  absl::FunctionRef<bool(uint32_t service)> wants) const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [id, instance] : instances_) {
+    if (!instance.stopping && UsersOn(instance.worker, instance.service) == 0 &&
+        !wants(instance.service)) {
+      next = std::min(next, instance.idle_since + services_[instance.service].spec.idle);
+    }
+  }
+  for (const Service& service : services_) {
+    if (service.next_start > now) {
+      next = std::min(next, service.next_start);
+    }
+  }
+  return next;
+}
+
+void Services::CheckInvariants() const {
+  std::vector<size_t> live(services_.size());
+  size_t places = 0;
+  for (const auto& [id, instance] : instances_) {
+    CONCUR_CHECK(id.job.IsService());
+    if (!instance.stopping) {
+      ++live[instance.service];
+      ++places;
+      CONCUR_CHECK(InstanceOn(instance.worker, instance.service) == id);
+    }
+  }
+  CONCUR_CHECK(places == by_place_.size());
+  for (size_t i = 0; i < services_.size(); ++i) {
+    CONCUR_CHECK(services_[i].instances == live[i]);
+  }
+}
+
+}  // namespace concur

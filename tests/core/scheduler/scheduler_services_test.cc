@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Services: programs that stay up while eval jobs ask them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/scheduler/reason_text.h"
+#include "core/scheduler/scheduler.h"
+#include "tests/core/state/blame_fixture.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ServicesTest : public BlameSchedulerTest {
+ protected:
+  // Eval jobs of one approach that ask one service, `serves` at a time.
+  static SweepSpec Served(int jobs, uint32_t serves = 2) {
+    SweepSpec spec = Evals({"a"}, {"x"}, jobs);
+    ServiceSpec service;
+    service.command = {"serve", "{port}"};
+    service.resources.cpu_millis = 1000;
+    service.serves = serves;
+    service.idle = absl::Seconds(10);
+    spec.approaches[0].predict_command.emplace_back("{service.url}");
+    spec.approaches[0].predict_resources.cpu_millis = 100;
+    spec.approaches[0].service = std::move(service);
+    return spec;
+  }
+  std::vector<AttemptId> ServicesOn(const std::string& worker) {
+    std::vector<AttemptId> services;
+    for (const AttemptId& id : RunningSetOf(worker)) {
+      if (id.job.IsService()) {
+        services.push_back(id);
+      }
+    }
+    return services;
+  }
+  size_t JobsOn(const std::string& worker) { return RunningOn(worker) - ServicesOn(worker).size(); }
+  void SetReady(const std::string& worker) {
+    for (const AttemptId& id : ServicesOn(worker)) {
+      WorkerCalled(worker).SetReady(id);
+    }
+  }
+  // Ends the worker's jobs, or its services.
+  void End(const std::string& worker, bool services, const JobResult& result) {
+    for (const AttemptId& id : std::set<AttemptId>(RunningSetOf(worker))) {
+      if (id.job.IsService() == services) {
+        WorkerCalled(worker).Finish(id, result);
+      }
+    }
+  }
+  void EndJobsWell(const std::string& worker) {
+    End(worker, /*services=*/false, SuccessOf({}, /*is_train=*/false));
+  }
+  std::string Explain(SweepId sweep, uint32_t job) {
+    return ReasonText(scheduler().views().ReasonOf({sweep, job}));
+  }
+};
+
+TEST_F(ServicesTest, OneInstanceServesAllJobsSoManyAtATime) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(5));
+  Sync();
+  ASSERT_EQ(ServicesOn("w").size(), 1u);
+  const AttemptId service = ServicesOn("w")[0];
+  EXPECT_EQ(JobsOn("w"), 0u) << "it loads";
+  Sync();
+  EXPECT_EQ(JobsOn("w"), 0u);
+  EXPECT_THAT(Explain(sweep, 3), HasSubstr("waits for its service, which loads on worker w: 1s"));
+  SetReady("w");
+  Sync();
+  EXPECT_EQ(JobsOn("w"), 2u);
+  for (const AttemptId& id : RunningSetOf("w")) {
+    EXPECT_TRUE(id == service || WorkerCalled("w").ServiceOf(id) == service);
+  }
+  EXPECT_THAT(Explain(sweep, 4), HasSubstr("it serves 2 jobs at a time on worker w"));
+  for (int round = 0; round < 3; ++round) {
+    EndJobsWell("w");
+    Sync();
+  }
+  EXPECT_EQ(CountOf(sweep, JobState::kSucceeded), 5u);
+  EXPECT_EQ(ServicesOn("w"), std::vector<AttemptId>{service});
+}
+
+TEST_F(ServicesTest, AnIdleInstanceStopsWhenItsTimeIsOver) {
+  AddWorker("w", 4);
+  Submit(Served(1));
+  Sync();
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  Sync();
+  const AttemptId service = ServicesOn("w")[0];
+  EXPECT_EQ(scheduler().NextDeadline(), harness().now() + absl::Seconds(10));
+  harness().Advance(absl::Seconds(9));
+  Sync();
+  EXPECT_TRUE(WorkerCalled("w").stopping().contains(service));
+  End("w", /*services=*/true, FailureOf(FailureClass::kPreempted));
+  Sync();
+  EXPECT_TRUE(ViewOf("w").services.empty());
+  EXPECT_EQ(ViewOf("w").used.cpu_millis, 0);
+}
+
+TEST_F(ServicesTest, AnIdleInstanceMakesRoomForOthers) {
+  AddWorker("w", 1);
+  SweepSpec spec = Served(1);
+  spec.approaches[0].service->resources.cpu_millis = 900;
+  const SweepId first = Submit(std::move(spec));
+  Sync();
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  const SweepId second = Submit(Evals({"b"}, {"x"}, 1));  // asks for a whole CPU
+  Sync();
+  EXPECT_EQ(CountOf(first, JobState::kSucceeded), 1u);
+  EXPECT_EQ(WorkerCalled("w").stopping().size(), 1u);
+  End("w", /*services=*/true, FailureOf(FailureClass::kPreempted));
+  Sync();
+  EXPECT_EQ(StateOf(second, 0), JobState::kRunning);
+}
+
+TEST_F(ServicesTest, AnotherInstanceStartsWhenTheWorkThatWaitsIsLongerThanTheLoad) {
+  AddWorker("v", 4);
+  AddWorker("w", 4);
+  Submit(Served(40, /*serves=*/1));
+  Sync();
+  EXPECT_EQ(ServicesOn("v").size() + ServicesOn("w").size(), 1u);
+  const std::string host = ServicesOn("v").empty() ? "w" : "v";
+  const std::string other = host == "v" ? "w" : "v";
+  SetReady(host);
+  Sync();
+  EXPECT_TRUE(ServicesOn(other).empty()) << "nobody knows how long jobs take";
+  JobResult result = SuccessOf({}, false);
+  result.run_time = absl::Seconds(10);
+  End(host, /*services=*/false, result);
+  Sync();
+  EXPECT_EQ(ServicesOn(other).size(), 1u);
+}
+
+TEST_F(ServicesTest, SweepsOfOneOwnerShareAnInstance) {
+  AddWorker("w", 8);
+  Submit(Served(1));
+  SweepSpec other = Served(1);
+  other.seeds = {7};
+  other.name = "other";
+  Submit(other);
+  Submit(other, "somebody else");
+  Sync();
+  EXPECT_EQ(ServicesOn("w").size(), 2u);
+}
+
+TEST_F(ServicesTest, JobsFailOnceThreeStartsInARowHaveFailedAndARetryTriesAgain) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(3));
+  JobResult dead = FailureOf(FailureClass::kFailed);
+  dead.message = "CUDA out of memory (exit code 1)";
+  for (int start = 1; start <= 3; ++start) {
+    Sync();
+    ASSERT_EQ(ServicesOn("w").size(), 1u) << start;
+    End("w", /*services=*/true, dead);
+    Sync();
+    if (start == 1) {
+      EXPECT_THAT(Explain(sweep, 0), HasSubstr("ended 1 times before it was ready"));
+    }
+    harness().Advance(absl::Seconds(10));
+  }
+  Sync();
+  EXPECT_EQ(CountOf(sweep, JobState::kFailed), 3u);
+  const JobView view = scheduler().views().ViewJob({sweep, 1});
+  EXPECT_EQ(view.failure, FailureClass::kService);
+  EXPECT_THAT(view.result->message,
+              HasSubstr("its service ended before it was ready, 3 times in a row: CUDA out of"));
+  EXPECT_TRUE(ServicesOn("w").empty());
+  EXPECT_EQ(*scheduler().RetryJobs(sweep, {}, false), 3u);
+  Sync();
+  EXPECT_EQ(ServicesOn("w").size(), 1u);
+  SetReady("w");
+  Sync();
+  EXPECT_EQ(JobsOn("w"), 2u);
+}
+
+TEST_F(ServicesTest, JobsOfAnInstanceThatDiedRunAgainAndNobodyIsBlamed) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(2));
+  Sync();
+  SetReady("w");
+  Sync();
+  ASSERT_EQ(JobsOn("w"), 2u);
+  End("w", /*services=*/true, FailureOf(FailureClass::kFailed));
+  End("w", /*services=*/false, FailureOf(FailureClass::kService));
+  Sync();
+  EXPECT_EQ(StateOf(sweep, 0), JobState::kReady);
+  EXPECT_EQ(scheduler().views().ViewJob({sweep, 0}).failures, 0u);
+  EXPECT_EQ(ServicesOn("w").size(), 1u) << "it is started again";
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  Sync();
+  EXPECT_EQ(CountOf(sweep, JobState::kSucceeded), 2u);
+}
+
+TEST_F(ServicesTest, ARestartOfTheCoordinatorKeepsWhatWorkersRun) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(3));
+  Sync();
+  SetReady("w");
+  Sync();
+  const std::vector<AttemptId> services = ServicesOn("w");
+  harness().RestartCoordinator();
+  Sync();
+  EXPECT_EQ(ServicesOn("w"), services);
+  EXPECT_TRUE(WorkerCalled("w").stopping().empty());
+  EXPECT_EQ(JobsOn("w"), 2u) << "those that ran count";
+  EndJobsWell("w");
+  Sync();
+  EndJobsWell("w");
+  Sync();
+  EXPECT_EQ(CountOf(sweep, JobState::kSucceeded), 3u);
+  EXPECT_EQ(ServicesOn("w"), services);
+}
+
+TEST_F(ServicesTest, AnInstanceOfADeletedSweepStopsAfterARestart) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  Sync();
+  EXPECT_TRUE(scheduler().DeleteSweep(sweep).ok());
+  Sync();
+  harness().RestartCoordinator();
+  Sync();
+  EXPECT_EQ(WorkerCalled("w").stopping().size(), 1u);
+}
+
+TEST_F(ServicesTest, AnOrderThatWasNotTakenGoesWithItsSweep) {
+  AddWorker("w", 4);
+  SetDeaf("w", true);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  EXPECT_TRUE(scheduler().DeleteSweep(sweep).ok() || scheduler().CancelSweep(sweep).ok());
+  Sync();
+  EXPECT_TRUE(scheduler().DeleteSweep(sweep).ok());
+  SetDeaf("w", false);
+  Sync();
+  Sync();
+  EXPECT_TRUE(ServicesOn("w").empty());
+  EXPECT_EQ(ViewOf("w").used.cpu_millis, 0);
+}
+
+TEST_F(ServicesTest, AServiceIsNoJobOfAQuotaNorOfASlot) {
+  SchedulerPolicy policy;
+  policy.quotas.otherwise.running_jobs_max = 1;
+  Use(policy);
+  AddWorker("w", 4);
+  WorkerCalled("w").info().slots = 1;
+  Submit(Served(2));
+  Sync();
+  SetReady("w");
+  Sync();
+  EXPECT_EQ(JobsOn("w"), 1u);
+  EXPECT_EQ(ViewOf("w").running, 1u);
+}
+
+TEST_F(ServicesTest, AWorkerThatCannotRunServicesIsNotAsked) {
+  AddWorker("w", 4);
+  WorkerCalled("w").info().takes_services = false;
+  Submit(Served(1));
+  Sync();
+  EXPECT_EQ(RunningOn("w"), 0u);
+}
+
+TEST_F(ServicesTest, ADrainedWorkerIsRidOfItsServices) {
+  AddWorker("w", 4);
+  Submit(Served(1));
+  Sync();
+  SetReady("w");
+  Sync();
+  EXPECT_TRUE(scheduler().DrainWorker("w", true).ok());
+  Sync();
+  EXPECT_TRUE(WorkerCalled("w").stopping().empty()) << "a job asks it";
+  EndJobsWell("w");
+  Sync();
+  EXPECT_EQ(WorkerCalled("w").stopping().size(), 1u);
+}
+
+}  // namespace
+}  // namespace concur::testing

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/execution/service_probe.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace concur::worker {
+namespace {
+
+sockaddr_in LoopbackAt(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+bool HasStatus200(int socket, const std::string& path) {
+  const std::string request = absl::StrCat(
+      "GET ", path, " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAccept: */*\r\n\r\n");
+  if (send(socket, request.data(), request.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(request.size())) {
+    return false;
+  }
+  constexpr size_t kStatusBytes = sizeof("HTTP/1.1 200") - 1;
+  std::string answer;
+  std::array<char, 256> buffer;
+  while (answer.size() < kStatusBytes) {
+    const ssize_t got = recv(socket, buffer.data(), buffer.size(), 0);
+    if (got <= 0) {
+      return false;
+    }
+    answer.append(buffer.data(), static_cast<size_t>(got));
+  }
+  return absl::StartsWith(answer, "HTTP/1.") && answer.substr(8, 4) == " 200";
+}
+
+}  // namespace
+
+absl::StatusOr<uint16_t> FindFreePort() {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = LoopbackAt(0);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (!socket.valid() || bind(socket.get(), generic, size) != 0 ||
+      getsockname(socket.get(), generic, &size) != 0) {
+    return ErrnoStatus(errno, "127.0.0.1", "find a free port of");
+  }
+  return ntohs(address.sin_port);
+}
+
+bool ServiceAnswers(uint16_t port, const std::string& http_path, absl::Duration timeout) {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval limit = absl::ToTimeval(timeout);
+  const sockaddr_in address = LoopbackAt(port);
+  if (!socket.valid() ||
+      setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+      setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+      connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return false;
+  }
+  return http_path.empty() || HasStatus200(socket.get(), http_path);
+}
+
+}  // namespace concur::worker

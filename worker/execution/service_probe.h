@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks whether a service on a port of 127.0.0.1 answers.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_WORKER_EXECUTION_SERVICE_PROBE_H_
+#define CONCUR_WORKER_EXECUTION_SERVICE_PROBE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace concur::worker {
+
+// A port that nobody listens on now.
+absl::StatusOr<uint16_t> FindFreePort();
+
+// True if the port accepts a connection and, unless `http_path` is "", answers a GET of that path
+// with status 200, within `timeout`.
+bool ServiceAnswers(uint16_t port, const std::string& http_path, absl::Duration timeout);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_EXECUTION_SERVICE_PROBE_H_

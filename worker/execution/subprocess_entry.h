@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One attempt of the executor of real processes. Included by its sources alone.
+#ifndef CONCUR_WORKER_EXECUTION_SUBPROCESS_ENTRY_H_
+#define CONCUR_WORKER_EXECUTION_SUBPROCESS_ENTRY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "core/sync/job_order.h"
+#include "worker/environments/environments.h"
+#include "worker/execution/scorer.h"
+#include "worker/execution/step_reader.h"
+#include "worker/execution/subprocess_executor.h"
+#include "worker/inputs/inputs.h"
+#include "worker/inputs/run_dir.h"
+
+namespace concur::worker {
+
+struct SubprocessExecutor::Entry {
+  enum class Stage { kPreparing, kRunning, kEnded };
+
+  // Constant after construction.
+  JobOrder order;
+  RunPaths paths;  // but for port and service_url
+  uint64_t number = 0;
+  absl::Time order_time;
+
+  // Asked for by transfers while they run.
+  std::atomic<bool> canceled = false;
+  std::atomic<bool> unwanted = false;  // canceled or fenced: its checkpoint is for nobody
+
+  // Used by one thread at a time.
+  std::vector<std::string> argv;
+  EntryPtr service;      // that it asks, once that was found; null: none
+  uint16_t port = 0;     // of a service
+  bool is_late = false;  // a service that was stopped since it was not ready in time
+  std::optional<ReadyEnvironment> environment;  // set for an order that has one
+  bool lacks_environment = false;               // it could not be made ready
+  PreparedInputs inputs;
+  int renewals = 0;  // renewals of inputs that had changed when it was to start
+  Scorer::Gold gold;
+  absl::Time start_time;
+  FileDescriptor directory;  // the run directory, while the command runs, wherever it is moved
+  StepReader steps;
+  StepReader::Sink on_step;
+
+  // Guarded by the executor's mu_.
+  Stage stage = Stage::kPreparing;
+  std::optional<StopCause> stopped;
+  bool stop_at_once = false;
+  bool is_ready = false;  // a service that answers
+  bool has_room = false;
+  bool preparing = false;  // work for it is with the pool
+  bool prepared = false;
+  // The result's artifacts, which stay here until it is forgotten: a worker that dies after their
+  // upload, and before its spool says so, must find them again.
+  std::vector<Digest> kept;
+  size_t watcher = 0;   // from its start on
+  bool has_log = true;  // false once it has ended without printing anything
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_EXECUTION_SUBPROCESS_ENTRY_H_

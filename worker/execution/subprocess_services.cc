@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Services of the executor: they have a port, are asked until they answer, and take the jobs that
+// ask them along when they end.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "worker/execution/service_probe.h"
+#include "worker/execution/subprocess_entry.h"
+
+namespace concur::worker {
+namespace {
+
+constexpr absl::Duration kProbeTimeout = absl::Seconds(1);
+constexpr absl::Duration kProbeInterval = absl::Milliseconds(100);
+constexpr absl::Duration kProbeIntervalMax = absl::Seconds(1);
+
+}  // namespace
+
+bool SubprocessExecutor::Answers(const Entry& service) {
+  return ServiceAnswers(service.port, /*http_path=*/"", kProbeTimeout);
+}
+
+absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
+  if (entry.order.id.job.IsService()) {
+    CONCUR_ASSIGN_OR_RETURN(entry.port, FindFreePort());
+    entry.paths.port = absl::StrCat(entry.port);
+  } else if (entry.order.service && entry.service == nullptr) {
+    MutexLock lock(mu_);
+    const auto it = entries_.find(*entry.order.service);
+    entry.service = it == entries_.end() ? nullptr : it->second;
+    entry.paths.service_url =
+        absl::StrCat("http://127.0.0.1:", entry.service == nullptr ? 0 : entry.service->port);
+  }
+  return absl::OkStatus();
+}
+
+bool SubprocessExecutor::HasService(const Entry& entry) const {
+  if (!entry.order.service) {
+    return true;
+  }
+  MutexLock lock(mu_);
+  return entry.service != nullptr && entry.service->is_ready &&
+         entry.service->stage == Entry::Stage::kRunning && !entry.service->stopped.has_value();
+}
+
+void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
+  {
+    MutexLock lock(mu_);
+    if (closing_ || entry->stage != Entry::Stage::kRunning || entry->stopped.has_value()) {
+      return;
+    }
+  }
+  if (ServiceAnswers(entry->port, entry->order.ready_http, kProbeTimeout)) {
+    {
+      MutexLock lock(mu_);
+      entry->is_ready = true;
+      ready_.push_back(entry->order.id);
+    }
+    on_report_();
+    return;
+  }
+  if (absl::Now() - entry->start_time >= entry->order.ready_within) {
+    {
+      MutexLock lock(mu_);
+      entry->is_late = true;
+    }
+    Stop(entry->order.id, StopCause::kService, /*at_once=*/false);
+    return;
+  }
+  pool_.SubmitAfter(std::min(kProbeInterval * (1 << std::min(tries, 4)), kProbeIntervalMax),
+                    [this, entry, tries] { ProbeService(entry, tries + 1); });
+}
+
+void SubprocessExecutor::StopUsersOf(const AttemptId& service) {
+  std::vector<AttemptId> users;
+  {
+    MutexLock lock(mu_);
+    for (const auto& [id, entry] : entries_) {
+      if (entry->order.service == service && entry->stage != Entry::Stage::kEnded) {
+        users.push_back(id);
+      }
+    }
+  }
+  for (const AttemptId& id : users) {
+    Stop(id, StopCause::kService, /*at_once=*/false);
+  }
+}
+
+std::vector<AttemptId> SubprocessExecutor::PollReady() {
+  MutexLock lock(mu_);
+  return std::exchange(ready_, {});
+}
+
+}  // namespace concur::worker
