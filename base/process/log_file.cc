@@ -19,7 +19,7 @@ LogFile::LogFile(std::string path, int64_t bytes_max, std::vector<std::string> s
       head_bytes_max_(std::max<int64_t>(1, bytes_max / 2)),
       tail_bytes_max_(std::max<int64_t>(1, bytes_max - bytes_max / 2)) {
   if (!secrets.empty()) {
-    redactor_.emplace(std::move(secrets));
+    redactors_ = std::vector<Redactor>(2, Redactor(std::move(secrets)));
   }
 }
 
@@ -37,17 +37,17 @@ void LogFile::WriteHead(absl::string_view data) {
   status_ = WriteAll(fd_.get(), data, path_);
 }
 
-void LogFile::Append(absl::string_view data) {
-  if (redactor_) {
-    Add(redactor_->Add(data));
-  } else {
+void LogFile::Append(absl::string_view data, bool is_error) {
+  if (redactors_.empty()) {
     Add(data);
+  } else {
+    Add(redactors_[is_error ? 1 : 0].Add(data));
   }
 }
 
 void LogFile::EndOutput() {
-  if (redactor_) {
-    Add(redactor_->Finish());
+  for (Redactor& redactor : redactors_) {
+    Add(redactor.Finish());
   }
 }
 

@@ -7,7 +7,6 @@
 #define CONCUR_BASE_PROCESS_LOG_FILE_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +24,9 @@ class LogFile {
   // Keeps at most `bytes_max` bytes: half for the head, half for the tail. `secrets` are masked.
   LogFile(std::string path, int64_t bytes_max, std::vector<std::string> secrets = {});
 
-  // Trouble with the disk is kept for Finish: a job is not stopped for its log.
-  void Append(absl::string_view data);
+  // Trouble with the disk is kept for Finish: a job is not stopped for its log. A secret is found
+  // in either stream, also when pieces of the other one come between.
+  void Append(absl::string_view data, bool is_error = false);
   // A line that is none of the job's, among its output: what is held back of that comes after it.
   void AppendNote(absl::string_view note) { Add(note); }
   // Nothing more comes: appends what may have been the beginning of a secret.
@@ -47,7 +47,7 @@ class LogFile {
   const std::string path_;
   const int64_t head_bytes_max_;
   const int64_t tail_bytes_max_;
-  std::optional<Redactor> redactor_;  // unset without secrets
+  std::vector<Redactor> redactors_;  // of standard output and error; empty without secrets
   FileDescriptor fd_;
   absl::Status status_;
   int64_t bytes_seen_ = 0;

@@ -183,6 +183,18 @@ absl::StatusOr<FileDescriptor> AboveStandard(FileDescriptor fd) {
   return copy;
 }
 
+// `out` is the read end, non-blocking.
+absl::Status MakePipe(const std::string& program, FileDescriptor* out, FileDescriptor* in) {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) {
+    return ErrnoStatus(errno, program, "make a pipe");
+  }
+  *out = FileDescriptor(fds[0]);
+  fcntl(out->get(), F_SETFL, O_NONBLOCK);
+  CONCUR_ASSIGN_OR_RETURN(*in, AboveStandard(FileDescriptor(fds[1])));
+  return absl::OkStatus();
+}
+
 // A stack of its own for each thread that starts processes, with a guard page below.
 class ChildStack {
  public:
@@ -380,14 +392,11 @@ NamespacePlan MakePlan(const PrivateFiles& files) {
 }  // namespace
 
 absl::StatusOr<Process> StartProcess(const Command& command) {
-  int pipe_fds[2];
-  if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, command.program, "make a pipe");
-  }
   Process process;
-  process.output = FileDescriptor(pipe_fds[0]);
-  CONCUR_ASSIGN_OR_RETURN(process.output_end, AboveStandard(FileDescriptor(pipe_fds[1])));
-  fcntl(process.output.get(), F_SETFL, O_NONBLOCK);
+  CONCUR_RETURN_IF_ERROR(MakePipe(command.program, &process.output, &process.output_end));
+  if (command.error_apart) {
+    CONCUR_RETURN_IF_ERROR(MakePipe(command.program, &process.error, &process.error_end));
+  }
 
   std::vector<std::string> arguments = command.argv;
   FileDescriptor hidden;
@@ -411,7 +420,7 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   launch.input_fd = command.streams.input_fd >= 0 ? command.streams.input_fd : NullDevice();
   launch.output_fd =
       command.streams.output_fd >= 0 ? command.streams.output_fd : process.output_end.get();
-  launch.error_fd = process.output_end.get();
+  launch.error_fd = (command.error_apart ? process.error_end : process.output_end).get();
   launch.hidden_fd = hidden.get();
   launch.parent = getpid();
   launch.file_bytes_max = command.file_bytes_max;

@@ -56,6 +56,7 @@ struct Command {
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
   PrivateFiles files;
   Streams streams;
+  bool error_apart = false;  // standard error has a pipe of its own
 };
 
 struct Process {
@@ -65,6 +66,8 @@ struct Process {
   // The pipe's other end: while it is open, nobody is woken because the process has closed its own,
   // which it does a moment before its end.
   FileDescriptor output_end;
+  FileDescriptor error;  // the same of standard error; set with error_apart
+  FileDescriptor error_end;
   JobGroupPtr group;  // set by who started it; null: none
 };
 

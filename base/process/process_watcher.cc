@@ -34,8 +34,9 @@ constexpr size_t kLastBytes = 1024;
 constexpr absl::Duration kSleepMax = absl::Minutes(1);
 constexpr uint64_t kWakerKey = 0;
 
-uint64_t EndKey(uint64_t number) { return number * 2; }
-uint64_t OutputKey(uint64_t number) { return number * 2 + 1; }
+uint64_t EndKey(uint64_t number) { return number * 4; }
+uint64_t OutputKey(uint64_t number) { return number * 4 + 1; }
+uint64_t ErrorKey(uint64_t number) { return number * 4 + 2; }
 
 bool HasEnded(const Process& process) {
   siginfo_t info{};
@@ -129,6 +130,7 @@ void ProcessWatcher::Watch(uint64_t number, Process process, WatchOptions option
   const absl::Time first_look = std::min(watched->deadline, watched->start + memory_interval_);
   const int pidfd = watched->process.pidfd.get();
   const int output = watched->process.output.get();
+  const int error = watched->process.error.get();
   bool sleeps_too_long = false;
   {
     MutexLock lock(mu_);
@@ -138,6 +140,9 @@ void ProcessWatcher::Watch(uint64_t number, Process process, WatchOptions option
   // Output and end wake the watcher, which takes in what was added first: a process that ends soon
   // costs no waking of its own. Its end comes last: after that the descriptors are closed.
   Register(output, EPOLLIN, OutputKey(number));
+  if (error >= 0) {
+    Register(error, EPOLLIN, ErrorKey(number));
+  }
   Register(pidfd, EPOLLIN | EPOLLONESHOT, EndKey(number));
   if (sleeps_too_long) {
     waker_.Wake();
@@ -220,14 +225,14 @@ void ProcessWatcher::Run() {
         waker_.Clear();
         continue;
       }
-      const auto it = watched_.find(key / 2);
+      const auto it = watched_.find(key / 4);
       if (it == watched_.end()) {
         continue;
       }
-      if (key == EndKey(key / 2)) {
-        End(key / 2);
+      if (key == EndKey(key / 4)) {
+        End(key / 4);
       } else {
-        ReadOutput(*it->second, kTurnBytes);
+        ReadOutput(*it->second, key == ErrorKey(key / 4), kTurnBytes);
       }
     }
     TakeStops();
@@ -239,16 +244,16 @@ void ProcessWatcher::Run() {
   }
 }
 
-void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
+void ProcessWatcher::ReadOutput(Watched& watched, bool is_error, int64_t bytes_max) {
   std::array<char, 65536> buffer;
-  const int fd = watched.process.output.get();
+  const int fd = (is_error ? watched.process.error : watched.process.output).get();
   while (bytes_max > 0) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got > 0) {
       const absl::string_view data(buffer.data(), static_cast<size_t>(got));
-      watched.log.Append(data);
+      watched.log.Append(data, is_error);
       if (watched.options.on_output) {
-        watched.options.on_output(data);
+        watched.options.on_output(data, is_error);
       }
       bytes_max -= got;
       if (static_cast<size_t>(got) < buffer.size()) {
@@ -320,9 +325,11 @@ void ProcessWatcher::End(uint64_t number) {
                {{"pids", absl::StrJoin(watched->process.group->Pids(), ", ")}});
   }
   KillAdoptedOrphans(watched->options.run_directory);
-  ReadOutput(*watched, kTurnBytes);
+  ReadOutput(*watched, /*is_error=*/false, kTurnBytes);
+  ReadOutput(*watched, /*is_error=*/true, kTurnBytes);
   ReadTail(*watched, kTailEndBytes);
   Unregister(watched->process.output.get());
+  Unregister(watched->process.error.get());
   // A long job may have written since it was measured; a short one can hardly write much.
   if (watched->options.disk_bytes_max > 0 && watched->killed_for == KillCause::kNone &&
       end.run_time >= memory_interval_ && TakesTooMuchDisk(*watched, {})) {

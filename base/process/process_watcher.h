@@ -60,8 +60,8 @@ struct WatchOptions {
   std::string log_path;
   int64_t log_bytes_max = 0;
   std::vector<std::string> secrets;  // that the log masks; none is empty
-  std::function<void(absl::string_view)>
-      on_output;          // each piece, by the watcher's thread; may be null
+  // Each piece of standard output, or error if apart, by the watcher's thread; may be null.
+  std::function<void(absl::string_view, bool is_error)> on_output;
   std::string tail_path;  // a file that the process appends to; need not exist
   std::function<void(absl::string_view)>
       on_tail;  // each new piece of it, by the watcher's thread; may be null
@@ -108,7 +108,7 @@ class ProcessWatcher {
   void TakeStops();
   // The time that the watcher may sleep; says so to those who add processes.
   absl::Duration Sleep();
-  void ReadOutput(Watched& watched, int64_t bytes_max);
+  static void ReadOutput(Watched& watched, bool is_error, int64_t bytes_max);
   // Reads what was appended to the tail file since the last time.
   static void ReadTail(Watched& watched, int64_t bytes_max);
   void ReadTails(absl::Time now);

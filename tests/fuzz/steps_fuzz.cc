@@ -19,7 +19,7 @@ std::vector<concur::ReportedStep> StepsIn(absl::string_view text, size_t piece) 
   concur::worker::StepReader reader;
   while (!text.empty()) {
     const size_t size = std::min(piece, text.size());
-    reader.Add(text.substr(0, size), add);
+    reader.Add(text.substr(0, size), concur::worker::StepReader::kOutput, add);
     text.remove_prefix(size);
   }
   reader.Finish(add);

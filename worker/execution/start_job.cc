@@ -85,6 +85,7 @@ absl::StatusOr<process::Process> StartJob(const JobOrder& order, const RunPaths&
           ? PlainCommand(order, paths, argv, path, options)
           : options.environments->CommandFor(*environment, order, paths, argv, options.gpu_names));
   command.file_bytes_max = options.output_bytes_max;
+  command.error_apart = true;  // a progress bar would cut reports in pieces
   if (environment != nullptr && environment->held == nullptr && options.private_tmp) {
     command.files = {paths.temporary, order.resources.memory_bytes};
   }

@@ -96,12 +96,12 @@ void StepReader::Spend(const ReportedStep& step, const Sink& sink) {
   }
 }
 
-void StepReader::Read(absl::string_view data, bool is_file, const Sink& sink) {
-  std::string& line = is_file ? file_line_ : line_;
+void StepReader::Add(absl::string_view data, Source source, const Sink& sink) {
+  std::string& line = lines_[source];
   while (!data.empty()) {
     const auto end = std::find_if(data.begin(), data.end(), EndsLine);
     const absl::string_view part = data.substr(0, static_cast<size_t>(end - data.begin()));
-    if (is_file && line.empty() && absl::StartsWith(part, "{")) {
+    if (source == kFile && line.empty() && absl::StartsWith(part, "{")) {
       line = kStepMark;
     }
     line.append(part.data(), part.size());
@@ -122,9 +122,9 @@ void StepReader::Read(absl::string_view data, bool is_file, const Sink& sink) {
 }
 
 std::string StepReader::Finish(const Sink& sink) {
-  for (std::string* line : {&line_, &file_line_}) {
-    Emit(*line, sink);
-    line->clear();
+  for (std::string& line : lines_) {
+    Emit(line, sink);
+    line.clear();
   }
   for (const auto& [name, amount] : spent_) {
     if (amount.sent < amount.number) {

@@ -5,6 +5,7 @@
 #ifndef CONCUR_WORKER_EXECUTION_STEP_READER_H_
 #define CONCUR_WORKER_EXECUTION_STEP_READER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,12 +25,12 @@ inline constexpr size_t kStepLineBytesMax = 4096;
 class StepReader {
  public:
   using Sink = std::function<void(const ReportedStep&)>;
+  enum Source { kOutput, kError, kFile };  // lines of the file of reports may lack the mark
 
   // Reads the next piece of the output, and gives the reports in it that count
-  // (core/reported_step.h). Other text, and reports beyond the limits, are passed over.
-  void Add(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/false, sink); }
-  // The same for the next piece of the file of reports, whose lines may lack the mark.
-  void AddFile(absl::string_view data, const Sink& sink) { Read(data, /*is_file=*/true, sink); }
+  // (core/reported_step.h). Other text, and reports beyond the limits, are passed over. A line
+  // of one source goes on after pieces of the others.
+  void Add(absl::string_view data, Source source, const Sink& sink);
   // Output and file have ended: their last lines may lack a line feed. A warning for the job's log
   // on the first report that is malformed, whose name found no room beside kStepNamesMax others, or
   // that is no amount that can be spent; "" when there was none.
@@ -48,11 +49,8 @@ class StepReader {
 
   void Emit(absl::string_view line, const Sink& sink);
   void Spend(const ReportedStep& step, const Sink& sink);
-  void Read(absl::string_view data, bool is_file, const Sink& sink);
 
-  // Lines that have not ended.
-  std::string line_;
-  std::string file_line_;
+  std::array<std::string, 3> lines_;  // of each source, that have not ended
   StepCounts counts_;
   std::map<std::string, Amount> spent_;
   std::string warning_;

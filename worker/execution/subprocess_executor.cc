@@ -425,9 +425,13 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
     watch.secrets.push_back(secret.value);
   }
   entry->on_step = [this, id = entry->order.id](const ReportedStep& s) { ReportStep({id, s}); };
-  watch.on_output = [entry](absl::string_view data) { entry->steps.Add(data, entry->on_step); };
+  watch.on_output = [entry](absl::string_view data, bool is_error) {
+    entry->steps.Add(data, is_error ? StepReader::kError : StepReader::kOutput, entry->on_step);
+  };
   watch.tail_path = entry->paths.reports;
-  watch.on_tail = [entry](absl::string_view data) { entry->steps.AddFile(data, entry->on_step); };
+  watch.on_tail = [entry](absl::string_view data) {
+    entry->steps.Add(data, StepReader::kFile, entry->on_step);
+  };
   watch.on_close = [entry] { return entry->steps.Finish(entry->on_step); };
   if (entry->order.is_train) {
     watch.on_measure = [model = entry->paths.model] { return WarningOfModel(model); };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process/log_file.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,20 @@ TEST(LogFileTest, ANoteAmidASecretLeavesItMasked) {
   log.Append("456789 end");
   log.EndOutput();
   EXPECT_EQ(log.Last(100), "key \nnote\n************* end");
+}
+
+// A program that writes a secret in pieces, with a progress bar on standard error between them.
+TEST(LogFileTest, ASecretInPiecesIsMaskedInEitherStream) {
+  for (const bool is_error : {false, true}) {
+    testing::TempDir temp;
+    LogFile log(temp.File("log"), 1000, {"sk-0123456789"});
+    for (const char& c : std::string("sk-0123456789 ")) {
+      log.Append(absl::string_view(&c, 1), is_error);
+      log.Append("|", !is_error);
+    }
+    log.EndOutput();
+    EXPECT_EQ(log.Last(100), "||||||||||||*************| |");
+  }
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<std::string> StepsOf(const std::vector<std::string>& pieces) {
   };
   StepReader reader;
   for (const std::string& piece : pieces) {
-    reader.Add(piece, add);
+    reader.Add(piece, StepReader::kOutput, add);
   }
   reader.Finish(add);
   return found;
@@ -89,7 +89,7 @@ TEST(StepReaderTest, AmountsThatCannotBeAreWarnedOf) {
     const StepReader::Sink add = [&](const ReportedStep& step) { found.push_back(step); };
     reader.Add(
         absl::StrCat("concur-metric {\"step\": 0, \"name\": \"usd\", \"value\": ", value, "}\n"),
-        add);
+        StepReader::kOutput, add);
     EXPECT_EQ(reader.Finish(add),
               "concur: warning: not counted: usd: expected what the attempt has spent so far, 0 to "
               "1e+06, got " +
@@ -143,17 +143,37 @@ TEST(StepReaderTest, AProgressBarHidesNoReport) {
   EXPECT_THAT(StepsOf({"+ echo '" + report + "'\n"}), IsEmpty());
 }
 
+// The bar on standard error cut a report that was printed in pieces, and nothing counted it.
+TEST(StepReaderTest, AReportGoesOnAfterPiecesOfOtherSources) {
+  const std::string report = "concur-metric {\"step\": 1, \"value\": 2}\n";
+  const std::string bar = "\r 33%|concur-metric {|1/3\n";
+  for (const auto& [one, other] : {std::pair(StepReader::kOutput, StepReader::kError),
+                                   std::pair(StepReader::kError, StepReader::kOutput),
+                                   std::pair(StepReader::kFile, StepReader::kError)}) {
+    std::vector<ReportedStep> found;
+    const StepReader::Sink add = [&](const ReportedStep& step) { found.push_back(step); };
+    StepReader reader;
+    for (const char& c : report) {
+      reader.Add(absl::string_view(&c, 1), one, add);
+      reader.Add(bar, other, add);
+    }
+    EXPECT_THAT(found, ElementsAre(ReportedStep{1, "value", 2}));
+  }
+}
+
 TEST(StepReaderTest, LinesOfTheFileNeedNoMark) {
   std::vector<std::string> found;
   const auto add = [&](const ReportedStep& step) {
     found.push_back(absl::StrCat(step.step, " ", step.name, " ", step.value));
   };
   StepReader reader;
-  reader.AddFile("{\"step\": 1, \"va", add);
-  reader.Add("concur-metric {\"step\": 2, \"value\": 2}\n", add);
-  reader.AddFile("lue\": 1}\nconcur-metric {\"step\": 3, \"value\": 3}\nnoise\n", add);
-  reader.AddFile("{\"step\": 3, \"value\": 9}\n" + std::string(100'000, '{') + "\n", add);
-  reader.AddFile("{\"step\": 4, \"name\": \"f1\", \"value\": 4}", add);
+  reader.Add("{\"step\": 1, \"va", StepReader::kFile, add);
+  reader.Add("concur-metric {\"step\": 2, \"value\": 2}\n", StepReader::kOutput, add);
+  reader.Add("lue\": 1}\nconcur-metric {\"step\": 3, \"value\": 3}\nnoise\n", StepReader::kFile,
+             add);
+  reader.Add("{\"step\": 3, \"value\": 9}\n" + std::string(100'000, '{') + "\n", StepReader::kFile,
+             add);
+  reader.Add("{\"step\": 4, \"name\": \"f1\", \"value\": 4}", StepReader::kFile, add);
   reader.Finish(add);
   EXPECT_THAT(found, ElementsAre("2 value 2", "3 value 3", "4 f1 4"));
 }
@@ -165,7 +185,7 @@ TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
     for (int64_t step = 0; step < 2'000; ++step) {
       reader.Add(absl::StrCat("concur-metric {\"step\": ", step, ", \"value\": 1, \"name\": \"n",
                               name, "\"}\n"),
-                 [&](const ReportedStep&) { ++found; });
+                 StepReader::kOutput, [&](const ReportedStep&) { ++found; });
     }
   }
   EXPECT_GT(found, kStepsDense);
@@ -178,10 +198,12 @@ TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
 TEST(StepReaderTest, TheFirstMalformedReportIsWarnedOf) {
   const auto none = [](const ReportedStep&) {};
   StepReader good;
-  good.Add("reports are concur-metric lines\nconcur-metric {\"step\": 1, \"value\": 2}\n", none);
+  good.Add("reports are concur-metric lines\nconcur-metric {\"step\": 1, \"value\": 2}\n",
+           StepReader::kOutput, none);
   EXPECT_EQ(good.Finish(none), "");
   StepReader bad;
-  bad.Add("50%|# concur-metric {\"step\": 1, \"loss\": 2}\nconcur-metric {oh}\n", none);
+  bad.Add("50%|# concur-metric {\"step\": 1, \"loss\": 2}\nconcur-metric {oh}\n",
+          StepReader::kOutput, none);
   EXPECT_THAT(bad.Finish(none), HasSubstr("no report: {\"step\": 1, \"loss\": 2}; expected {"));
 }
 

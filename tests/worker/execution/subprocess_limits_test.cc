@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -29,9 +30,11 @@ namespace concur::worker {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // As the worker has it.
 [[maybe_unused]] const auto kIgnored = signal(SIGPIPE, SIG_IGN);
@@ -236,6 +239,35 @@ TEST_F(SubprocessLimitsTest, WhatAJobReportsIsThereBeforeItsEndIsSeen) {
   EXPECT_EQ(steps[0].id, order.id);
   EXPECT_EQ(steps[0].step, (ReportedStep{1, "value", 2}));
   EXPECT_EQ(steps[1].step, (ReportedStep{2, "f1", 3}));
+}
+
+// A progress bar on standard error cut the reports that were printed in pieces.
+TEST_F(SubprocessLimitsTest, AReportInPiecesCountsBesideAProgressBar) {
+  for (const auto& [reports, bars] : {std::pair(1, 2), std::pair(2, 1)}) {
+    const JobOrder order = Train(absl::StrCat(
+        "for i in 1 2 3; do printf 'concur-metric {\"step\": %d' $i >&", reports,
+        "; printf '\\r%d/3 it/s' $i >&", bars, "; head -c 300000 /dev/zero | tr '\\0' . >&", bars,
+        "; echo ', \"value\": 2}' >&", reports, "; done; echo end >&", bars, "; echo m > $2"));
+    const JobResult result = Run(order);
+    EXPECT_TRUE(result.succeeded) << result.message;
+    EXPECT_THAT(executor_->ReadLog(order.id, 0, 2'000'000), HasSubstr("end\n"));
+    std::vector<int64_t> found;
+    for (const AttemptStep& step : executor_->PollSteps()) {
+      found.push_back(step.step.step);
+    }
+    EXPECT_THAT(found, ElementsAre(1, 2, 3)) << reports;
+  }
+}
+
+TEST_F(SubprocessLimitsTest, AJobMayCloseOneOfItsStreams) {
+  for (const auto& [closed, open] : {std::pair(1, 2), std::pair(2, 1)}) {
+    const JobOrder order = Train(
+        absl::StrCat("exec ", closed, ">&-; echo 'concur-metric {\"step\": 1, \"value\": 2}' >&",
+                     open, "; echo m > $2"));
+    EXPECT_TRUE(Run(order).succeeded);
+    EXPECT_EQ(executor_->PollSteps().size(), 1u);
+    EXPECT_THAT(executor_->ReadLog(order.id, 0, 100), StartsWith("concur-metric {"));
+  }
 }
 
 TEST_F(SubprocessLimitsTest, AMalformedReportIsWarnedOfInTheLog) {
