@@ -181,6 +181,8 @@ std::string FileOf(const std::string& program, absl::string_view path) {
   return file.empty() ? "" : std::filesystem::absolute(file, error).lexically_normal().string();
 }
 
+constexpr char kWordEnds[] = " \t\n'\"`=,;:|&<>()";
+
 // Absolute paths in a text: all of it, what stands between spaces, quotes and signs, as in
 // "model=/m,file=/f" and "F=/x.py; python3 $F", and what follows an option's letters, "-c/x".
 void AddPaths(absl::string_view text, std::set<std::string>* paths) {
@@ -191,33 +193,58 @@ void AddPaths(absl::string_view text, std::set<std::string>* paths) {
     }
   };
   add(text);
-  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \t\n'\"`=,;:|&<>()"))) {
+  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(kWordEnds))) {
     add(absl::StartsWith(word, "-") ? word.substr(std::min(word.find('/'), word.size())) : word);
   }
 }
 
-// Files that variables and hyperparameters of an approach name.
-std::set<std::string> FilesOfValues(const ApproachSpec& approach) {
-  std::set<std::string> paths;
+// Files below `folders` of the modules that "-m NAME" means.
+std::set<std::string> ModulesIn(const std::vector<std::string>& command,
+                                const std::set<std::string>& folders) {
+  std::set<std::string> files;
+  bool is_next = false;
+  for (absl::string_view word :
+       absl::StrSplit(absl::StrJoin(command, " "), absl::ByAnyChar(kWordEnds), absl::SkipEmpty())) {
+    is_next = absl::ConsumePrefix(&word, "-m") || is_next;
+    if (!is_next || word.empty()) {
+      continue;
+    }
+    is_next = false;
+    for (const std::string& folder : folders) {
+      const std::string path =
+          absl::StrCat(folder, "/", absl::StrReplaceAll(word, {{".", "/"}, {"/", "-"}}));
+      for (const char* end : {".py", "/__main__.py", "/__init__.py"}) {
+        std::error_code error;
+        if (path.size() < kPathBytesMax && std::filesystem::is_regular_file(path + end, error)) {
+          files.insert(path + end);
+        }
+      }
+    }
+  }
+  return files;
+}
+
+// Adds files that variables and hyperparameters of an approach name.
+void AddFilesOfValues(const ApproachSpec& approach, std::set<std::string>* paths) {
   for (const auto& [name, value] : approach.env) {
-    AddPaths(value, &paths);
+    AddPaths(value, paths);
   }
   for (const auto& [name, value] : approach.hyperparameters.defaults) {
-    AddPaths(ParamText(value), &paths);
+    AddPaths(ParamText(value), paths);
   }
   for (const auto& [name, distribution] : approach.hyperparameters.space) {
     if (const auto* choice = std::get_if<Choice>(&distribution)) {
       for (const ParamValue& value : choice->values) {
-        AddPaths(ParamText(value), &paths);
+        AddPaths(ParamText(value), paths);
       }
     }
   }
-  return paths;
 }
 
-// The files that a command names by absolute paths, and those of the programs that it starts, but
-// the script that is digested.
-std::set<std::string> FilesNamed(const Step& step, absl::string_view path) {
+// The files that a command and its variables name by absolute paths, those of the programs and
+// modules that it starts, but the script that is digested.
+std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
+                                 absl::string_view path) {
   std::set<std::string> files;
   for (const std::string& program : ProgramsIn(step.command, step.code)) {
     files.insert(FileOf(program, path));
@@ -232,6 +259,12 @@ std::set<std::string> FilesNamed(const Step& step, absl::string_view path) {
   if (step.program) {
     files.erase(FileOf(step.command[0], path));
   }
+  AddFilesOfValues(approach, &files);
+  std::set<std::string> folders = files;
+  if (const char* python = std::getenv("PYTHONPATH")) {  // NOLINT(concurrency-mt-unsafe)
+    AddPaths(python, &folders);
+  }
+  files.merge(ModulesIn(step.command, folders));
   return files;
 }
 
@@ -246,10 +279,10 @@ std::set<std::string> ProgramsOf(const ApproachSpec& approach, const Step& step)
 }
 
 // The arguments of a command that are files of a folder, which no job sees: relative scripts, and
-// other arguments that look like a file's path. A name that only happens to be a file's ("squad")
-// may be one of the program's own words.
+// modules that are not `named` otherwise, and other arguments that look like a file's path. A name
+// that only happens to be a file's ("squad") may be one of the program's own words.
 std::set<std::string> FilesBeside(const std::vector<std::string>& command, const CodePlace& code,
-                                  const std::string& folder) {
+                                  const std::string& folder, const std::set<std::string>& named) {
   std::set<std::string> files;
   const auto add = [&](absl::string_view argument) {
     const std::string file =
@@ -264,6 +297,12 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
   for (const std::string& program : ProgramsIn(command, code)) {
     if (program[0] == '.') {
       add(program);
+    }
+  }
+  for (const std::string& module : ModulesIn(command, {folder})) {
+    if (!named.contains(std::filesystem::absolute(module).lexically_normal().string()) &&
+        !absl::StrContains(absl::StrJoin(command, " "), kCodePlaceholder)) {
+      add(std::filesystem::path(module).lexically_relative(folder).string());
     }
   }
   for (size_t i = 1; i < command.size(); ++i) {
@@ -341,9 +380,9 @@ std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
     const auto found = sweep.places.find(absl::StrCat("approaches[", i, "]"));
     const std::string place = found == sweep.places.end() ? "" : found->second;
     for (const Step& step : StepsOf(approach, codes[i])) {
-      std::set<std::string> files = approach.environment ? ProgramsOf(approach, step)
-                                                         : FilesNamed(step, PathOf(approach, path));
-      files.merge(approach.environment ? std::set<std::string>() : FilesOfValues(approach));
+      const std::set<std::string> files = approach.environment
+                                              ? ProgramsOf(approach, step)
+                                              : FilesNamed(approach, step, PathOf(approach, path));
       for (const std::string& file : files) {
         if (IsInNoCode(file, step.code)) {
           in_no_code.Add(file, approach.name, place);
@@ -353,7 +392,7 @@ std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
         continue;
       }
       for (const std::string& file :
-           FilesBeside(step.command, step.code, sweep.approach_folders[i])) {
+           FilesBeside(step.command, step.code, sweep.approach_folders[i], files)) {
         (HasFile(step.code, file) ? unseen_but_listed : unseen).Add(file, approach.name, place);
       }
     }

@@ -269,6 +269,39 @@ TEST_F(FoundProgramsTest, AFileThatAnyValueNamesIsAWarning) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+// A module was edited, and the old score stood; or it was beside the sweep, where no job finds it.
+TEST_F(FoundProgramsTest, AModuleThatPythonRunsIsAWarning) {
+  std::filesystem::create_directories(dir_.File("lib/pack"));
+  for (const char* file : {"lib/mod.py", "lib/pack/__main__.py", "lib/pack/part.py", "here.py"}) {
+    std::ofstream(dir_.File(file)) << "print()";
+  }
+  for (const auto& [fields, file] : std::vector<std::pair<std::string, std::string>>{
+           {"env: {PYTHONPATH: 'DIR/none:DIR/lib'}, predict: {command: [python3, -m, mod, ", "mod"},
+           {"env: {PYTHONPATH: DIR/lib}, predict: {command: [python3, -mmod, ", "mod"},
+           {"predict: {command: [sh, -c, 'cd DIR/lib && exec python3 -u -m pack', ",
+            "pack/__main__"},
+           {"predict: {command: [env, 'PYTHONPATH=DIR/lib', torchrun, -m, pack.part, ",
+            "pack/part"}}) {
+    Missing(absl::StrCat(R"(version: "1", )", fields, R"("{predictions}"]})"));
+    ASSERT_EQ(warnings_.size(), 1u) << fields;
+    EXPECT_THAT(warnings_[0], HasSubstr(absl::StrCat(dir_.File("lib/"), file,
+                                                     ".py, which approach mine names, is in no")));
+  }
+  setenv("PYTHONPATH", dir_.File("lib").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  Missing(R"(version: "1", predict: {command: [python3, -m, mod, "{predictions}"]})");
+  unsetenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("lib/mod.py, which approach mine names, is in no")));
+  Missing(R"(version: "1", predict: {command: [python3, -m, here, "{predictions}"]})");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("here.py, which approach mine names, would lie in "
+                                               "the job's own directory, which starts empty")));
+  for (const char* command : {R"(python3, -m, json.tool, "{predictions}")",
+                              R"(sh, -c, "cd {code} && python3 -m here {predictions}")",
+                              R"(sh, -c, "PYTHONPATH={code}/lib python3 -m pack {predictions}")"}) {
+    Missing(absl::StrCat("code: [here.py, lib], predict: {command: [", command, "]}"));
+    EXPECT_THAT(warnings_, IsEmpty()) << command;
+  }
+}
+
 // Every job failed with "can't open file …/runs/…/train.py", after a validation without a word.
 TEST_F(FoundProgramsTest, AFileBesideTheSweepThatNoJobSeesIsAWarning) {
   for (const char* named : {"sh, train.py", "sh, ./train.py", "./train.py"}) {
