@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "analysis/comparison/parts.h"
 #include "analysis/concurrence/matrix.h"
 #include "analysis/concurrence/structure.h"
@@ -85,19 +86,20 @@ void AddUndefined(const ConcurrenceMatrix& matrix, std::vector<std::string>& not
 }
 
 void AddWarnings(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
-  // By mark and text.
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> warnings;
+  std::map<std::string, std::vector<std::string>> warnings;
   for (const MatrixPair& pair : matrix.pairs) {
-    if (!pair.warning.empty()) {
-      const std::string dagger = DaggerOf(pair.interval);
-      warnings[{dagger.empty() ? "" : dagger + " ", pair.warning}].push_back(
-          absl::StrCat(pair.a + 1, "–", pair.b + 1));
+    std::vector<std::string> parts = absl::StrSplit(pair.warning, "; ", absl::SkipEmpty());
+    std::erase_if(parts, [](const std::string& part) {  // MatrixNotes says it
+      return absl::StrContains(kAllReplicatesAgree, part);
+    });
+    if (!parts.empty()) {
+      warnings[absl::StrJoin(parts, "; ")].push_back(absl::StrCat(pair.a + 1, "–", pair.b + 1));
     }
   }
   for (const auto& [warning, names] : warnings) {
     const bool all = names.size() == matrix.pairs.size();
-    notes.push_back(absl::StrCat(warning.first, "intervals: ", warning.second, ": ",
-                                 all ? "all pairs" : absl::StrJoin(names, " ")));
+    notes.push_back(
+        absl::StrCat("intervals: ", warning, ": ", all ? "all pairs" : absl::StrJoin(names, " ")));
   }
 }
 

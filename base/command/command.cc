@@ -191,7 +191,8 @@ Option* Option::OneOf(const std::vector<std::string>& values) {
 template <typename T>
 Option* Option::InRange(T low, T high) {
   const CLI::Range range(low, high);
-  option_->check(CLI::Validator(
+  // A transform comes before the check of the type, whose range is wider.
+  option_->transform(CLI::Validator(
       [range, low, high](std::string& value) {
         return range(value).empty() ? std::string()
                                     : absl::StrCat("expected a number from ", low, " to ", high,
@@ -243,10 +244,12 @@ std::string NumberFault(const std::string& text) {
                ? ""
                : absl::StrCat("expected a number, got \"", text, "\"");
   } else {
-    return absl::SimpleAtoi(text, &number)
-               ? ""
-               : absl::StrCat("expected a whole number from ", std::numeric_limits<T>::min(),
-                              " to ", std::numeric_limits<T>::max(), ", got \"", text, "\"");
+    double real = 0;
+    return absl::SimpleAtoi(text, &number) ? ""
+           : absl::SimpleAtod(text, &real)
+               ? absl::StrCat("expected a whole number from ", std::numeric_limits<T>::min(),
+                              " to ", std::numeric_limits<T>::max(), ", got \"", text, "\"")
+               : absl::StrCat("expected a whole number, got \"", text, "\"");
   }
 }
 

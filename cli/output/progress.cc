@@ -199,7 +199,7 @@ std::string SweepProgress::CountFailure(const v1::JobEvent& event) {
   }
   Failures& failures = it->second;
   ++failures.count;
-  // An error is told when it comes first, and again in the end: "and 9 more failed".
+  // An error is told once, retried or not.
   const bool is_told = failures_.count({!is_final, key.second}) > 0 && failures.count_shown == 0;
   // The first; of those that are final also the tenth, the hundredth, …
   if (is_told || (is_retry && failures.count > 1) || failures.count < failures.count_next) {
@@ -212,7 +212,8 @@ std::string SweepProgress::CountFailure(const v1::JobEvent& event) {
 std::string SweepProgress::FailuresInTheEnd() {
   std::string lines;
   for (auto& [key, failures] : failures_) {
-    if (key.first && failures.count != failures.count_shown) {
+    if (key.first && failures.count != failures.count_shown &&
+        !failures_.contains({false, key.second})) {
       lines += FailureLine(failures);
     }
   }

@@ -248,7 +248,7 @@ void ReportEnd(CommandContext& context, const v1::Sweep& sweep) {
   context.exit_code_override = kExitWorkFailed;
   const v1::StateCounts& counts = sweep.counts();
   PrintWarning(context,
-               absl::StrCat(sweep.id(), " ", StateText(sweep.state()), ": ", CountsText(counts),
+               absl::StrCat(sweep.id(), " ", StateText(sweep.state()),
                             counts.failed() + counts.skipped() == 0
                                 ? ""
                                 : absl::StrCat("\n  see why: concur sweep failures ", sweep.id(),

@@ -282,7 +282,8 @@ std::set<std::string> ProgramsOf(const ApproachSpec& approach, const Step& step)
 // modules that are not `named` otherwise, and other arguments that look like a file's path. A name
 // that only happens to be a file's ("squad") may be one of the program's own words.
 std::set<std::string> FilesBeside(const std::vector<std::string>& command, const CodePlace& code,
-                                  const std::string& folder, const std::set<std::string>& named) {
+                                  const std::string& folder, const std::set<std::string>& named,
+                                  bool programs_too) {
   std::set<std::string> files;
   const auto add = [&](absl::string_view argument) {
     const std::string file =
@@ -294,11 +295,6 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
       files.insert(file);
     }
   };
-  for (const std::string& program : ProgramsIn(command, code)) {
-    if (program[0] == '.') {
-      add(program);
-    }
-  }
   for (const std::string& module : ModulesIn(command, {folder})) {
     if (!named.contains(std::filesystem::absolute(module).lexically_normal().string()) &&
         !absl::StrContains(absl::StrJoin(command, " "), kCodePlaceholder)) {
@@ -308,6 +304,13 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
   for (size_t i = 1; i < command.size(); ++i) {
     if (absl::StrContains(command[i], ".") || absl::StrContains(command[i], "/")) {
       add(command[i]);
+    }
+  }
+  for (const std::string& program : ProgramsIn(command, code)) {
+    if (program[0] == '.' && !programs_too) {
+      files.erase(std::filesystem::path(program).lexically_normal().string());
+    } else if (program[0] == '.') {
+      add(program);
     }
   }
   return files;
@@ -370,7 +373,7 @@ void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep) {
 }
 
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
-                                                absl::string_view path) {
+                                                absl::string_view path, bool programs_too) {
   const std::vector<CodePlaces> codes = CodePlacesOf(sweep);
   UsedFiles in_no_code;
   UsedFiles unseen;
@@ -392,7 +395,7 @@ std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
         continue;
       }
       for (const std::string& file :
-           FilesBeside(step.command, step.code, sweep.approach_folders[i], files)) {
+           FilesBeside(step.command, step.code, sweep.approach_folders[i], files, programs_too)) {
         (HasFile(step.code, file) ? unseen_but_listed : unseen).Add(file, approach.name, place);
       }
     }

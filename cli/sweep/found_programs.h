@@ -36,10 +36,10 @@ void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep);
 
 // A warning of other files and programs of a user's that commands name and that are in no code:
 // when they change, nothing runs anew. Another of relative arguments that are files beside the
-// approach's file, which no job sees.
+// approach's file, which no job sees; without `programs_too`, of none that CheckPrograms refuses.
 // REQUIRES: spec::ResolveCode(&sweep) was OK, and DigestPrograms was called.
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
-                                                absl::string_view path);
+                                                absl::string_view path, bool programs_too);
 
 // FailedPrecondition when a program is missing.
 absl::Status CheckPrograms(const std::vector<FoundProgram>& programs);

@@ -156,7 +156,7 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
   }
   const std::string path = SearchPath();
   DigestPrograms(path, &loaded);
-  PrintWarnings(context, WarnOfProgramsInNoCode(loaded, path));
+  PrintWarnings(context, WarnOfProgramsInNoCode(loaded, path, /*programs_too=*/true));
   CONCUR_ASSIGN_OR_RETURN(*made, MakeFiles(&loaded));
   CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&loaded));
   if (!flags.no_check) {

@@ -10,6 +10,7 @@
 #include "analysis/concurrence/matrix.h"
 #include "analysis/score_table.h"
 #include "report/figures/figures.h"
+#include "report/notes.h"
 #include "report/table.h"
 #include "report/writers.h"
 #include "tests/testing/status_matchers.h"
@@ -17,6 +18,7 @@
 namespace concur::analysis {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -134,6 +136,8 @@ TEST(MarkupTest, IntervalsWithoutWidthCarryTheirWarningEverywhere) {
   const ConcurrenceMatrix matrix = MatrixOf("approach,x,y\na,1,2\nb,2,3\nc,3,4\nd,4,5\n", true);
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("1.00 [1.00, 1.00]†"));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("\n† all replicates agree: "));
+  EXPECT_THAT(MatrixDetails(matrix), Not(Contains(HasSubstr("all replicates agree"))))
+      << "said twice";
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv), HasSubstr(",warning\n"));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv), HasSubstr("all replicates agree"));
   EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson), HasSubstr("all replicates agree"));

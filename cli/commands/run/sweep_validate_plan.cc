@@ -86,7 +86,7 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   warnings.insert(warnings.end(), missing.begin(), missing.end());
   const std::string path = SearchPath();
   DigestPrograms(path, &sweep);
-  const std::vector<std::string> programs = WarnOfProgramsInNoCode(sweep, path);
+  const std::vector<std::string> programs = WarnOfProgramsInNoCode(sweep, path, !flags.commands);
   warnings.insert(warnings.end(), programs.begin(), programs.end());
   CONCUR_ASSIGN_OR_RETURN(Expansion expansion, Expansion::Make(sweep.spec));
   const std::vector<std::string> same = WarnOfSameWork(expansion);

@@ -102,6 +102,8 @@ TEST_F(SignificanceTest, AnIntervalIsNeededAndItsRangeIsNamed) {
 TEST_F(SignificanceTest, ANumberOutOfRangeIsSaidInOwnWords) {
   EXPECT_THAT(RunConcur({"up", "--workers", "-1"}).err,
               HasSubstr("--workers: expected a number from 0 to 1000, got \"-1\""));
+  EXPECT_THAT(RunConcur({"up", "--workers", "abc"}).err,
+              HasSubstr("--workers: expected a number from 0 to 1000, got \"abc\""));
   EXPECT_THAT(RunConcur({"up", "--help"}).out, HasSubstr("N:INT in [0 - 1000]"));
 }
 
@@ -109,6 +111,7 @@ TEST_F(SignificanceTest, NumbersAreWhatTheirOptionsTake) {
   for (const auto& [option, value, fault] :
        std::vector<std::tuple<const char*, const char*, const char*>>{
            {"--seed", "-1", "expected a whole number from 0 to 18446744073709551615, got \"-1\""},
+           {"--seed", "x", "expected a whole number, got \"x\""},
            {"--seed", "99999999999999999999999", "expected a whole number from 0"},
            {"--seed", "1.5", "expected a whole number from 0"},
            {"--replicates", "1e3", "expected a whole number"},

@@ -126,7 +126,8 @@ spec:
     const std::string path = absl::StrCat(dir_.File("tools"), ":/usr/bin:/bin");
     DigestPrograms(path, &*sweep);
     approach_ = sweep->spec.approaches[0];
-    warnings_ = WarnOfProgramsInNoCode(*sweep, path);
+    warnings_ = WarnOfProgramsInNoCode(*sweep, path, /*programs_too=*/true);
+    others_ = WarnOfProgramsInNoCode(*sweep, path, /*programs_too=*/false);
     std::vector<std::string> missing;
     const std::vector<FoundProgram> programs = FindPrograms(*sweep, "/usr/bin:/bin");
     for (const FoundProgram& program : programs) {
@@ -140,6 +141,7 @@ spec:
 
   TempDir dir_;
   std::vector<std::string> warnings_;
+  std::vector<std::string> others_;  // without those that CheckPrograms refuses
   std::string message_;
   ApproachSpec approach_;
 };
@@ -313,6 +315,7 @@ TEST_F(FoundProgramsTest, AFileBesideTheSweepThatNoJobSeesIsAWarning) {
               HasSubstr("train.py, which approach mine names, would lie in the job's own "
                         "directory, which starts empty: list it in the approach's field code, "
                         "and write {code}/train.py")));
+    EXPECT_THAT(others_, IsEmpty()) << "said twice by validate --commands";
   }
   Missing(R"(code: [train.py], predict: {command: [sh, train.py, "{predictions}"]})");
   ASSERT_EQ(warnings_.size(), 1u);
