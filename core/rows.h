@@ -128,7 +128,7 @@ struct SpentRow {
 // State that must be remembered about a worker by name.
 struct WorkerRow {
   std::string name;
-  std::string incarnation;
+  std::string incarnation;  // "": it left
   bool draining = false;
   absl::Time last_seen = absl::UnixEpoch();
   absl::Time quarantine_end = absl::InfinitePast();       // the present one's; InfinitePast: none

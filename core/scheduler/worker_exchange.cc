@@ -150,7 +150,7 @@ absl::Status WorkerExchange::Sync(const SyncRequest& request) {
   worker->sequence = request.sequence;
   worker->last_seen = turn_.now();
   worker->lost = false;
-  worker->left = false;
+  const bool had_left = std::exchange(worker->left, false);
   worker->drain_self = request.draining;
   workers_.roster().SetDeadline(*worker, turn_.now() + policy_.lease);
   worker->end_time = turn_.now() + request.time_left;
@@ -189,6 +189,9 @@ absl::Status WorkerExchange::Sync(const SyncRequest& request) {
     worker->forget = std::move(forget);  // to be answered once more
     worker->lost_attempts.clear();       // it runs nothing any more
     worker->left = true;
+  }
+  if (worker->left != had_left) {
+    workers_.Save(*worker);
   }
   return absl::OkStatus();
 }

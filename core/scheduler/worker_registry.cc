@@ -112,7 +112,9 @@ absl::Status WorkerRegistry::Restore(const WorkerRow& row) {
   worker.holder = places_.running.AddHolder(row.name, row.incarnation);
   worker.drain_asked = row.draining;
   worker.last_seen = row.last_seen;
-  roster_.SetDeadline(worker, turn_.now() + policy_.lease);
+  worker.left = worker.lost = row.incarnation.empty();
+  roster_.SetDeadline(worker,
+                      turn_.now() + (worker.left ? policy_.lost_worker_kept : policy_.lease));
   worker.quarantine_span = row.quarantine_span;
   if (row.quarantine_end != absl::InfinitePast()) {
     // The clock may have been set back: no quarantine lasts longer than its span.

@@ -12,7 +12,7 @@ namespace concur {
 
 WorkerRow Worker::Row() const {
   return WorkerRow{.name = info.name,
-                   .incarnation = info.incarnation,
+                   .incarnation = left ? "" : info.incarnation,
                    .draining = drain_asked,
                    .last_seen = last_seen,
                    .quarantine_end = quarantine_end,

@@ -351,7 +351,8 @@ std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& aft
     return absl::StrCat(a.size(), " workers became ", b.size());
   }
   for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].info.name != b[i].info.name || a[i].info.incarnation != b[i].info.incarnation ||
+    if (a[i].info.name != b[i].info.name || a[i].left != b[i].left ||
+        (!b[i].lost && a[i].info.incarnation != b[i].info.incarnation) ||
         (b[i].draining && !a[i].draining)) {
       return absl::StrCat("worker ", a[i].info.name, " became ", b[i].info.name);
     }
