@@ -313,7 +313,12 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
     (is_train ? approach->timeouts.train : approach->timeouts.predict) =
         timeout->Duration(kTimeoutMin, kSpanMax);
   }
-  fields.Finish();
+  const std::vector<YamlNode::Entry>& entries = value.node().entries;
+  const bool has_code = std::any_of(entries.begin(), entries.end(),
+                                    [](const auto& entry) { return entry.key == "code"; });
+  fields.Finish(is_train && has_code
+                    ? "; list files of train in code, beside train: predict.code replaces it there"
+                    : "");
   return command;
 }
 

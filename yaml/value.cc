@@ -389,7 +389,7 @@ std::optional<Value> Fields::Require(absl::string_view key, absl::string_view wh
   return value;
 }
 
-void Fields::Finish() {
+void Fields::Finish(absl::string_view remedy) {
   if (!valid_) {
     return;
   }
@@ -408,7 +408,7 @@ void Fields::Finish() {
     const std::string path = FieldPath(value_.field(), entry.key);
     Value(value_.file(), entry.value, path, value_.errors())
         .At(entry.key_at)
-        .Error(absl::StrCat("expected a known field, got ", Quoted(entry.key), suggestion));
+        .Error(absl::StrCat("expected a known field, got ", Quoted(entry.key), suggestion, remedy));
   }
 }
 

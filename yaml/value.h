@@ -131,7 +131,8 @@ class Fields {
   std::optional<Value> Require(absl::string_view key, absl::string_view what);
   bool valid() const { return valid_; }
   const Value& value() const { return value_; }
-  void Finish();
+  // Adds an error for each field that nobody asked for; `remedy` ends its message.
+  void Finish(absl::string_view remedy = "");
 
  private:
   Value value_;

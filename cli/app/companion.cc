@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/argv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -26,17 +27,20 @@ absl::StatusOr<std::string> ProgramDirectory() {
   return self.parent_path().string();
 }
 
-std::string ConfigsDirectory() {
-  const std::filesystem::path programs = ProgramDirectory().value_or(".");
+absl::StatusOr<std::string> ConfigsDirectory() {
+  CONCUR_ASSIGN_OR_RETURN(const std::filesystem::path programs, ProgramDirectory());
   std::error_code error;
+  std::vector<std::string> tried;
   // Installed: PREFIX/bin. Built: build/PRESET/bin of the sources.
   for (const char* place : {"../share/concur/configs", "../../../configs"}) {
-    const std::filesystem::path directory = (programs / place).lexically_normal();
-    if (std::filesystem::is_directory(directory, error)) {
-      return directory.string();
+    tried.push_back((programs / place).lexically_normal().string());
+    if (std::filesystem::is_directory(tried.back(), error)) {
+      return tried.back();
     }
   }
-  return "configs";
+  return absl::NotFoundError(absl::StrCat(
+      "the files that come with concur are neither in ", absl::StrJoin(tried, " nor in "),
+      "; install the package, or copy share/concur beside the programs' folder, too"));
 }
 
 absl::StatusOr<std::string> CompanionProgram(const std::string& name) {

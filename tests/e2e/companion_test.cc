@@ -199,5 +199,18 @@ TEST(CompanionTest, AProgramThatIsNotInstalledIsNamed) {
   EXPECT_THAT(output.err, HasSubstr(dir.File("concur-fetch") + ": expected this program beside"));
 }
 
+// A copy of the programs looked for configs/ in the current directory, and said so of no other.
+TEST(CompanionTest, ProgramsWithoutTheirFilesSayWhereTheyLooked) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir.File("bin"));
+  std::filesystem::copy_file(Cluster::Binary("concur"), dir.File("bin/concur"));
+  const Output output =
+      Cluster::Run({dir.File("bin/concur"), "init", dir.File("new")}, dir.File("run"));
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err,
+              AllOf(HasSubstr("neither in " + dir.File("share/concur/configs") + " nor in "),
+                    HasSubstr("copy share/concur beside the programs' folder")));
+}
+
 }  // namespace
 }  // namespace concur::testing

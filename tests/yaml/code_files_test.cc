@@ -115,6 +115,16 @@ TEST_F(CodeFilesTest, PredictMayHaveFilesOfItsOwn) {
               HasSubstr("approach.yaml:6:20: spec.predict.code[0]: "));
 }
 
+TEST_F(CodeFilesTest, TrainHasNoFilesOfItsOwn) {
+  EXPECT_THAT(
+      std::string(Load("[train.py]\n  train: {code: [train.py], command: [sh, '{train}', "
+                       "'{model}']}")
+                      .status()
+                      .message()),
+      HasSubstr("approach.yaml:6:11: spec.train.code: expected a known field, got \"code\"; known "
+                "are command, resources, timeout; list files of train in code, beside train"));
+}
+
 TEST_F(CodeFilesTest, FilesFoldersAndPatternsAreRelativeToTheApproachsFile) {
   EXPECT_THAT(FilesOf("[train.py]"), ElementsAre("train.py"));
   EXPECT_THAT(FilesOf("[train.py, lib, ./train.py]"),

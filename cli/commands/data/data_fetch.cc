@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/command/command.h"
-#include "cli/app/companion.h"
 
 namespace concur::cli {
 
@@ -15,10 +14,10 @@ void AddFetchCommand(Command& data, CommandContext& context,
       "fetch",
       "download public data and checkpoints, resumed and verified; without a name, a list");
   const auto options = std::make_shared<FetchOptions>();
-  options->catalogue = ConfigsDirectory() + "/data";
   command->AddOption("name", options->name, "an entry of the catalogue");
-  command->AddOption("--catalogue", options->catalogue, "directory of the catalogue's files")
-      ->ShowDefault();
+  command->AddOption(
+      "--catalogue", options->catalogue,
+      "directory of the catalogue's files (default: the one that comes with concur)");
   command->AddOption("--out", options->out, "directory to write to (default: the name)");
   command->AddOption("--revision", options->revision,
                      "which of the publisher's revisions, where it has several (default: as the "

@@ -192,9 +192,11 @@ absl::StatusOr<std::unique_ptr<Question>> LoadQuestion(CommandContext& context, 
                                                    question->added, "\"; rename one"));
   }
   SubmitFlags submit;
-  submit.file = !flags.panel.empty() ? flags.panel
-                                     : absl::StrCat(ConfigsDirectory(), "/panels/",
-                                                    is_published ? "published.yaml" : "cheap.yaml");
+  submit.file = flags.panel;
+  if (flags.panel.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string configs, ConfigsDirectory());
+    submit.file = absl::StrCat(configs, "/panels/", is_published ? "published" : "cheap", ".yaml");
+  }
   submit.request_id = "concurrence";
   submit.variables = flags.variables;
   submit.variables.push_back(absl::StrCat("new=", AbsolutePath(flags.added)));

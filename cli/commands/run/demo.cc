@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "base/command/command.h"
 #include "base/data_directory.h"
+#include "base/status_macros.h"
 #include "cli/app/companion.h"
 #include "cli/commands/run/up.h"
 
@@ -90,7 +91,8 @@ absl::Status RunDemo(const RunCommand& run, CommandContext& context, const DemoF
   up.workers = flags.workers;
   up.data_directory = directory + "/state";
   up.listen = "127.0.0.1:0";
-  up.run = ConfigsDirectory() + "/sweeps/demo.yaml";
+  CONCUR_ASSIGN_OR_RETURN(const std::string configs, ConfigsDirectory());
+  up.run = configs + "/sweeps/demo.yaml";
   up.variables = {"data=" + data};
   up.fresh = flags.fresh;
   if (!BuildBenchmarks(run, context, data)) {

@@ -55,7 +55,8 @@ absl::Status CheckFree(const std::string& directory) {
 }
 
 absl::Status RunInit(const std::string& directory, CommandContext& context) {
-  const std::filesystem::path starter = std::filesystem::path(ConfigsDirectory()) / "starter";
+  CONCUR_ASSIGN_OR_RETURN(const std::filesystem::path configs, ConfigsDirectory());
+  const std::filesystem::path starter = configs / "starter";
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(starter));
   CONCUR_RETURN_IF_ERROR(CheckFree(directory));
   analysis::Table table = ListTable({{"path"}});

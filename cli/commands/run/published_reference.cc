@@ -56,7 +56,8 @@ bool IsPublished(absl::string_view reference) {
 
 absl::StatusOr<analysis::ScoreTable> PublishedScores(absl::string_view reference) {
   const absl::string_view asked = absl::StripPrefix(reference, kPublishedPrefix);
-  const std::string path = absl::StrCat(ConfigsDirectory(), "/references/published.csv");
+  CONCUR_ASSIGN_OR_RETURN(const std::string configs, ConfigsDirectory());
+  const std::string path = absl::StrCat(configs, "/references/published.csv");
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ParsedScores parsed,
                           analysis::ParseScoresCsv(text, path));

@@ -28,6 +28,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
+#include "cli/app/companion.h"
 #include "cli/commands/data/data_fetch.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
@@ -292,7 +293,11 @@ absl::StatusOr<Fetched> FetchFile(fetch::Transport& transport, const spec::DataS
                                  : FetchRecorded(transport, file, directory, context);
 }
 
-absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
+absl::Status RunFetch(FetchOptions options, CommandContext& context) {
+  if (options.catalogue.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string configs, ConfigsDirectory());
+    options.catalogue = configs + "/data";
+  }
   if (options.name.empty()) {
     return options.revision.empty()
                ? ListCatalogue(options, context)
