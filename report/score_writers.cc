@@ -100,6 +100,9 @@ std::string ScoresJson(const ScoreTable& table) {
   const std::string end = "]}\n";
   text.resize(text.size() - end.size());
   for (size_t i = 0; i < table.approaches().size(); ++i) {
+    if (i == 1) {  // growing step by step would hold the text twice
+      text.reserve(text.size() + text.size() * table.approaches().size());
+    }
     for (size_t b = 0; b < table.benchmarks().size(); ++b) {
       absl::StrAppend(&text, i + b == 0 ? "" : ",",
                       absl::StripSuffix(JsonLine(CellJson(table, i, b)), "\n"));

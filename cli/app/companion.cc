@@ -31,8 +31,10 @@ absl::StatusOr<std::string> ConfigsDirectory() {
   CONCUR_ASSIGN_OR_RETURN(const std::filesystem::path programs, ProgramDirectory());
   std::error_code error;
   std::vector<std::string> tried;
-  // Installed: PREFIX/bin. Built: build/PRESET/bin of the sources.
-  for (const char* place : {"../share/concur/configs", "../../../configs"}) {
+  // Installed: PREFIX/bin. Built: build/PRESET/bin of the sources. Tests: in the sources.
+  for (const std::filesystem::path& place :
+       {std::filesystem::path("../share/concur/configs"), std::filesystem::path("../../../configs"),
+        std::filesystem::current_path(error) / "configs"}) {
     tried.push_back((programs / place).lexically_normal().string());
     if (std::filesystem::is_directory(tried.back(), error)) {
       return tried.back();

@@ -306,13 +306,16 @@ absl::Status CheckBundleTarget(const std::string& directory) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<BundleSummary> WriteBundle(const Study& study, const std::string& target,
+absl::StatusOr<BundleSummary> WriteBundle(Study study, const std::string& target,
                                           const BundleOptions& asked) {
   const std::string directory(absl::StripSuffix(target, "/"));
   CONCUR_RETURN_IF_ERROR(CheckBundleTarget(directory));
   BundleOptions options = asked;
   options.level = TakesLong(study) ? 0 : asked.level;
   BundleFiles files = PrimaryFiles(study);
+  if (study.imported()) {
+    std::string("\n").swap(study.sources);  // it is large, and in the files
+  }
   BundleSummary summary;
   for (const v1::Job& job : study.jobs) {
     const std::optional<Digest> digest = ExamplesOf(job);

@@ -41,7 +41,7 @@ struct BundleSummary {
 absl::Status CheckBundleTarget(const std::string& directory);
 
 // Writes the study to `directory`, which must not exist yet. AlreadyExists with a remedy.
-absl::StatusOr<BundleSummary> WriteBundle(const Study& study, const std::string& directory,
+absl::StatusOr<BundleSummary> WriteBundle(Study study, const std::string& directory,
                                           const BundleOptions& options);
 
 // Writes files, named by their paths, to a directory that gets its name only when it is complete;

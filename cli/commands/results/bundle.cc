@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -110,7 +111,7 @@ absl::Status RunWrite(const WriteFlags& flags, CommandContext& context) {
     CONCUR_RETURN_IF_ERROR(ReadReportedSteps(*opened.client, opened.study, context));
   }
   CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary,
-                          WriteBundle(opened.study, flags.out, BundleOptions()));
+                          WriteBundle(std::move(opened.study), flags.out, BundleOptions()));
   PrintSummary(context, flags.out, summary, "written");
   return absl::OkStatus();
 }

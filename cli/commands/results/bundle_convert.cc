@@ -196,11 +196,11 @@ absl::Status RunConvert(ConvertFlags& flags, CommandContext& context) {
       std::count_if(results->runs.begin(), results->runs.end(),
                     [](const imports::ImportedRun& run) { return !run.run.examples.empty(); }));
   CONCUR_ASSIGN_OR_RETURN(
-      const Study study,
-      StudyOfImport(*results, flags.name.empty() ? NameOf(flags.out) : flags.name));
+      Study study, StudyOfImport(*results, flags.name.empty() ? NameOf(flags.out) : flags.name));
   BundleOptions options;
   options.level = 0;  // intervals of a large leaderboard take minutes; the commands compute them
-  CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary, WriteBundle(study, flags.out, options));
+  CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary,
+                          WriteBundle(std::move(study), flags.out, options));
   OutcomeRows rows = OutcomeOf(*results, examples);
   rows.Add("bundle", static_cast<int64_t>(summary.files),
            absl::StrCat("files, ", BytesText(summary.bytes)), flags.out);
