@@ -204,8 +204,9 @@ TEST(CompanionTest, ProgramsWithoutTheirFilesSayWhereTheyLooked) {
   const TempDir dir;
   std::filesystem::create_directories(dir.File("bin"));
   std::filesystem::copy_file(Cluster::Binary("concur"), dir.File("bin/concur"));
-  const Output output =
-      Cluster::Run({dir.File("bin/concur"), "init", dir.File("new")}, dir.File("run"));
+  const Output output = Cluster::Run(
+      {"/bin/sh", "-c", absl::StrCat("cd ", dir.File("bin"), " && exec ./concur init new")},
+      dir.File("run"));
   EXPECT_EQ(output.exit_code, 3);
   EXPECT_THAT(output.err,
               AllOf(HasSubstr("neither in " + dir.File("share/concur/configs") + " nor in "),
