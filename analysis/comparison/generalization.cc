@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -66,76 +65,52 @@ Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup
   return average;
 }
 
-// The benchmarks of the group that all approaches have which lack at most `lacks_max` of them.
-std::vector<size_t> CommonOf(const ScoreTable& table, const BenchmarkGroup& group,
-                             const std::map<size_t, size_t>& lacks, size_t lacks_max) {
-  std::vector<size_t> common;
-  std::copy_if(group.benchmarks.begin(), group.benchmarks.end(), std::back_inserter(common),
-               [&](size_t benchmark) {
-                 return std::all_of(lacks.begin(), lacks.end(), [&](const auto& one) {
-                   return one.second > lacks_max ||
-                          table.cell(one.first, benchmark).state == CellState::kValue;
-                 });
-               });
-  return common;
-}
-
-// More than half of the group's benchmarks, which all approaches but those have that lack more than
-// a third of it or, while half of it or less is in common, the benchmark that the fewest lack.
-// Empty where no approach is left.
-std::vector<size_t> WideCommonOf(const ScoreTable& table, const BenchmarkGroup& group,
-                                 const std::map<size_t, size_t>& lacks) {
+// The benchmarks that RankByAverage averages of a group.
+std::vector<size_t> CommonOf(const ScoreTable& table, const BenchmarkGroup& group) {
+  const auto lacks = [&](size_t approach, size_t benchmark) {
+    return table.cell(approach, benchmark).state != CellState::kValue;
+  };
+  std::set<size_t> all;
   std::set<size_t> ranked;
-  for (const auto& [approach, count] : lacks) {
-    if (3 * count <= group.benchmarks.size()) {
-      ranked.insert(approach);
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    const auto count = std::count_if(group.benchmarks.begin(), group.benchmarks.end(),
+                                     [&](size_t benchmark) { return lacks(i, benchmark); });
+    if (!table.approaches()[i].is_reference) {
+      all.insert(i);
+      if (3 * static_cast<size_t>(count) <= group.benchmarks.size()) {
+        ranked.insert(i);
+      }
     }
   }
-  while (!ranked.empty()) {
+  ranked = ranked.empty() ? all : ranked;
+  std::vector<size_t> widest;
+  while ((ranked.size() > 1 || ranked == all) && 2 * widest.size() <= group.benchmarks.size()) {
     std::vector<size_t> common;
     std::vector<size_t> fewest;  // approaches
     for (const size_t benchmark : group.benchmarks) {
       std::vector<size_t> without;
-      std::copy_if(ranked.begin(), ranked.end(), std::back_inserter(without), [&](size_t approach) {
-        return table.cell(approach, benchmark).state != CellState::kValue;
-      });
+      std::copy_if(ranked.begin(), ranked.end(), std::back_inserter(without),
+                   [&](size_t approach) { return lacks(approach, benchmark); });
       if (without.empty()) {
         common.push_back(benchmark);
       } else if (fewest.empty() || without.size() < fewest.size()) {
         fewest = std::move(without);
       }
     }
-    if (2 * common.size() > group.benchmarks.size()) {
+    if (fewest.empty()) {
       return common;
     }
+    widest = common.size() > widest.size() ? std::move(common) : widest;
     for (const size_t approach : fewest) {
       ranked.erase(approach);
     }
   }
-  return {};
+  return widest;
 }
 
 // Leaves benchmarks out of the group as RankByAverage says; returns them.
 std::vector<size_t> KeepCommon(const ScoreTable& table, BenchmarkGroup& group) {
-  std::map<size_t, size_t> lacks;  // by approach, benchmarks without a score of it
-  std::set<size_t, std::greater<>> counts;
-  for (size_t i = 0; i < table.approaches().size(); ++i) {
-    if (!table.approaches()[i].is_reference) {
-      lacks[i] = static_cast<size_t>(std::count_if(
-          group.benchmarks.begin(), group.benchmarks.end(),
-          [&](size_t benchmark) { return table.cell(i, benchmark).state != CellState::kValue; }));
-      counts.insert(lacks[i]);
-    }
-  }
-  std::vector<size_t> kept = WideCommonOf(table, group, lacks);
-  if (kept.empty()) {
-    for (const size_t lacks_max : counts) {  // the most approaches first
-      std::vector<size_t> common = CommonOf(table, group, lacks, lacks_max);
-      if (common.size() > kept.size()) {
-        kept = std::move(common);
-      }
-    }
-  }
+  std::vector<size_t> kept = CommonOf(table, group);
   std::vector<size_t> left_out;
   if (!kept.empty()) {
     std::set_difference(group.benchmarks.begin(), group.benchmarks.end(), kept.begin(), kept.end(),

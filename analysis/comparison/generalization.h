@@ -83,10 +83,10 @@ std::vector<std::vector<size_t>> TiedGroups(absl::Span<const double> values);
 // Ranks by the first group, the least average first where its benchmarks are minimized. An approach
 // that lacks a score of a group has no average of that group: averages over different benchmarks
 // are not comparable. The first group averages common benchmarks only. These are the benchmarks
-// that all approaches have, but for references and for approaches that lack more than a third of
-// the group. Where they are half of the group or fewer, the approaches that lack the benchmark that
-// the fewest lack are left out, again and again. Where nobody is left, it is the largest set in
-// common when those that lack the most are left out step by step, and without any the whole group.
+// that all approaches have, but for references and, unless all do, for approaches that lack more
+// than a third of the group. While they are half of the group or fewer, the approaches that lack
+// the benchmark that the fewest lack are left out. Where one approach would be left, it is the
+// largest set on the way; without any, the whole group.
 // InvalidArgument when there is no group, for a group of benchmarks with different goals, for a
 // baseline that the table lacks or that has no average of the first group, and for an average that
 // is too large for a number.
