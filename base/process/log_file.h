@@ -47,7 +47,7 @@ class LogFile {
   const std::string path_;
   const int64_t head_bytes_max_;
   const int64_t tail_bytes_max_;
-  std::vector<Redactor> redactors_;  // of standard output and error; empty without secrets
+  std::vector<Redactor> redactors_;  // standard output's and error's; empty without secrets
   FileDescriptor fd_;
   absl::Status status_;
   int64_t bytes_seen_ = 0;

@@ -50,7 +50,7 @@ class StepReader {
   void Emit(absl::string_view line, const Sink& sink);
   void Spend(const ReportedStep& step, const Sink& sink);
 
-  std::array<std::string, 3> lines_;  // of each source, that have not ended
+  std::array<std::string, 3> lines_;  // each source's, that has not ended
   StepCounts counts_;
   std::map<std::string, Amount> spent_;
   std::string warning_;
