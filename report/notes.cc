@@ -351,6 +351,7 @@ std::vector<std::string> FlagSentences(const std::vector<BenchmarkFlag>& flags,
                                         flag.approaches, " of ", approaches, ")"));
   }
   std::vector<std::string> sentences;
+  sentences.reserve(kinds.size());
   for (const auto& [where, names] : kinds) {
     sentences.push_back(absl::StrCat(where, FirstNames(names), "."));
   }

@@ -312,7 +312,14 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     const auto samples = Integer(Field(Field(Field(root, "n-samples"), task), "original"));
     AddSetting(run.task_settings, "", "samples", samples ? absl::StrCat(*samples) : "");
     AddFieldsOfFile(root, task, run.task_settings);
-    // The metadata repeat the version and the arguments of the model.
+    if (const auto metadata = Object(Field(task_config, "metadata"))) {
+      for (const auto one : *metadata) {  // they repeat the arguments of the model
+        const std::string name(one.key);
+        if (name != "version" && ModelArgument(arguments, name).empty()) {
+          AddSettings(run.task_settings, name, MaybeJson(one.value));
+        }
+      }
+    }
     AddSettings(run.task_settings, task, task_config,
                 {"task", "task_alias", "tag", "group", "group_alias", "metadata", "num_fewshot",
                  "version", "should_decontaminate", "doc_to_decontamination_query",

@@ -306,7 +306,7 @@ std::vector<WholeFile> WholeFiles() {
     "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": true}],
     "generation_kwargs": {"until": ["\n"], "do_sample": false, "temperature": 0.0},
     "filter_list": [{"name": "none"}], "unsafe_code": false, "should_decontaminate": false,
-    "metadata": {"version": 1.0, "pretrained": "a/one"}}},
+    "metadata": {"version": 1.0, "max_seq_lengths": [4096]}}},
   "config": {"model": "hf", "model_args": "pretrained=a/one,dtype=float16", "limit": null,
     "model_num_parameters": 10, "model_dtype": "float16", "model_revision": "main",
     "model_sha": "abc", "peft_sha": "", "batch_size": "8", "batch_sizes": [8], "device": "cuda:0",
@@ -323,7 +323,7 @@ std::vector<WholeFile> WholeFiles() {
        {"/results", "/group_subtasks", "/higher_is_better", "/date", "/start_time", "/end_time",
         "/total_evaluation", "/model_name_sanitized", "/config/model_revision", "/config/limit",
         "/n-samples/t/effective", "/config/random_seed", "/config/numpy_seed", "/config/torch_seed",
-        "/config/fewshot_seed", "/configs/t/task", "/configs/t/metadata",
+        "/config/fewshot_seed", "/configs/t/task", "/configs/t/metadata/version",
         "/configs/t/should_decontaminate", "/configs/t/num_fewshot"},
        {"/config/batch_size", "/config/device", "/config/use_cache", "/config/bootstrap_iters",
         "/git_hash", "/upper_git_hash", "/pretty_env_info", "/task_hashes"}});
