@@ -15,7 +15,8 @@ namespace concur::cli {
 absl::StatusOr<std::string> ProgramDirectory();
 
 // The shipped configurations: those installed with this program, else those of the sources that it
-// was built from. NotFound: there are none, with the remedy.
+// was built from, else "configs" in the current directory. NotFound: there are none, with the
+// remedy.
 absl::StatusOr<std::string> ConfigsDirectory();
 
 // The path of a program in that directory. FailedPrecondition: it is not there, or not executable.

@@ -189,8 +189,10 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
 
 bool NamesTag(absl::string_view name) {
   const std::string plain = PlainName(name);
+  const size_t open = plain.rfind('(');  // "MMLU (n)"
+  const std::string unit = open == plain.npos ? "" : plain.substr(open);
   return IsIn(kTagNames, plain) || IsIn(kTagNames, Joined(name)) || NamesSetting(name) ||
-         NamesOccasion(name) ||
+         IsIn("|(n)|(#)|(count)|(samples)|(num samples)|", unit) || NamesOccasion(name) ||
          (AllOf(NameWords(name), kProperties, kPropertyWords) && !absl::StrContains(name, "%")) ||
          absl::StartsWith(plain, "rank ") || absl::StartsWith(plain, "rank(") ||
          absl::StartsWith(plain, "n ") || absl::StartsWith(plain, "num ") ||

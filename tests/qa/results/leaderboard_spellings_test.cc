@@ -320,6 +320,8 @@ TEST_F(SpellingsTest, CountsErrorsAndTimesAreNotTheFirstMetric) {
   }
   EXPECT_THAT(NoteOf(Read("model,task,metric,value\na,T,count,1\nb,T,count,2\n"), "T"),
               HasSubstr("a guess: compared by \"count\""));
+  EXPECT_THAT(Tasks("Model,A (acc),A (n),B (5-shot),B (Num Samples),C (#)\na,5,9,4,9,9\n"),
+              ElementsAre("A (acc)", "B (5-shot)"));
 }
 
 TEST_F(SpellingsTest, UncertaintiesAreNeitherBenchmarksNorModels) {
