@@ -21,6 +21,7 @@
 #include "base/process/remove_tree.h"
 #include "base/status_macros.h"
 #include "worker/execution/start_job.h"
+#include "worker/execution/step_reader.h"
 #include "worker/execution/subprocess_entry.h"
 
 namespace concur::worker {
