@@ -171,6 +171,20 @@ void AddArgumentsOf(const MaybeJson& config, const char* name, Settings& setting
   }
 }
 
+// A task's metadata but for the version and the arguments of the model, which they repeat.
+void AddMetadata(const MaybeJson& task_config, const MaybeJson& arguments, Settings& settings) {
+  const auto metadata = Object(Field(task_config, "metadata"));
+  if (!metadata.has_value()) {
+    return;
+  }
+  for (const auto one : *metadata) {
+    const std::string name(one.key);
+    if (name != "version" && ModelArgument(arguments, name).empty()) {
+      AddSettings(settings, name, MaybeJson(one.value));
+    }
+  }
+}
+
 // Fields of a file that are about its model; others, but for results and times, are about how the
 // tasks were evaluated.
 constexpr absl::string_view kModelFields[] = {
@@ -312,14 +326,7 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     const auto samples = Integer(Field(Field(Field(root, "n-samples"), task), "original"));
     AddSetting(run.task_settings, "", "samples", samples ? absl::StrCat(*samples) : "");
     AddFieldsOfFile(root, task, run.task_settings);
-    if (const auto metadata = Object(Field(task_config, "metadata"))) {
-      for (const auto one : *metadata) {  // they repeat the arguments of the model
-        const std::string name(one.key);
-        if (name != "version" && ModelArgument(arguments, name).empty()) {
-          AddSettings(run.task_settings, name, MaybeJson(one.value));
-        }
-      }
-    }
+    AddMetadata(task_config, arguments, run.task_settings);
     AddSettings(run.task_settings, task, task_config,
                 {"task", "task_alias", "tag", "group", "group_alias", "metadata", "num_fewshot",
                  "version", "should_decontaminate", "doc_to_decontamination_query",
