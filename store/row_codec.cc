@@ -17,6 +17,7 @@
 #include "base/decimal.h"
 #include "base/escape.h"
 #include "base/status_macros.h"
+#include "store/sql_tables.h"
 
 namespace concur {
 namespace {
@@ -343,15 +344,13 @@ void RowWriter::Result(const JobResult& result) {
   Artifact(FindArtifact(result, ArtifactKind::kOutputs));
 }
 
-absl::Status RowWriter::Run() {
+absl::Status RowWriter::Run(int64_t* changed) {
   statement_.BindInt(++parameter_, checksum_.Finish());
-  return statement_.Run();
+  return statement_.Run(changed);
 }
 
-absl::Status PutCounter(SqliteDatabase& database, const std::string& name, int64_t value) {
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * statement,
-      database.Prepare("INSERT OR REPLACE INTO counter (name, value, checksum) VALUES (?1,?2,?3)"));
+absl::Status PutCounter(SqlDatabase& database, const std::string& name, int64_t value) {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * statement, database.Prepare(Tables().counter.upsert));
   RowChecksum checksum;
   RowWriter writer(*statement, checksum);
   writer.Text(name);

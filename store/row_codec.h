@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 namespace concur {
 
@@ -30,13 +30,6 @@ constexpr int64_t JobKey(JobId id) {
 constexpr JobId JobOfKey(int64_t key) {
   return JobId{SweepId{static_cast<uint64_t>(key) >> 32}, static_cast<uint32_t>(key)};
 }
-
-// The columns of a result, in the order of VisitFields; those of artifacts in the order of kinds.
-// Outputs came later and stand last, since checksums cover the columns' numbers.
-#define CONCUR_RESULT_COLUMNS                                                                  \
-  "succeeded, failure, exit_code, message, start_time, run_time, memory_bytes_peak, metrics, " \
-  "system, system_bytes, predictions, predictions_bytes, examples, examples_bytes, log, "      \
-  "log_bytes, raw_metrics, raw_metrics_bytes, resumed_from, outputs, outputs_bytes"
 
 // Nanoseconds since 1970. The infinities have numbers of their own; other times outside the years
 // 1678 to 2262 become the nearest one inside.
@@ -79,7 +72,7 @@ class RowChecksum {
 // Binds the parameters 1, 2, … of a statement in order; Run binds the checksum last.
 class RowWriter {
  public:
-  RowWriter(SqliteStatement& statement, RowChecksum& checksum)
+  RowWriter(SqlStatement& statement, RowChecksum& checksum)
       : statement_(statement), checksum_(checksum) {
     checksum_.Clear();
   }
@@ -96,7 +89,8 @@ class RowWriter {
   // The kResultColumns. `result` must outlive Run.
   void Result(const JobResult& result);
 
-  absl::Status Run();
+  // `changed` as SqlStatement::Run.
+  absl::Status Run(int64_t* changed = nullptr);
 
  private:
   void Column(bool value) { Int(value ? 1 : 0); }
@@ -111,20 +105,20 @@ class RowWriter {
   void Column(const std::vector<ArtifactRef>& artifacts);
   void Artifact(const ArtifactRef* artifact);
 
-  SqliteStatement& statement_;
+  SqlStatement& statement_;
   RowChecksum& checksum_;
   int parameter_ = 0;
   std::string metrics_;  // bound text that must live until Run
 };
 
 // Saves a counter.
-absl::Status PutCounter(SqliteDatabase& database, const std::string& name, int64_t value);
+absl::Status PutCounter(SqlDatabase& database, const std::string& name, int64_t value);
 
 // Reads the columns of the current row in order. A value of a wrong type or range is remembered and
 // read as 0 or ""; Finish tells.
 class RowReader {
  public:
-  RowReader(const SqliteStatement& statement, RowChecksum& checksum)
+  RowReader(const SqlStatement& statement, RowChecksum& checksum)
       : statement_(statement), checksum_(checksum) {
     checksum_.Clear();
   }
@@ -164,7 +158,7 @@ class RowReader {
 
   void Fail(absl::string_view problem);
 
-  const SqliteStatement& statement_;
+  const SqlStatement& statement_;
   RowChecksum& checksum_;
   int column_ = -1;
   std::string problem_;

@@ -133,13 +133,17 @@ absl::StatusOr<bool> SqliteStatement::Step() {
   return status;
 }
 
-absl::Status SqliteStatement::Run() {
+absl::Status SqliteStatement::Run(int64_t* changed) {
   for (;;) {
     CONCUR_ASSIGN_OR_RETURN(const bool row, Step());
     if (!row) {
-      return absl::OkStatus();
+      break;
     }
   }
+  if (changed != nullptr) {
+    *changed += sqlite3_changes64(sqlite3_db_handle(statement_));
+  }
+  return absl::OkStatus();
 }
 
 void SqliteStatement::Reset() {
@@ -235,8 +239,6 @@ int SqliteDatabase::SystemError() const {
                                                                                              : 0;
 }
 
-int64_t SqliteDatabase::changes() const { return sqlite3_changes64(handle_); }
-
 absl::Status SqliteDatabase::Error(int code, absl::string_view context) const {
   if (handle_ == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(path_, ": ", context, ": out of memory"));
@@ -264,7 +266,7 @@ absl::Status SqliteDatabase::Execute(const std::string& sql) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SqliteStatement*> SqliteDatabase::Prepare(absl::string_view sql) {
+absl::StatusOr<SqlStatement*> SqliteDatabase::Prepare(absl::string_view sql) {
   auto it = statements_.find(sql);
   if (it == statements_.end()) {
     sqlite3_stmt* raw = nullptr;
@@ -280,52 +282,20 @@ absl::StatusOr<SqliteStatement*> SqliteDatabase::Prepare(absl::string_view sql) 
   return it->second.get();
 }
 
-absl::StatusOr<int64_t> SqliteDatabase::QueryInt(absl::string_view sql) {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * statement, Prepare(sql));
-  CONCUR_ASSIGN_OR_RETURN(const bool row, statement->Step());
-  if (!row) {
-    return absl::NotFoundError(absl::StrCat(path_, ": ", sql, ": no row"));
-  }
-  const int64_t value = statement->Int(0);
-  statement->Reset();
-  return value;
-}
-
-absl::StatusOr<std::string> SqliteDatabase::QueryText(absl::string_view sql) {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * statement, Prepare(sql));
-  CONCUR_ASSIGN_OR_RETURN(const bool row, statement->Step());
-  if (!row) {
-    return absl::NotFoundError(absl::StrCat(path_, ": ", sql, ": no row"));
-  }
-  std::string value(statement->Bytes(0));
-  statement->Reset();
-  return value;
-}
-
 void SqliteDatabase::Rollback() {
   if (sqlite3_get_autocommit(handle_) == 0) {
     sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
   }
 }
 
-SqliteTransaction::~SqliteTransaction() {
-  if (open_) {
-    database_.Rollback();
-  }
+absl::Status SqliteDatabase::Begin() {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * begin, Prepare("BEGIN IMMEDIATE"));
+  return begin->Run();
 }
 
-absl::Status SqliteTransaction::Begin() {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * begin, database_.Prepare("BEGIN IMMEDIATE"));
-  CONCUR_RETURN_IF_ERROR(begin->Run());
-  open_ = true;
-  return absl::OkStatus();
-}
-
-absl::Status SqliteTransaction::Commit() {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * commit, database_.Prepare("COMMIT"));
-  CONCUR_RETURN_IF_ERROR(commit->Run());
-  open_ = false;
-  return absl::OkStatus();
+absl::Status SqliteDatabase::Commit() {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * commit, Prepare("COMMIT"));
+  return commit->Run();
 }
 
 }  // namespace concur

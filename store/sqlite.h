@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "store/sql.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -22,37 +23,29 @@ namespace concur {
 
 class SqliteDatabase;
 
-// A prepared statement. Parameters count from 1, columns from 0, as in SQLite's own interface.
-// Bound text and blobs must live until the statement is reset. A failed Bind is reported by the
-// next Step.
-class SqliteStatement {
+class SqliteStatement final : public SqlStatement {
  public:
-  ~SqliteStatement();
+  ~SqliteStatement() override;
   SqliteStatement(const SqliteStatement&) = delete;
   SqliteStatement& operator=(const SqliteStatement&) = delete;
 
-  void BindInt(int parameter, int64_t value);
-  void BindReal(int parameter, double value);
-  void BindText(int parameter, absl::string_view value);
-  void BindBlob(int parameter, absl::string_view value);
-  void BindNull(int parameter);
-
-  // True when there is a row to read; false when the statement is done, which also resets it.
-  absl::StatusOr<bool> Step();
-  // Steps to the end, ignoring rows.
-  absl::Status Run();
-  // Makes the statement ready for another round; Step does so itself at the end and on errors.
-  void Reset();
-
-  bool IsNull(int column) const;
-  bool IsInt(int column) const;
-  bool IsReal(int column) const;
-  bool IsText(int column) const;
-  bool IsBlob(int column) const;
-  int64_t Int(int column) const;
-  double Real(int column) const;
-  // The bytes of a text or blob; valid until the next Step or Reset.
-  absl::string_view Bytes(int column) const;
+  using SqlStatement::Run;
+  void BindInt(int parameter, int64_t value) override;
+  void BindReal(int parameter, double value) override;
+  void BindText(int parameter, absl::string_view value) override;
+  void BindBlob(int parameter, absl::string_view value) override;
+  void BindNull(int parameter) override;
+  absl::StatusOr<bool> Step() override;
+  absl::Status Run(int64_t* changed) override;
+  void Reset() override;
+  bool IsNull(int column) const override;
+  bool IsInt(int column) const override;
+  bool IsReal(int column) const override;
+  bool IsText(int column) const override;
+  bool IsBlob(int column) const override;
+  int64_t Int(int column) const override;
+  double Real(int column) const override;
+  absl::string_view Bytes(int column) const override;
 
  private:
   friend class SqliteDatabase;
@@ -66,7 +59,7 @@ class SqliteStatement {
   int bind_error_ = 0;
 };
 
-class SqliteDatabase {
+class SqliteDatabase final : public SqlDatabase {
  public:
   enum class Mode {
     kCreate,     // reads and writes; makes the file when there is none
@@ -78,26 +71,17 @@ class SqliteDatabase {
   // `vfs` names SQLite's way to files; "" is its usual one.
   static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const std::string& path, Mode mode,
                                                               const std::string& vfs = "");
-  ~SqliteDatabase();
+  ~SqliteDatabase() override;
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;
 
-  const std::string& path() const { return path_; }
-
-  // Runs one or more statements that need no parameters and give no rows.
-  absl::Status Execute(const std::string& sql);
-  // Prepares a statement, once for each text: the second call gives the same one, reset.
-  absl::StatusOr<SqliteStatement*> Prepare(absl::string_view sql);
-  // The first column of the first row of a query, as an integer or as bytes. NotFound when there is
-  // no row.
-  absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
-  absl::StatusOr<std::string> QueryText(absl::string_view sql);
-
-  // Number of rows that the latest INSERT, UPDATE or DELETE changed.
-  int64_t changes() const;
-
-  // Undoes the open transaction, if there is one.
-  void Rollback();
+  const std::string& path() const override { return path_; }
+  absl::Status Execute(const std::string& sql) override;
+  absl::StatusOr<SqlStatement*> Prepare(absl::string_view sql) override;
+  // Takes the write lock.
+  absl::Status Begin() override;
+  absl::Status Commit() override;
+  void Rollback() override;
 
   // The status of the latest error: "PATH: CONTEXT: reason (SQLITE_IOERR_WRITE 778: No space left
   // on device)". DataLoss for a malformed file, ResourceExhausted for a full disk, Unavailable for
@@ -113,24 +97,6 @@ class SqliteDatabase {
   const std::string path_;
   sqlite3* const handle_;
   absl::flat_hash_map<std::string, std::unique_ptr<SqliteStatement>> statements_;
-};
-
-// A transaction that is rolled back unless committed.
-class SqliteTransaction {
- public:
-  explicit SqliteTransaction(SqliteDatabase& database) : database_(database) {}
-  ~SqliteTransaction();
-  SqliteTransaction(const SqliteTransaction&) = delete;
-  SqliteTransaction& operator=(const SqliteTransaction&) = delete;
-
-  // Takes the write lock.
-  absl::Status Begin();
-  // Returns after the transaction is on disk.
-  absl::Status Commit();
-
- private:
-  SqliteDatabase& database_;
-  bool open_ = false;
 };
 
 }  // namespace concur

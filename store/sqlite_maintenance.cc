@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "store/sql_reader.h"
 #include "store/sqlite.h"
-#include "store/sqlite_reader.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
 #include "store/store_lock.h"
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> OpenToRead(const std::string& pa
 absl::Status CopyDatabase(const std::string& path, const std::string& to) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
   CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * copy, database->Prepare("VACUUM INTO ?1"));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * copy, database->Prepare("VACUUM INTO ?1"));
   copy->BindText(1, to);
   CONCUR_RETURN_IF_ERROR(copy->Run());
   return SyncFile(to);
@@ -141,9 +141,8 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
     return findings;
   }
   CONCUR_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON; BEGIN"));
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * check,
-      database->Prepare(absl::StrCat("PRAGMA integrity_check(", kFindingsMax, ")")));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * check, database->Prepare(absl::StrCat(
+                                                    "PRAGMA integrity_check(", kFindingsMax, ")")));
   for (;;) {
     const absl::StatusOr<bool> row = check->Step();
     if (!row.ok()) {

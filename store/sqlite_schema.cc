@@ -419,7 +419,7 @@ absl::Status MigrateSchema(SqliteDatabase& database) {
   if (version == kSchemaVersion) {
     return absl::OkStatus();
   }
-  SqliteTransaction transaction(database);
+  SqlTransaction transaction(database);
   CONCUR_RETURN_IF_ERROR(transaction.Begin());
   const int64_t steps_done = version == 0 ? 0 : version - kSchemaBaseline + 1;
   for (const char* step : absl::MakeConstSpan(kMigrations).subspan(steps_done)) {

@@ -11,23 +11,17 @@
 #ifndef CONCUR_STORE_SQLITE_STORE_H_
 #define CONCUR_STORE_SQLITE_STORE_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/container/btree_set.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/rows.h"
 #include "store/file_watch.h"
-#include "store/row_codec.h"
+#include "store/sql_store.h"
 #include "store/sqlite.h"
-#include "store/sqlite_reader.h"
-#include "store/store.h"
 #include "store/store_lock.h"
 
 namespace concur {
@@ -41,7 +35,7 @@ struct SqliteStoreOptions {
   std::string vfs;  // SQLite's way to reach files: a name that it knows; "": its usual way
 };
 
-class SqliteStore : public Store {
+class SqliteStore : public SqlStore {
  public:
   // Opens the database at `path`, making or migrating it when needed; its directory must exist.
   // FailedPrecondition when another process has it open (the message names it), when a newer Concur
@@ -51,15 +45,10 @@ class SqliteStore : public Store {
       const std::string& path, const SqliteStoreOptions& options = SqliteStoreOptions());
   ~SqliteStore() override;
 
-  absl::StatusOr<Snapshot> Load() override;
-  absl::StatusOr<Snapshot> LoadPart(ChooseLeftOut choose) override;
   // ResourceExhausted when the disk is full; the same batch may be tried again, at the cost of
   // reading the database once. After any other error but InvalidArgument every later call is
   // FailedPrecondition: the store must be opened anew.
   absl::Status Commit(const Batch& batch) override;
-  absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
-  absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
-  absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override;
 
   // Gives free pages at the end of the file back to the file system, at most so many.
   absl::Status Vacuum(int64_t pages_max);
@@ -69,80 +58,11 @@ class SqliteStore : public Store {
   absl::Status CheckPlace() override;
 
  private:
-  // Which jobs of a sweep have a row, and how many.
-  class RowSet {
-   public:
-    bool Insert(uint32_t index);  // true when it is new
-    bool Erase(uint32_t index);   // true when it was there
-    int64_t size() const { return size_; }
-
-   private:
-    std::vector<bool> rows_;
-    int64_t size_ = 0;
-  };
-  struct SweepRows {
-    RowSet jobs;
-    RowSet results;
-    int64_t attempts = 0;
-    int64_t steps = 0;
-    int64_t spent = 0;
-    bool changed = false;  // within the open transaction
-    // Values of the counters of jobs, results, attempts, steps and spendings; 0 also when there is
-    // none.
-    std::array<int64_t, 5> counted = {};
-
-    std::array<int64_t, 5> Count() const {
-      return {jobs.size(), results.size(), attempts, steps, spent};
-    }
-  };
-
   SqliteStore(StoreLock lock, std::unique_ptr<SqliteDatabase> database, CommitMark mark);
 
-  absl::Status Usable() const;
-  // Keeps what Commit must know and Load tells: rows, processes and counters.
-  void Remember(const StoredState& state);
-  absl::Status EnsureRemembered();
-  absl::Status DropUnusedProcesses(const StoredState& state);
-
-  absl::Status Apply(const Batch& batch);
-  absl::Status DropCounter(const std::string& name);
-  absl::Status PutSweeps(const std::vector<SweepRow>& rows);
-  absl::Status PutJobs(const std::vector<JobRow>& rows);
-  absl::Status PutResults(const std::vector<ResultRow>& rows);
-  absl::Status DeleteResults(const std::vector<JobId>& ids);
-  absl::Status PutAttempts(const std::vector<AttemptRow>& rows);
-  absl::Status ChangeSteps(const Batch& batch);
-  absl::Status PutSpent(const std::vector<SpentRow>& rows);
-  absl::Status ChangeWorkers(const Batch& batch);
-  absl::Status PutBlames(const std::vector<BlameRow>& rows);
-  absl::Status PutWorkerCounters(const Batch& batch);
-  absl::Status ChangeResources(const Batch& batch);
-  absl::Status ChangePools(const Batch& batch);
-  absl::Status PutPoolCounters(const Batch& batch);
-  absl::Status DeleteSweeps(const std::vector<SweepId>& ids);
-  absl::Status PutCounters(const Batch& batch);
-  // The number of a worker's process, given out and saved at its first use.
-  absl::StatusOr<int64_t> ProcessOf(const std::string& worker, const std::string& incarnation);
-  SweepRows& RowsOf(SweepId sweep);
-
-  // Destroyed last: the lock is held until the database is closed.
   StoreLock lock_;
-  std::unique_ptr<SqliteDatabase> database_;
   CommitMark mark_;
   FileWatch files_;
-  bool remembered_ = false;
-  absl::btree_set<SweepId> left_out_;  // by the last Load
-  bool failed_ = false;
-  int64_t commits_ = 0;
-  absl::flat_hash_map<SweepId, SweepRows> rows_;
-  std::vector<SweepId> changed_sweeps_;
-  absl::flat_hash_map<SweepId, int32_t> spec_checksums_;
-  absl::flat_hash_map<ProcessName, int64_t> processes_;
-  // The latest answer of ProcessOf: results come in runs from one worker.
-  std::pair<ProcessName, int64_t> latest_process_;
-  int64_t next_process_ = 1;
-  int64_t blames_ = 0;  // rows
-  RowChecksum checksum_;
 };
 
 // Faults of the database at `path`: a sentence for each, which names the row or page, or tells how

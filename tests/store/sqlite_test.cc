@@ -27,7 +27,7 @@ TEST(SqliteTest, ErrorsSayWhereWhatAndWhy) {
   EXPECT_THAT(database->Prepare("SELECT * FROM nowhere"),
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("no such table: nowhere")));
   ASSERT_OK(database->Execute("CREATE TABLE t (x INTEGER PRIMARY KEY) STRICT"));
-  ASSERT_OK_AND_ASSIGN(SqliteStatement * insert, database->Prepare("INSERT INTO t VALUES (?1)"));
+  ASSERT_OK_AND_ASSIGN(SqlStatement * insert, database->Prepare("INSERT INTO t VALUES (?1)"));
   insert->BindInt(2, 1);
   EXPECT_THAT(insert->Run(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("INSERT")));
   insert->BindText(1, "one");

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQLite store's rows of named resources, pools and pilots.
+// A SQL store's rows of named resources, pools and pilots.
 #include <string>
 
 #include "base/status_macros.h"
-#include "store/sqlite_store.h"
+#include "store/sql_store.h"
+#include "store/sql_tables.h"
 
 namespace concur {
 namespace {
 
-absl::Status Delete(SqliteDatabase& database, absl::string_view sql,
+absl::Status Delete(SqlDatabase& database, absl::string_view sql,
                     const std::vector<std::string>& names) {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop, database.Prepare(sql));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * drop, database.Prepare(sql));
   for (const std::string& name : names) {
     drop->BindText(1, name);
     CONCUR_RETURN_IF_ERROR(drop->Run());
@@ -20,14 +21,11 @@ absl::Status Delete(SqliteDatabase& database, absl::string_view sql,
 
 }  // namespace
 
-absl::Status SqliteStore::ChangeResources(const Batch& batch) {
+absl::Status SqlStore::ChangeResources(const Batch& batch) {
   if (batch.put_resources.empty() && batch.delete_resources.empty()) {
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put,
-      database_->Prepare(
-          "INSERT OR REPLACE INTO resource (name, amount, checksum) VALUES (?1,?2,?3)"));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * put, database_->Prepare(Tables().resource.upsert));
   for (const ResourceRow& row : batch.put_resources) {
     RowWriter writer(*put, checksum_);
     writer.Text(row.name);
@@ -35,17 +33,14 @@ absl::Status SqliteStore::ChangeResources(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(writer.Run());
   }
   CONCUR_RETURN_IF_ERROR(
-      Delete(*database_, "DELETE FROM resource WHERE name = ?1", batch.delete_resources));
+      Delete(*database_, "DELETE FROM resource WHERE name = $1", batch.delete_resources));
   CONCUR_ASSIGN_OR_RETURN(const int64_t count,
                           database_->QueryInt("SELECT count(*) FROM resource"));
   return PutCounter(*database_, kResourcesCounter, count);
 }
 
-absl::Status SqliteStore::ChangePools(const Batch& batch) {
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put_pool,
-      database_->Prepare("INSERT OR REPLACE INTO pool (name, spec, paused, pause_reason, removing, "
-                         "checksum) VALUES (?1,?2,?3,?4,?5,?6)"));
+absl::Status SqlStore::ChangePools(const Batch& batch) {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * put_pool, database_->Prepare(Tables().pool.upsert));
   for (const PoolRow& row : batch.put_pools) {
     RowWriter writer(*put_pool, checksum_);
     writer.Text(row.name);
@@ -56,12 +51,8 @@ absl::Status SqliteStore::ChangePools(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(writer.Run());
   }
   CONCUR_RETURN_IF_ERROR(
-      Delete(*database_, "DELETE FROM pool WHERE name = ?1", batch.delete_pools));
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put_pilot,
-      database_->Prepare("INSERT OR REPLACE INTO pilot (name, pool, provider, phase, external_id, "
-                         "message, request_time, phase_time, joined, image, checksum) "
-                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
+      Delete(*database_, "DELETE FROM pool WHERE name = $1", batch.delete_pools));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * put_pilot, database_->Prepare(Tables().pilot.upsert));
   for (const PilotRow& row : batch.put_pilots) {
     RowWriter writer(*put_pilot, checksum_);
     writer.Text(row.name);
@@ -76,10 +67,10 @@ absl::Status SqliteStore::ChangePools(const Batch& batch) {
     writer.OptionalText(row.image);
     CONCUR_RETURN_IF_ERROR(writer.Run());
   }
-  return Delete(*database_, "DELETE FROM pilot WHERE name = ?1", batch.delete_pilots);
+  return Delete(*database_, "DELETE FROM pilot WHERE name = $1", batch.delete_pilots);
 }
 
-absl::Status SqliteStore::PutPoolCounters(const Batch& batch) {
+absl::Status SqlStore::PutPoolCounters(const Batch& batch) {
   if (batch.next_pilot_number) {
     CONCUR_RETURN_IF_ERROR(
         PutCounter(*database_, kNextPilotCounter, static_cast<int64_t>(*batch.next_pilot_number)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/sqlite_reader.h"
+#include "store/sql_reader.h"
 
 #include <initializer_list>
 #include <limits>
@@ -13,6 +13,7 @@
 #include "core/sweep/sweep.h"
 #include "store/row_codec.h"
 #include "store/row_rules.h"
+#include "store/sql_tables.h"
 
 namespace concur {
 namespace {
@@ -35,7 +36,7 @@ std::vector<KeyRange> KeysBut(const absl::btree_set<SweepId>& left_out) {
   return ranges;
 }
 
-absl::Status Damaged(const SqliteDatabase& database, absl::string_view row,
+absl::Status Damaged(const SqlDatabase& database, absl::string_view row,
                      absl::string_view problem) {
   return absl::DataLossError(absl::StrCat(database.path(), ": ", row, ": ", problem));
 }
@@ -48,9 +49,9 @@ std::string KeyText(int64_t key) {
 
 // Calls `decode(reader)` for every row of a query; it returns the row's name, for errors.
 template <typename Decode>
-absl::Status ReadRows(SqliteDatabase& database, absl::string_view sql, const Decode& decode,
+absl::Status ReadRows(SqlDatabase& database, absl::string_view sql, const Decode& decode,
                       std::initializer_list<int64_t> parameters = {}) {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * statement, database.Prepare(sql));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * statement, database.Prepare(sql));
   int index = 0;
   for (const int64_t parameter : parameters) {
     statement->BindInt(++index, parameter);
@@ -70,16 +71,13 @@ absl::Status ReadRows(SqliteDatabase& database, absl::string_view sql, const Dec
   }
 }
 
-absl::Status MissingSpec(const SqliteDatabase& database, const SweepRow& row) {
+absl::Status MissingSpec(const SqlDatabase& database, const SweepRow& row) {
   return Damaged(database, absl::StrCat("spec of sweep s", row.id.number), "is missing");
 }
 
-absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
+absl::Status ReadSweeps(SqlDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
-      database,
-      "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, forecast, "
-      "priority, retry, budget, over_budget, checksum FROM sweep ORDER BY number",
-      [&](RowReader& reader) {
+      database, absl::StrCat(Tables().sweep.select, " ORDER BY number"), [&](RowReader& reader) {
         SweepRow& row = snapshot.sweeps.emplace_back();
         const int64_t number = reader.Int();
         row.id.number = static_cast<uint64_t>(number);
@@ -110,7 +108,7 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
       }));
   size_t next = 0;
   CONCUR_RETURN_IF_ERROR(ReadRows(
-      database, "SELECT number, spec, checksum FROM sweep_spec ORDER BY number",
+      database, absl::StrCat(Tables().sweep_spec.select, " ORDER BY number"),
       [&](RowReader& reader) {
         const int64_t number = reader.Int();
         std::string spec(reader.Blob());
@@ -134,19 +132,18 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
   return absl::OkStatus();
 }
 
-absl::Status ReadProcesses(SqliteDatabase& database, StoredState& state) {
-  return ReadRows(
-      database, "SELECT id, worker, incarnation, checksum FROM process", [&](RowReader& reader) {
-        const int64_t id = reader.Int();
-        ProcessName& name = state.processes[id];
-        name.worker = std::string(reader.Text());
-        name.incarnation = std::string(reader.Text());
-        return reader.Finish() ? absl::OkStatus()
-                               : Damaged(database, absl::StrCat("process ", id), reader.problem());
-      });
+absl::Status ReadProcesses(SqlDatabase& database, StoredState& state) {
+  return ReadRows(database, Tables().process.select, [&](RowReader& reader) {
+    const int64_t id = reader.Int();
+    ProcessName& name = state.processes[id];
+    name.worker = std::string(reader.Text());
+    name.incarnation = std::string(reader.Text());
+    return reader.Finish() ? absl::OkStatus()
+                           : Damaged(database, absl::StrCat("process ", id), reader.problem());
+  });
 }
 
-absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, StoredState& state) {
+absl::Status DecodeJob(const SqlDatabase& database, RowReader& reader, StoredState& state) {
   JobRow& row = state.snapshot.jobs.emplace_back();
   const int64_t key = reader.Int(0, kKeyMax);
   row.id = JobOfKey(key);
@@ -187,98 +184,87 @@ absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, Stored
   return absl::OkStatus();
 }
 
-absl::Status ReadJobs(SqliteDatabase& database, StoredState& state, KeyRange keys) {
+absl::Status ReadJobs(SqlDatabase& database, StoredState& state, KeyRange keys) {
   return ReadRows(database,
-                  "SELECT key, state, attempt, failures, lost, failure, not_before, process, "
-                  "gpu_mask, reused_from, system_collected, no_reuse, update_time, "
-                  "deaths, death_shared, rung, whole, checkpoint, checkpoint_bytes, "
-                  "checkpoint_attempt, checksum FROM job WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
+                  absl::StrCat(Tables().job.select, " WHERE key BETWEEN $1 AND $2 ORDER BY key"),
                   [&](RowReader& reader) { return DecodeJob(database, reader, state); },
                   {keys.first, keys.last});
 }
 
-absl::Status ReadResults(SqliteDatabase& database, Snapshot& snapshot, KeyRange keys) {
-  return ReadRows(database,
-                  "SELECT key, " CONCUR_RESULT_COLUMNS
-                  ", checksum FROM result WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
-                  [&](RowReader& reader) {
-                    ResultRow& row = snapshot.results.emplace_back();
-                    const int64_t key = reader.Int(0, kKeyMax);
-                    row.id = JobOfKey(key);
-                    reader.Result(row.result);
-                    return reader.Finish()
-                               ? absl::OkStatus()
+absl::Status ReadResults(SqlDatabase& database, Snapshot& snapshot, KeyRange keys) {
+  return ReadRows(
+      database, absl::StrCat(Tables().result.select, " WHERE key BETWEEN $1 AND $2 ORDER BY key"),
+      [&](RowReader& reader) {
+        ResultRow& row = snapshot.results.emplace_back();
+        const int64_t key = reader.Int(0, kKeyMax);
+        row.id = JobOfKey(key);
+        reader.Result(row.result);
+        return reader.Finish() ? absl::OkStatus()
                                : Damaged(database, absl::StrCat("result of job ", KeyText(key)),
                                          reader.problem());
-                  },
-                  {keys.first, keys.last});
+      },
+      {keys.first, keys.last});
 }
 
-absl::Status ReadWorkers(SqliteDatabase& database, Snapshot& snapshot) {
-  return ReadRows(database,
-                  "SELECT name, incarnation, draining, last_seen, quarantine_end, "
-                  "quarantine_span, quarantine_reason, checksum FROM worker ORDER BY name",
-                  [&](RowReader& reader) {
-                    WorkerRow& row = snapshot.workers.emplace_back();
-                    row.name = std::string(reader.Text());
-                    row.incarnation = std::string(reader.Text());
-                    row.draining = reader.Bool();
-                    row.last_seen = TimeOfInt(reader.Int());
-                    if (const std::optional<int64_t> end = reader.OptionalInt()) {
-                      row.quarantine_end = TimeOfInt(*end);
-                    }
-                    row.quarantine_span = DurationOfInt(reader.OptionalInt().value_or(0));
-                    row.quarantine_reason = std::string(reader.OptionalText());
-                    return reader.Finish() ? absl::OkStatus()
-                                           : Damaged(database, absl::StrCat("worker ", row.name),
-                                                     reader.problem());
-                  });
-}
-
-absl::Status ReadBlames(SqliteDatabase& database, Snapshot& snapshot) {
+absl::Status ReadWorkers(SqlDatabase& database, Snapshot& snapshot) {
   return ReadRows(
-      database,
-      "SELECT worker, kind, sweep, approach, benchmark, is_train, failures, success_time, checksum "
-      "FROM blame ORDER BY worker, kind",
-      [&](RowReader& reader) {
-        BlameRow& row = snapshot.blames.emplace_back();
-        row.worker = std::string(reader.Text());
-        const absl::StatusOr<Digest> kind = Digest::FromBytes(reader.Blob());
-        row.kind = kind.value_or(Digest());
-        row.sweep.number = static_cast<uint64_t>(reader.Int(0, kSweepNumberMax));
-        row.approach = std::string(reader.Text());
-        row.benchmark = std::string(reader.Text());
-        row.is_train = reader.Bool();
-        row.failures = static_cast<uint32_t>(reader.Int(0, kUint32Max));
-        if (const std::optional<int64_t> time = reader.OptionalInt()) {
-          row.success_time = TimeOfInt(*time);
+      database, absl::StrCat(Tables().worker.select, " ORDER BY name"), [&](RowReader& reader) {
+        WorkerRow& row = snapshot.workers.emplace_back();
+        row.name = std::string(reader.Text());
+        row.incarnation = std::string(reader.Text());
+        row.draining = reader.Bool();
+        row.last_seen = TimeOfInt(reader.Int());
+        if (const std::optional<int64_t> end = reader.OptionalInt()) {
+          row.quarantine_end = TimeOfInt(*end);
         }
-        return reader.Finish() && kind.ok()
+        row.quarantine_span = DurationOfInt(reader.OptionalInt().value_or(0));
+        row.quarantine_reason = std::string(reader.OptionalText());
+        return reader.Finish()
                    ? absl::OkStatus()
-                   : Damaged(database,
-                             absl::StrCat("blame of worker ", row.worker, ", approach ",
-                                          row.approach, ", benchmark ", row.benchmark),
-                             kind.ok() ? reader.problem() : "expected a kind of 32 bytes");
+                   : Damaged(database, absl::StrCat("worker ", row.name), reader.problem());
       });
 }
 
-absl::Status ReadResources(SqliteDatabase& database, Snapshot& snapshot) {
-  return ReadRows(database, "SELECT name, amount, checksum FROM resource ORDER BY name",
+absl::Status ReadBlames(SqlDatabase& database, Snapshot& snapshot) {
+  return ReadRows(database, absl::StrCat(Tables().blame.select, " ORDER BY worker, kind"),
                   [&](RowReader& reader) {
-                    ResourceRow& row = snapshot.resources.emplace_back();
-                    row.name = std::string(reader.Text());
-                    row.amount = reader.Int(0, kUnitsMax);
-                    return reader.Finish() ? absl::OkStatus()
-                                           : Damaged(database, absl::StrCat("resource ", row.name),
-                                                     reader.problem());
+                    BlameRow& row = snapshot.blames.emplace_back();
+                    row.worker = std::string(reader.Text());
+                    const absl::StatusOr<Digest> kind = Digest::FromBytes(reader.Blob());
+                    row.kind = kind.value_or(Digest());
+                    row.sweep.number = static_cast<uint64_t>(reader.Int(0, kSweepNumberMax));
+                    row.approach = std::string(reader.Text());
+                    row.benchmark = std::string(reader.Text());
+                    row.is_train = reader.Bool();
+                    row.failures = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+                    if (const std::optional<int64_t> time = reader.OptionalInt()) {
+                      row.success_time = TimeOfInt(*time);
+                    }
+                    return reader.Finish() && kind.ok()
+                               ? absl::OkStatus()
+                               : Damaged(
+                                     database,
+                                     absl::StrCat("blame of worker ", row.worker, ", approach ",
+                                                  row.approach, ", benchmark ", row.benchmark),
+                                     kind.ok() ? reader.problem() : "expected a kind of 32 bytes");
                   });
 }
 
-absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
+absl::Status ReadResources(SqlDatabase& database, Snapshot& snapshot) {
+  return ReadRows(
+      database, absl::StrCat(Tables().resource.select, " ORDER BY name"), [&](RowReader& reader) {
+        ResourceRow& row = snapshot.resources.emplace_back();
+        row.name = std::string(reader.Text());
+        row.amount = reader.Int(0, kUnitsMax);
+        return reader.Finish()
+                   ? absl::OkStatus()
+                   : Damaged(database, absl::StrCat("resource ", row.name), reader.problem());
+      });
+}
+
+absl::Status ReadPools(SqlDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
-      database,
-      "SELECT name, spec, paused, pause_reason, removing, checksum FROM pool ORDER BY name",
-      [&](RowReader& reader) {
+      database, absl::StrCat(Tables().pool.select, " ORDER BY name"), [&](RowReader& reader) {
         PoolRow& row = snapshot.pools.emplace_back();
         row.name = std::string(reader.Text());
         row.spec = std::string(reader.Blob());
@@ -289,51 +275,47 @@ absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
                    ? absl::OkStatus()
                    : Damaged(database, absl::StrCat("pool ", row.name), reader.problem());
       }));
-  return ReadRows(database,
-                  "SELECT name, pool, provider, phase, external_id, message, request_time, "
-                  "phase_time, joined, image, checksum FROM pilot ORDER BY name",
-                  [&](RowReader& reader) {
-                    PilotRow& row = snapshot.pilots.emplace_back();
-                    row.name = std::string(reader.Text());
-                    row.pool = std::string(reader.Text());
-                    row.provider = static_cast<uint8_t>(reader.Int(0, UINT8_MAX));
-                    row.phase = static_cast<PilotPhase>(reader.Int(0, kPilotPhases - 1));
-                    row.external_id = std::string(reader.Text());
-                    row.message = std::string(reader.Text());
-                    row.request_time = TimeOfInt(reader.Int());
-                    row.phase_time = TimeOfInt(reader.Int());
-                    row.joined = reader.Bool();
-                    row.image = std::string(reader.OptionalText());
-                    return reader.Finish() ? absl::OkStatus()
-                                           : Damaged(database, absl::StrCat("pilot ", row.name),
-                                                     reader.problem());
-                  });
+  return ReadRows(
+      database, absl::StrCat(Tables().pilot.select, " ORDER BY name"), [&](RowReader& reader) {
+        PilotRow& row = snapshot.pilots.emplace_back();
+        row.name = std::string(reader.Text());
+        row.pool = std::string(reader.Text());
+        row.provider = static_cast<uint8_t>(reader.Int(0, UINT8_MAX));
+        row.phase = static_cast<PilotPhase>(reader.Int(0, kPilotPhases - 1));
+        row.external_id = std::string(reader.Text());
+        row.message = std::string(reader.Text());
+        row.request_time = TimeOfInt(reader.Int());
+        row.phase_time = TimeOfInt(reader.Int());
+        row.joined = reader.Bool();
+        row.image = std::string(reader.OptionalText());
+        return reader.Finish()
+                   ? absl::OkStatus()
+                   : Damaged(database, absl::StrCat("pilot ", row.name), reader.problem());
+      });
 }
 
-absl::Status ReadSpent(SqliteDatabase& database, Snapshot& snapshot, KeyRange keys) {
-  return ReadRows(database,
-                  "SELECT key, attempt, tokens_in, tokens_out, usd_micros, time, checksum FROM "
-                  "spent WHERE key BETWEEN ?1 AND ?2 ORDER BY key, attempt",
-                  [&](RowReader& reader) {
-                    SpentRow& row = snapshot.spent.emplace_back();
-                    const int64_t key = reader.Int(0, kKeyMax);
-                    row.id = JobOfKey(key);
-                    row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
-                    VisitSpent(row.spent, [&](const char*, int64_t& number) {
-                      number = reader.Int(0, kSpentMax);
-                    });
-                    row.time = TimeOfInt(reader.Int());
-                    return reader.Finish()
-                               ? absl::OkStatus()
+absl::Status ReadSpent(SqlDatabase& database, Snapshot& snapshot, KeyRange keys) {
+  return ReadRows(
+      database,
+      absl::StrCat(Tables().spent.select, " WHERE key BETWEEN $1 AND $2 ORDER BY key, attempt"),
+      [&](RowReader& reader) {
+        SpentRow& row = snapshot.spent.emplace_back();
+        const int64_t key = reader.Int(0, kKeyMax);
+        row.id = JobOfKey(key);
+        row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+        VisitSpent(row.spent,
+                   [&](const char*, int64_t& number) { number = reader.Int(0, kSpentMax); });
+        row.time = TimeOfInt(reader.Int());
+        return reader.Finish() ? absl::OkStatus()
                                : Damaged(database, absl::StrCat("spending of job ", KeyText(key)),
                                          reader.problem());
-                  },
-                  {keys.first, keys.last});
+      },
+      {keys.first, keys.last});
 }
 
-absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
+absl::Status CountAttempts(SqlDatabase& database, StoredState& state) {
   CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * statement,
+      SqlStatement * statement,
       database.Prepare("SELECT key >> 32, count(*) FROM attempt GROUP BY key >> 32"));
   for (;;) {
     CONCUR_ASSIGN_OR_RETURN(const bool has_row, statement->Step());
@@ -349,7 +331,7 @@ absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
 
 // Checks that there are as many rows as the commits left. A flipped bit in a page's header can hide
 // rows without any other trace.
-absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& state) {
+absl::Status CheckCounts(const SqlDatabase& database, const StoredState& state) {
   absl::btree_map<std::string, int64_t> found;
   const auto count = [&found](const auto& rows, auto name) {
     std::optional<SweepId> sweep;
@@ -410,20 +392,19 @@ std::string AttemptsCounter(SweepId sweep) { return absl::StrCat("attempts s", s
 std::string StepsCounter(SweepId sweep) { return absl::StrCat("steps s", sweep.number); }
 std::string SpentCounter(SweepId sweep) { return absl::StrCat("spent s", sweep.number); }
 
-absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database) {
+absl::StatusOr<std::string> ReadDatabaseId(SqlDatabase& database) {
   std::string id;
-  CONCUR_RETURN_IF_ERROR(
-      ReadRows(database, "SELECT name, value, checksum FROM meta", [&](RowReader& reader) {
-        const std::string name(reader.Text());
-        std::string value(reader.Text());
-        if (!reader.Finish()) {
-          return Damaged(database, absl::StrCat("meta ", name), reader.problem());
-        }
-        if (name == "id") {
-          id = std::move(value);
-        }
-        return absl::OkStatus();
-      }));
+  CONCUR_RETURN_IF_ERROR(ReadRows(database, Tables().meta.select, [&](RowReader& reader) {
+    const std::string name(reader.Text());
+    std::string value(reader.Text());
+    if (!reader.Finish()) {
+      return Damaged(database, absl::StrCat("meta ", name), reader.problem());
+    }
+    if (name == "id") {
+      id = std::move(value);
+    }
+    return absl::OkStatus();
+  }));
   if (id.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const int64_t counters,
                             database.QueryInt("SELECT count(*) FROM counter"));
@@ -434,18 +415,17 @@ absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database) {
   return id;
 }
 
-absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabase& database) {
+absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqlDatabase& database) {
   absl::btree_map<std::string, int64_t> counters;
-  CONCUR_RETURN_IF_ERROR(
-      ReadRows(database, "SELECT name, value, checksum FROM counter", [&](RowReader& reader) {
-        std::string name(reader.Text());
-        const int64_t value = reader.Int(0);
-        if (!reader.Finish()) {
-          return Damaged(database, absl::StrCat("counter ", name), reader.problem());
-        }
-        counters[std::move(name)] = value;
-        return absl::OkStatus();
-      }));
+  CONCUR_RETURN_IF_ERROR(ReadRows(database, Tables().counter.select, [&](RowReader& reader) {
+    std::string name(reader.Text());
+    const int64_t value = reader.Int(0);
+    if (!reader.Finish()) {
+      return Damaged(database, absl::StrCat("counter ", name), reader.problem());
+    }
+    counters[std::move(name)] = value;
+    return absl::OkStatus();
+  }));
   for (const char* name : {kCommitsCounter, kNextSweepCounter, kSweepsCounter, kWorkersCounter}) {
     if (!counters.contains(name)) {
       return Damaged(database, absl::StrCat("counter ", name), "is missing");
@@ -454,7 +434,7 @@ absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabas
   return counters;
 }
 
-absl::StatusOr<StoredState> ReadState(SqliteDatabase& database, Store::ChooseLeftOut choose) {
+absl::StatusOr<StoredState> ReadState(SqlDatabase& database, Store::ChooseLeftOut choose) {
   StoredState state;
   CONCUR_ASSIGN_OR_RETURN(state.counters, ReadCounters(database));
   state.snapshot.next_sweep_number = static_cast<uint64_t>(state.counters[kNextSweepCounter]);
@@ -500,54 +480,52 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database, Store::ChooseLef
   return state;
 }
 
-absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
+absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqlDatabase& database, int64_t first,
                                                      int64_t last) {
   std::vector<AttemptRow> attempts;
-  CONCUR_RETURN_IF_ERROR(
-      ReadRows(database,
-               "SELECT key, attempt, worker, end_time, " CONCUR_RESULT_COLUMNS ", checksum "
-               "FROM attempt WHERE key BETWEEN ?1 AND ?2 ORDER BY key, attempt",
-               [&](RowReader& reader) {
-                 AttemptRow& row = attempts.emplace_back();
-                 const int64_t key = reader.Int(0, kKeyMax);
-                 row.id = JobOfKey(key);
-                 row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
-                 row.worker = std::string(reader.Text());
-                 row.end_time = TimeOfInt(reader.Int());
-                 reader.Result(row.result);
-                 return reader.Finish() ? absl::OkStatus()
-                                        : Damaged(database,
-                                                  absl::StrCat("attempt ", row.attempt.number,
-                                                               " of job ", KeyText(key)),
-                                                  reader.problem());
-               },
-               {first, last}));
+  CONCUR_RETURN_IF_ERROR(ReadRows(
+      database,
+      absl::StrCat(Tables().attempt.select, " WHERE key BETWEEN $1 AND $2 ORDER BY key, attempt"),
+      [&](RowReader& reader) {
+        AttemptRow& row = attempts.emplace_back();
+        const int64_t key = reader.Int(0, kKeyMax);
+        row.id = JobOfKey(key);
+        row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+        row.worker = std::string(reader.Text());
+        row.end_time = TimeOfInt(reader.Int());
+        reader.Result(row.result);
+        return reader.Finish()
+                   ? absl::OkStatus()
+                   : Damaged(database,
+                             absl::StrCat("attempt ", row.attempt.number, " of job ", KeyText(key)),
+                             reader.problem());
+      },
+      {first, last}));
   return attempts;
 }
 
-absl::Status ReadSteps(SqliteDatabase& database, int64_t first, int64_t last,
+absl::Status ReadSteps(SqlDatabase& database, int64_t first, int64_t last,
                        absl::FunctionRef<void(StepRow)> sink) {
-  return ReadRows(database,
-                  "SELECT key, arrival, attempt, name, step, value, checksum "
-                  "FROM step WHERE key BETWEEN ?1 AND ?2 ORDER BY key, arrival",
-                  [&](RowReader& reader) {
-                    StepRow row;
-                    const int64_t key = reader.Int(0, kKeyMax);
-                    row.id = JobOfKey(key);
-                    row.arrival = static_cast<uint64_t>(reader.Int(0));
-                    row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
-                    row.step.name = std::string(reader.Text());
-                    row.step.step = reader.Int(0, kStepMax);
-                    row.step.value = reader.Real();
-                    if (!reader.Finish()) {
-                      return Damaged(database,
-                                     absl::StrCat("report ", row.arrival, " of job ", KeyText(key)),
-                                     reader.problem());
-                    }
-                    sink(std::move(row));
-                    return absl::OkStatus();
-                  },
-                  {first, last});
+  return ReadRows(
+      database,
+      absl::StrCat(Tables().step.select, " WHERE key BETWEEN $1 AND $2 ORDER BY key, arrival"),
+      [&](RowReader& reader) {
+        StepRow row;
+        const int64_t key = reader.Int(0, kKeyMax);
+        row.id = JobOfKey(key);
+        row.arrival = static_cast<uint64_t>(reader.Int(0));
+        row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+        row.step.name = std::string(reader.Text());
+        row.step.step = reader.Int(0, kStepMax);
+        row.step.value = reader.Real();
+        if (!reader.Finish()) {
+          return Damaged(database, absl::StrCat("report ", row.arrival, " of job ", KeyText(key)),
+                         reader.problem());
+        }
+        sink(std::move(row));
+        return absl::OkStatus();
+      },
+      {first, last});
 }
 
 }  // namespace concur

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQLite store's rows of workers and of what they are blamed for.
+// A SQL store's rows of workers and of what they are blamed for.
 #include <string>
 #include <vector>
 
 #include "base/status_macros.h"
-#include "store/sqlite_store.h"
+#include "store/sql_store.h"
+#include "store/sql_tables.h"
 
 namespace concur {
 
-absl::Status SqliteStore::ChangeWorkers(const Batch& batch) {
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put,
-      database_->Prepare("INSERT OR REPLACE INTO worker (name, incarnation, draining, last_seen, "
-                         "quarantine_end, quarantine_span, quarantine_reason, checksum) "
-                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8)"));
+absl::Status SqlStore::ChangeWorkers(const Batch& batch) {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * put, database_->Prepare(Tables().worker.upsert));
   for (const WorkerRow& row : batch.put_workers) {
     RowWriter writer(*put, checksum_);
     writer.Text(row.name);
@@ -33,8 +30,8 @@ absl::Status SqliteStore::ChangeWorkers(const Batch& batch) {
     writer.OptionalText(row.quarantine_reason);
     CONCUR_RETURN_IF_ERROR(writer.Run());
   }
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop,
-                          database_->Prepare("DELETE FROM worker WHERE name = ?1"));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * drop,
+                          database_->Prepare("DELETE FROM worker WHERE name = $1"));
   for (const std::string& name : batch.delete_workers) {
     drop->BindText(1, name);
     CONCUR_RETURN_IF_ERROR(drop->Run());
@@ -42,20 +39,16 @@ absl::Status SqliteStore::ChangeWorkers(const Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::Status SqliteStore::PutBlames(const std::vector<BlameRow>& rows) {
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop,
-                          database_->Prepare("DELETE FROM blame WHERE worker = ?1 AND kind = ?2"));
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put,
-      database_->Prepare("INSERT INTO blame (worker, kind, sweep, approach, benchmark, is_train, "
-                         "failures, success_time, checksum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)"));
+absl::Status SqlStore::PutBlames(const std::vector<BlameRow>& rows) {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * drop,
+                          database_->Prepare("DELETE FROM blame WHERE worker = $1 AND kind = $2"));
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * put, database_->Prepare(Tables().blame.insert));
   for (const BlameRow& row : rows) {
     const std::string kind = row.kind.ToBytes();  // bound, not copied
     // Deleted first, and not replaced, to know whether the row is a new one.
     drop->BindText(1, row.worker);
     drop->BindBlob(2, kind);
-    CONCUR_RETURN_IF_ERROR(drop->Run());
-    blames_ -= database_->changes();
+    CONCUR_RETURN_IF_ERROR(drop->Run(&blames_dropped_));
     if (row.empty()) {
       continue;
     }
@@ -78,7 +71,7 @@ absl::Status SqliteStore::PutBlames(const std::vector<BlameRow>& rows) {
   return absl::OkStatus();
 }
 
-absl::Status SqliteStore::PutWorkerCounters(const Batch& batch) {
+absl::Status SqlStore::PutWorkerCounters(const Batch& batch) {
   if (!batch.put_workers.empty() || !batch.delete_workers.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const int64_t workers,
                             database_->QueryInt("SELECT count(*) FROM worker"));

@@ -3,8 +3,8 @@
 // number of rows.
 //
 // Thread-compatible, as the database it is given.
-#ifndef CONCUR_STORE_SQLITE_READER_H_
-#define CONCUR_STORE_SQLITE_READER_H_
+#ifndef CONCUR_STORE_SQL_READER_H_
+#define CONCUR_STORE_SQL_READER_H_
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/rows.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 namespace concur {
@@ -64,26 +64,26 @@ std::string StepsCounter(SweepId sweep);     // "steps s12"
 std::string SpentCounter(SweepId sweep);     // "spent s12"
 
 // The database's own name; "" when it is new, and has none yet.
-absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);
+absl::StatusOr<std::string> ReadDatabaseId(SqlDatabase& database);
 
 // Everything in the database but the attempts, which are counted only, and the sweeps that `choose`
 // returns of all. DataLoss, naming the row, at the first that is not as it was written; DataLoss,
 // naming the sweep, when rows are missing.
 absl::StatusOr<StoredState> ReadState(
-    SqliteDatabase& database,
+    SqlDatabase& database,
     Store::ChooseLeftOut choose = [](const auto&) { return absl::btree_set<SweepId>(); });
 
 // The counters alone. DataLoss when one of those above is missing, which are there from the start.
-absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabase& database);
+absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqlDatabase& database);
 
 // The attempts of the jobs with keys from `first` to `last`, by job and then oldest first.
-absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
+absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqlDatabase& database, int64_t first,
                                                      int64_t last);
 
 // Steps that the jobs with keys from `first` to `last` reported, by job and then as they arrived.
-absl::Status ReadSteps(SqliteDatabase& database, int64_t first, int64_t last,
+absl::Status ReadSteps(SqlDatabase& database, int64_t first, int64_t last,
                        absl::FunctionRef<void(StepRow)> sink);
 
 }  // namespace concur
 
-#endif  // CONCUR_STORE_SQLITE_READER_H_
+#endif  // CONCUR_STORE_SQL_READER_H_
