@@ -528,4 +528,15 @@ absl::Status ReadSteps(SqlDatabase& database, int64_t first, int64_t last,
       {first, last});
 }
 
+absl::StatusOr<DatabaseContents> ReadContents(SqlDatabase& database) {
+  DatabaseContents contents;
+  CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(database));
+  contents.snapshot = std::move(state.snapshot);
+  CONCUR_ASSIGN_OR_RETURN(contents.attempts, ReadAttempts(database, INT64_MIN, INT64_MAX));
+  CONCUR_RETURN_IF_ERROR(ReadSteps(database, INT64_MIN, INT64_MAX, [&](StepRow row) {
+    contents.snapshot.reports.push_back(std::move(row));
+  }));
+  return contents;
+}
+
 }  // namespace concur

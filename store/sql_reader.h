@@ -84,6 +84,14 @@ absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqlDatabase& database, int6
 absl::Status ReadSteps(SqlDatabase& database, int64_t first, int64_t last,
                        absl::FunctionRef<void(StepRow)> sink);
 
+struct DatabaseContents {
+  Snapshot snapshot;
+  std::vector<AttemptRow> attempts;  // by job, and then oldest first
+};
+// All that the database holds, with the reports. REQUIRES: an open transaction that sees one
+// moment.
+absl::StatusOr<DatabaseContents> ReadContents(SqlDatabase& database);
+
 }  // namespace concur
 
 #endif  // CONCUR_STORE_SQL_READER_H_

@@ -174,14 +174,7 @@ absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenToRead(path));
   CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
   CONCUR_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON; BEGIN"));
-  DatabaseContents contents;
-  CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(*database));
-  contents.snapshot = std::move(state.snapshot);
-  CONCUR_ASSIGN_OR_RETURN(contents.attempts, ReadAttempts(*database, INT64_MIN, INT64_MAX));
-  CONCUR_RETURN_IF_ERROR(ReadSteps(*database, INT64_MIN, INT64_MAX, [&](StepRow row) {
-    contents.snapshot.reports.push_back(std::move(row));
-  }));
-  return contents;
+  return ReadContents(*database);
 }
 
 absl::StatusOr<CommitMark::Mark> IdAndCommitsOf(const std::string& path) {

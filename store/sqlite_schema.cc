@@ -271,7 +271,6 @@ ALTER TABLE sweep ADD COLUMN budget INTEGER;
 ALTER TABLE sweep ADD COLUMN over_budget INTEGER;
 )sql";
 
-// The first step leads from an empty file to the baseline, each later one to the next schema.
 constexpr const char* kMigrations[] = {kBaseline, kSchema5,  kSchema6,  kSchema7, kSchema8,
                                        kSchema9,  kSchema10, kSchema11, kSchema12};
 static_assert(std::size(kMigrations) == kSchemaVersion - kSchemaBaseline + 1);
@@ -376,6 +375,8 @@ FROM spent;
 
 }  // namespace
 
+absl::Span<const char* const> SchemaSteps() { return kMigrations; }
+
 absl::StatusOr<int64_t> SchemaVersionOf(SqliteDatabase& database) {
   CONCUR_ASSIGN_OR_RETURN(const int64_t version, database.QueryInt("PRAGMA user_version"));
   CONCUR_ASSIGN_OR_RETURN(const int64_t application, database.QueryInt("PRAGMA application_id"));
@@ -422,7 +423,7 @@ absl::Status MigrateSchema(SqliteDatabase& database) {
   SqlTransaction transaction(database);
   CONCUR_RETURN_IF_ERROR(transaction.Begin());
   const int64_t steps_done = version == 0 ? 0 : version - kSchemaBaseline + 1;
-  for (const char* step : absl::MakeConstSpan(kMigrations).subspan(steps_done)) {
+  for (const char* step : SchemaSteps().subspan(steps_done)) {
     CONCUR_RETURN_IF_ERROR(database.Execute(step));
   }
   CONCUR_RETURN_IF_ERROR(database.Execute(kViews));

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "store/sqlite.h"
 
 namespace concur {
@@ -22,6 +23,10 @@ inline constexpr int64_t kSchemaBaseline = 4;  // the oldest that is migrated
 inline constexpr int64_t kDatabasePageBytes = 4096;
 inline constexpr int64_t kDatabaseLogBytesMax = int64_t{64} << 20;  // kept when it begins anew
 inline constexpr int64_t kApplicationId = 0x436e6375;               // "Cncu"
+
+// The steps: the first leads from an empty database to the baseline, each later one to the next
+// schema.
+absl::Span<const char* const> SchemaSteps();
 
 // The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur
 // wrote it, its schema is older than the baseline, or it is some other program's database.

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "core/rows.h"
 #include "store/file_watch.h"
+#include "store/sql_reader.h"
 #include "store/sql_store.h"
 #include "store/sqlite.h"
 #include "store/store_lock.h"
@@ -70,10 +71,6 @@ class SqliteStore : public SqlStore {
 // coordinator has it open.
 absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path);
 
-struct DatabaseContents {
-  Snapshot snapshot;
-  std::vector<AttemptRow> attempts;  // by job, and then oldest first
-};
 // All that the database at `path` holds at one moment. Reads only; may run while a coordinator has
 // it open. DataLoss as SqliteStore::Load.
 absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path);

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
+#include "tests/store/postgres_databases.h"
 #include "tests/store/store_rows.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/full_result.h"
@@ -68,9 +69,33 @@ class SqliteSubject : public Subject {
   std::unique_ptr<SqliteStore> store_;
 };
 
+class PostgresSubject : public Subject {
+ public:
+  PostgresSubject() {
+    if (PostgresServer::Shared() != nullptr) {
+      uri_ = NewDatabase();
+      Reopen();
+    }
+  }
+  Store& store() override { return *store_; }
+  void Reopen() override {
+    store_.reset();
+    store_ = MustOpenPostgres(uri_);
+  }
+
+ private:
+  std::string uri_;
+  std::unique_ptr<PostgresStore> store_;
+};
+
 template <typename T>
 class StoreTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (std::is_same_v<T, PostgresSubject> && PostgresServer::Shared() == nullptr) {
+      GTEST_SKIP() << kNoPostgres;
+    }
+  }
   T subject_;
 };
 
@@ -78,10 +103,12 @@ class SubjectNames {
  public:
   template <typename T>
   static std::string GetName(int) {
-    return std::is_same_v<T, MemorySubject> ? "Memory" : "Sqlite";
+    return std::is_same_v<T, MemorySubject>   ? "Memory"
+           : std::is_same_v<T, SqliteSubject> ? "Sqlite"
+                                              : "Postgres";
   }
 };
-using Subjects = ::testing::Types<MemorySubject, SqliteSubject>;
+using Subjects = ::testing::Types<MemorySubject, SqliteSubject, PostgresSubject>;
 TYPED_TEST_SUITE(StoreTest, Subjects, SubjectNames);
 
 TYPED_TEST(StoreTest, NewStoreIsEmpty) {

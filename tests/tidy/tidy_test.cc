@@ -391,6 +391,7 @@ TEST(TidyTest, ThirdPartyLibrariesStayWhereTheyBelong) {
       {"prometheus/", {"base/metrics/"}},
       {"pugixml.hpp", {"store/artifacts/"}},
       {"sqlite3.h", {"store/", "bench/"}},
+      {"libpq-fe.h", {"store/postgres.cc"}},
       {"openssl/", {"base/", "proto/rpc/", "coordinator/"}},
       {"grpcpp/",
        {"proto/rpc/", "coordinator/", "worker/agent/", "worker/main.cc", "cli/", "bench/"}},

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/postgres_leadership.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "store/store_lock.h"
+
+namespace concur {
+namespace {
+
+// Two that start at once make the table one after the other; the lock ends with its transaction.
+constexpr char kMakeTable[] = R"sql(
+BEGIN;
+SELECT pg_advisory_xact_lock(1131303797);
+CREATE TABLE IF NOT EXISTS leader (
+  one            INTEGER PRIMARY KEY CHECK (one = 1),
+  schema_version BIGINT NOT NULL,
+  epoch          BIGINT NOT NULL,
+  turn           BIGINT NOT NULL,
+  holder         TEXT,
+  address        TEXT,
+  since          TIMESTAMPTZ,
+  expiry         TIMESTAMPTZ
+);
+INSERT INTO leader (one, schema_version, epoch, turn) VALUES (1, 0, 0, 0) ON CONFLICT DO NOTHING;
+COMMIT)sql";
+
+#define CONCUR_EXPIRY "clock_timestamp() + $1 * interval '1 second'"
+constexpr char kAcquire[] =
+    "UPDATE leader SET expiry = " CONCUR_EXPIRY
+    ", holder = $2, address = $3, epoch = epoch + 1, since = clock_timestamp() "
+    "WHERE holder IS NULL OR expiry < clock_timestamp() RETURNING epoch, turn, schema_version";
+constexpr char kRenew[] = "UPDATE leader SET expiry = " CONCUR_EXPIRY " WHERE holder = $2";
+#undef CONCUR_EXPIRY
+constexpr char kMoveEpoch[] =
+    "UPDATE leader SET epoch = epoch + 1 WHERE holder = $1 RETURNING epoch, turn, schema_version";
+constexpr char kRelease[] = "UPDATE leader SET holder = NULL WHERE holder = $1";
+constexpr char kHolder[] =
+    "SELECT format('%s, since %s, until %s unless it renews', coalesce(address, 'nobody'), "
+    "to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), "
+    "to_char(expiry AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')) FROM leader";
+
+// The row that an UPDATE returns; nullopt when it changed none.
+absl::StatusOr<std::optional<Leadership::Row>> ReadRow(SqlStatement& update) {
+  CONCUR_ASSIGN_OR_RETURN(const bool has_row, update.Step());
+  if (!has_row) {
+    return std::optional<Leadership::Row>();
+  }
+  const Leadership::Row row = {update.Int(0), update.Int(1), update.Int(2)};
+  // The change is only certain at the statement's end.
+  CONCUR_RETURN_IF_ERROR(update.Step().status());
+  return std::optional<Leadership::Row>(row);
+}
+
+absl::Status MakeTable(PostgresDatabase& database) {
+  // Users who may not create schemas can use one that exists.
+  CONCUR_ASSIGN_OR_RETURN(
+      const int64_t schemas,
+      database.QueryInt("SELECT count(*) FROM pg_namespace WHERE nspname = 'concur'"));
+  if (schemas == 0) {
+    CONCUR_RETURN_IF_ERROR(database.Execute("CREATE SCHEMA IF NOT EXISTS concur"));
+  }
+  const absl::Status made = database.Execute(kMakeTable);
+  if (!made.ok()) {
+    database.Execute("ROLLBACK").IgnoreError();
+  }
+  return made;
+}
+
+}  // namespace
+
+absl::Status Leadership::Refusal(PostgresDatabase& database) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string holder, database.QueryText(kHolder));
+  return absl::FailedPreconditionError(
+      absl::StrCat(database.path(), ": another coordinator leads: ", holder,
+                   ": stop that one (SIGTERM hands over at once), or start again after that time"));
+}
+
+absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::string& uri,
+                                                                PostgresDatabase& database,
+                                                                LeadershipOptions options) {
+  CONCUR_RETURN_IF_ERROR(MakeTable(database));
+  CONCUR_ASSIGN_OR_RETURN(std::string id, NewUniqueId());
+  std::unique_ptr<Leadership> leadership(new Leadership(uri, std::move(id), std::move(options)));
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  const std::string address =
+      absl::StrCat(host, " process ", getpid(), " on ", leadership->options_.address);
+  const absl::Time begin = leadership->clock_.Now();
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * acquire, database.Prepare(kAcquire));
+  acquire->BindReal(1, absl::ToDoubleSeconds(leadership->options_.lease));
+  acquire->BindText(2, leadership->id_);
+  acquire->BindText(3, address);
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*acquire));
+  if (!row) {
+    return Refusal(database);
+  }
+  leadership->acquired_ = *row;
+  {
+    const MutexLock lock(leadership->mutex_);
+    leadership->deadline_ = begin + leadership->options_.lease - leadership->options_.margin;
+  }
+  leadership->renewer_ = std::thread([self = leadership.get()] { self->RenewLoop(); });
+  leadership->watcher_ = std::thread([self = leadership.get()] { self->WatchLoop(); });
+  return leadership;
+}
+
+Leadership::~Leadership() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (renewer_.joinable()) {
+    renewer_.join();
+    watcher_.join();
+  }
+}
+
+absl::StatusOr<Leadership::Row> Leadership::MoveEpoch(PostgresDatabase& database) const {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * move, database.Prepare(kMoveEpoch));
+  move->BindText(1, id_);
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*move));
+  if (!row) {
+    return Refusal(database);
+  }
+  return *row;
+}
+
+absl::Status Leadership::Check() {
+  const MutexLock lock(mutex_);
+  if (lost_.ok() && clock_.Now() >= deadline_) {
+    return absl::FailedPreconditionError(
+        "the row of the leading coordinator could not be renewed in time: nothing more is saved");
+  }
+  return lost_;
+}
+
+bool Leadership::StoppedWithin(absl::Duration span) {
+  const MutexLock lock(mutex_);
+  const absl::Time end = clock_.Now() + span;
+  for (absl::Time now = clock_.Now(); !stopping_ && now < end; now = clock_.Now()) {
+    changed_.WaitWithTimeout(mutex_, end - now);
+  }
+  return stopping_;
+}
+
+absl::Status Leadership::Renew(PostgresDatabase& database) {
+  const absl::Time begin = clock_.Now();
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * renew, database.Prepare(kRenew));
+  renew->BindReal(1, absl::ToDoubleSeconds(options_.lease));
+  renew->BindText(2, id_);
+  int64_t rows = 0;
+  CONCUR_RETURN_IF_ERROR(renew->Run(&rows));
+  if (rows == 0) {
+    return Refusal(database);
+  }
+  const MutexLock lock(mutex_);
+  deadline_ = begin + options_.lease - options_.margin;
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+// Has a connection of its own: commits may be long.
+void Leadership::RenewLoop() {
+  std::unique_ptr<PostgresDatabase> database;
+  for (absl::Duration wait = options_.renew_interval; !StoppedWithin(wait);) {
+    absl::Status status;
+    if (database == nullptr) {
+      auto opened = PostgresDatabase::Open(uri_, options_.lease / 3);
+      status = opened.status();
+      if (opened.ok()) {
+        database = *std::move(opened);
+      }
+    }
+    if (status.ok()) {
+      status = Renew(*database);
+    }
+    if (absl::IsFailedPrecondition(status)) {
+      Lose(status);
+      break;
+    }
+    // A failed attempt is repeated soon; the other thread watches the time.
+    wait = status.ok() ? options_.renew_interval : options_.renew_interval / 10;
+  }
+  if (database == nullptr) {
+    if (auto opened = PostgresDatabase::Open(uri_, options_.lease / 3); opened.ok()) {
+      database = *std::move(opened);
+    }
+  }
+  if (database != nullptr) {
+    if (const absl::StatusOr<SqlStatement*> release = database->Prepare(kRelease); release.ok()) {
+      (*release)->BindText(1, id_);
+      (*release)->Run().IgnoreError();  // else it expires
+    }
+  }
+}
+
+void Leadership::WatchLoop() {
+  for (;;) {
+    absl::Duration left;
+    {
+      const MutexLock lock(mutex_);
+      left = deadline_ - clock_.Now();
+    }
+    // Perhaps it was renewed just now.
+    if (left <= absl::ZeroDuration() && !Check().ok()) {
+      Lose(Check());
+      return;
+    }
+    if (StoppedWithin(left)) {
+      return;
+    }
+  }
+}
+
+void Leadership::Lose(const absl::Status& why) {
+  {
+    const MutexLock lock(mutex_);
+    if (!lost_.ok() || why.ok() || stopping_) {
+      return;
+    }
+    lost_ = why;
+  }
+  if (options_.on_lost) {
+    options_.on_lost(why);
+  }
+}
+
+}  // namespace concur
