@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `concur-coordinator` on a data directory. All but `restore` work while a
-// coordinator runs on it.
+// The commands of `concur-coordinator` on a data directory. All but `restore` and `migrate` work
+// while a coordinator runs on it.
 //
 // Thread-compatible.
 #ifndef CONCUR_COORDINATOR_ADMIN_COMMANDS_H_
@@ -22,7 +22,7 @@ using AdminWork = std::function<absl::Status(const DataPlace& place)>;
 void AddTokenCommands(Command& app, AdminWork* work);
 // `init-tls`. REQUIRES: as above.
 void AddInitTlsCommand(Command& app, AdminWork* work);
-// `check`, `backup`, `restore` and `ship`. REQUIRES: as above.
+// `check`, `backup`, `restore`, `migrate` and `ship`. REQUIRES: as above.
 void AddDataCommands(Command& app, AdminWork* work);
 
 }  // namespace concur

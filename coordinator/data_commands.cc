@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `check`, `backup`, `restore` and `ship`.
+// `check`, `backup`, `restore`, `migrate` and `ship`.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/data/data_directory.h"
+#include "coordinator/data/migrate.h"
 #include "coordinator/ship/shipment.h"
 #include "coordinator/ship/shipper.h"
 
@@ -47,7 +48,17 @@ absl::Status Check(const DataPlace& place) {
   return PrintReport(report, "sound");
 }
 
+// The commands that copy concur.db.
+absl::Status RequireFile(const DataPlace& place) {
+  return place.database.empty()
+             ? CheckDatabasePlace(place)
+             : absl::FailedPreconditionError(
+                   "the rows are in PostgreSQL, which is backed up by its own means, such as "
+                   "pg_dump --schema=concur: docs/operations.md says how");
+}
+
 absl::Status BackUp(const std::string& to, const DataPlace& place) {
+  CONCUR_RETURN_IF_ERROR(RequireFile(place));
   CONCUR_ASSIGN_OR_RETURN(const DataReport report, BackUpDataDirectory(place, to));
   return PrintReport(report, absl::StrCat("copied to ", to));
 }
@@ -89,6 +100,7 @@ absl::StatusOr<ShipPlace> OpenPlace(Clock& clock, const std::string& to, const D
 }
 
 absl::Status Ship(const std::string& to, const DataPlace& place) {
+  CONCUR_RETURN_IF_ERROR(RequireFile(place));
   // The last shipment stays whole wherever this ends.
   for (const int end : {SIGINT, SIGTERM}) {
     signal(end, [](int) { _exit(0); });
@@ -102,6 +114,7 @@ absl::Status Ship(const std::string& to, const DataPlace& place) {
 }
 
 absl::Status Restore(const std::string& from, const DataPlace& place) {
+  CONCUR_RETURN_IF_ERROR(RequireFile(place));
   if (IsObjectStorage(from) || access((from + "/shipment").c_str(), F_OK) == 0) {
     SystemClock clock;
     CONCUR_ASSIGN_OR_RETURN(const ShipPlace source,
@@ -113,6 +126,11 @@ absl::Status Restore(const std::string& from, const DataPlace& place) {
   }
   CONCUR_ASSIGN_OR_RETURN(const DataReport report, RestoreDataDirectory(from, place));
   return PrintReport(report, absl::StrCat("restored to ", place.directory));
+}
+
+absl::Status Migrate(const std::string& from, const std::string& to) {
+  CONCUR_ASSIGN_OR_RETURN(const DataReport report, MigrateDatabase(from, to));
+  return PrintReport(report, "migrated");
 }
 
 using Copying = absl::Status (*)(const std::string& other, const DataPlace& place);
@@ -145,6 +163,22 @@ void AddDataCommands(Command& app, AdminWork* work) {
   AddCopying(app, work, "restore", "Put a backup in the place of an empty data directory",
              "what `backup` or `ship` made: a directory or s3://BUCKET/PREFIX", Restore)
       ->Footer("Replaces nothing: a data directory that holds a database is refused.");
+  Command* migrate =
+      app.AddSubcommand("migrate", "Take the rows of a data directory to PostgreSQL, or back");
+  const auto places = std::make_shared<std::pair<std::string, std::string>>();
+  migrate->AddOption("--from", places->first, "a data directory, or postgresql://…")
+      ->TypeName("PLACE")
+      ->Required();
+  migrate->AddOption("--to", places->second, "postgresql://…, or a data directory")
+      ->TypeName("PLACE")
+      ->Required();
+  migrate->Footer(
+      "No coordinator may run on either. Every row is compared with its copy. Artifacts and "
+      "tokens\n"
+      "stay in the data directory, whose concur.db is renamed to concur.db.migrated.");
+  migrate->OnParsed([places, work] {
+    *work = [places](const DataPlace&) { return Migrate(places->first, places->second); };
+  });
   Command* ship = app.AddSubcommand(
       "ship", "Copy the data directory as it changes, within seconds, until it is ended");
   const auto to = std::make_shared<std::string>();

@@ -95,6 +95,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
       std::filesystem::absolute(
           from.data_directory.empty() ? DefaultDataDirectory() : from.data_directory, error)
           .string();
+  options.database = from.database;
   options.user = from.owner.empty() ? UserName() : from.owner;
   options.engine.policy.lease = from.lease;
   options.engine.policy.overdue_grace = from.overdue_grace;
@@ -271,7 +272,8 @@ int Main(int argc, char** argv) {
   }
   options.without_authentication = flags.without_authentication;
   if (admin_work) {
-    const absl::Status status = admin_work({options.data_directory, options.s3});
+    const absl::Status status =
+        admin_work({options.data_directory, options.s3, false, options.database});
     if (!status.ok()) {
       std::cerr << "concur-coordinator: error: " << status.message() << "\n";
     }

@@ -64,6 +64,7 @@
 #include "proto/rpc/credentials.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/artifacts/file_blocks.h"
+#include "store/postgres_store.h"
 #include "store/sqlite_store.h"
 
 namespace concur {
@@ -75,6 +76,26 @@ constexpr std::chrono::seconds kStopGrace{2};
 constexpr size_t kHeldForObjectStorage = 4;
 // Less than the four seconds that Kubernetes waits for /readyz.
 constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const ServerOptions& options) {
+  const std::string& data = options.data_directory;
+  CONCUR_RETURN_IF_ERROR(CheckDatabasePlace({data, std::nullopt, false, options.database}));
+  if (options.database.empty()) {
+    return SqliteStore::Open(data + kDatabaseFile);
+  }
+  LeadershipOptions leadership;
+  leadership.address = options.listen;
+  leadership.on_lost = [](const absl::Status& why) {
+    LogError("this coordinator leads no more: the process ends",
+             {{"error", std::string(why.message())}});
+    std::_Exit(1);
+  };
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<PostgresStore> store,
+                          PostgresStore::Open(options.database, std::move(leadership)));
+  CONCUR_RETURN_IF_ERROR(RecordDatabase(data, store->id(), store->address()));
+  store->WarnIfUnsynced();
+  return store;
+}
 
 // Clients authenticate by tokens; DATA/token has one for the user who runs the coordinator.
 absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOptions& options) {
@@ -288,7 +309,7 @@ struct Server::Parts {
   EngineLog log;
   std::unique_ptr<CoordinatorMetrics> coordinator_metrics;
   std::unique_ptr<FleetHistory> fleet;
-  std::unique_ptr<SqliteStore> store;
+  std::unique_ptr<Store> store;
   std::unique_ptr<ArtifactStore> artifacts;
   std::unique_ptr<PartialUploads> partial_uploads;
   std::unique_ptr<Engine> engine;
@@ -468,7 +489,7 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   CONCUR_RETURN_IF_ERROR(CheckListen(parts.options));
   const std::string& data = parts.options.data_directory;
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
-  CONCUR_ASSIGN_OR_RETURN(parts.store, SqliteStore::Open(data + kDatabaseFile));
+  CONCUR_ASSIGN_OR_RETURN(parts.store, OpenStore(parts.options));
   CONCUR_ASSIGN_OR_RETURN(
       parts.artifacts,
       OpenArtifacts(clock, {data, parts.options.s3, parts.options.pack_small_artifacts}));

@@ -54,6 +54,7 @@ struct ServerOptions {
   std::string static_worker;
   std::string version;  // this program's
   std::string data_directory;
+  std::string database;               // as DataPlace::database
   std::optional<s3::Options> s3;      // where artifacts are kept; unless set: in the data directory
   bool pack_small_artifacts = false;  // as DataPlace::makes_packs
   std::string user;                   // owner of the token in DATA/token

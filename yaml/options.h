@@ -36,8 +36,9 @@ struct CoordinatorOptions {
   std::string page_listen;                // HOST:PORT of the page, on the loopback device; "": none
   std::string health_listen;              // HOST:PORT for gRPC health checks only; "": none
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
-  std::string static_worker;              // that pools' machines get; "": kStaticWorker, if there
-  std::string owner;  // for sweeps that its own user submits; "": the user's name
+  std::string database;  // a URI of PostgreSQL, perhaps with a password; "": SQLite's concur.db
+  std::string static_worker;  // that pools' machines get; "": kStaticWorker, if there
+  std::string owner;          // for sweeps that its own user submits; "": the user's name
   absl::Duration lease = absl::Seconds(30);
   absl::Duration sync_park_max = absl::Seconds(20);  // longest wait of an idle Sync
   absl::Duration overdue_grace = absl::Hours(1);     // after a job's time-out, for its result

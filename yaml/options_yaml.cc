@@ -215,6 +215,14 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   ReadAddress(fields, "health_listen", &options.health_listen);
   ReadAddress(fields, "page_listen", &options.page_listen);
   ReadPath(fields, "data_directory", &options.data_directory);
+  if (const auto database = fields.Get("database")) {
+    options.database = database->Text().value_or("");
+    // The text is not repeated, since it may hold a password.
+    if (!absl::StartsWith(options.database, "postgresql://") &&
+        !absl::StartsWith(options.database, "postgres://")) {
+      database->Error("expected a URI such as postgresql://concur@db.example.org/concur");
+    }
+  }
   ReadPath(fields, "static_worker", &options.static_worker);
   if (const auto owner = fields.Get("owner")) {
     options.owner = owner->Name().value_or("");

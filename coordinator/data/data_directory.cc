@@ -30,6 +30,7 @@
 #include "store/artifacts/artifact_store.h"
 #include "store/artifacts/file_blocks.h"
 #include "store/memory_store.h"
+#include "store/postgres_store.h"
 #include "store/sqlite_store.h"
 
 namespace concur {
@@ -111,8 +112,9 @@ struct Inventory {
   absl::flat_hash_set<Digest> needed;
 };
 
-absl::StatusOr<Inventory> TakeInventory(const std::string& database, DataReport& report) {
-  CONCUR_ASSIGN_OR_RETURN(DatabaseContents contents, ReadDatabase(database));
+// `database`: its name in messages.
+absl::StatusOr<Inventory> TakeInventory(DatabaseContents contents, const std::string& database,
+                                        DataReport& report) {
   report.sweeps = static_cast<int64_t>(contents.snapshot.sweeps.size());
   report.results = static_cast<int64_t>(contents.snapshot.results.size());
   std::vector<std::shared_ptr<const Expansion>> expansions;
@@ -181,14 +183,6 @@ absl::StatusOr<FileDescriptor> HoldArtifacts(const std::string& directory) {
              : FileDescriptor();
 }
 
-absl::Status RequireDatabase(const std::string& directory) {
-  if (!Exists(directory + kDatabaseFile)) {
-    return absl::NotFoundError(
-        absl::StrCat(directory, ": holds no concur.db; name the data directory with --data-dir"));
-  }
-  return absl::OkStatus();
-}
-
 // Artifacts, unless `source` is null, and hashes of tokens.
 absl::Status CopyRest(const ArtifactStore* source, const std::string& tokens,
                       const Inventory& inventory, const DataPlace& to, DataReport& report) {
@@ -210,13 +204,21 @@ absl::StatusOr<std::string> ReadTokens(const std::string& directory) {
 
 absl::StatusOr<DataReport> CheckDataDirectory(const DataPlace& place) {
   const std::string& directory = place.directory;
-  CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
+  const bool in_postgres = !place.database.empty();
+  const std::string file = directory + kDatabaseFile;
+  CONCUR_RETURN_IF_ERROR(in_postgres ? CheckDatabasePlace(place) : RequireDatabase(directory));
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor hold, HoldArtifacts(directory));
   DataReport report;
-  CONCUR_ASSIGN_OR_RETURN(report.findings, CheckDatabase(directory + kDatabaseFile));
+  CONCUR_ASSIGN_OR_RETURN(report.findings,
+                          in_postgres ? CheckPostgres(place.database) : CheckDatabase(file));
   Inventory inventory;
   if (report.findings.empty()) {
-    absl::StatusOr<Inventory> taken = TakeInventory(directory + kDatabaseFile, report);
+    absl::StatusOr<DatabaseContents> contents =
+        in_postgres ? ReadPostgres(place.database) : ReadDatabase(file);
+    absl::StatusOr<Inventory> taken =
+        contents.ok() ? TakeInventory(*std::move(contents),
+                                      in_postgres ? "the database in PostgreSQL" : file, report)
+                      : contents.status();
     if (absl::IsDataLoss(taken.status())) {
       report.findings.emplace_back(taken.status().message());
     } else {
@@ -242,8 +244,9 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
   const auto fill = [&]() -> absl::Status {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(partial, 0700));
     CONCUR_RETURN_IF_ERROR(BackupDatabase(directory + kDatabaseFile, partial + kDatabaseFile));
+    CONCUR_ASSIGN_OR_RETURN(DatabaseContents contents, ReadDatabase(partial + kDatabaseFile));
     CONCUR_ASSIGN_OR_RETURN(const Inventory inventory,
-                            TakeInventory(partial + kDatabaseFile, report));
+                            TakeInventory(std::move(contents), partial + kDatabaseFile, report));
     SystemClock clock;
     CONCUR_ASSIGN_OR_RETURN(const auto artifacts, OpenArtifacts(clock, place));
     CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadTokens(directory));
@@ -266,6 +269,14 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
   return report;
 }
 
+absl::Status RequireDatabase(const std::string& directory) {
+  if (!Exists(directory + kDatabaseFile)) {
+    return absl::NotFoundError(
+        absl::StrCat(directory, ": holds no concur.db; name the data directory with --data-dir"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RequireNoDatabase(const DataPlace& place) {
   if (!Exists(place.directory + kDatabaseFile)) {
     return absl::OkStatus();
@@ -283,7 +294,9 @@ absl::StatusOr<DataReport> RestoreParts(const DataParts& parts, const DataPlace&
     return absl::DataLossError(damage.front());
   }
   DataReport report;
-  CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(parts.database, report));
+  CONCUR_ASSIGN_OR_RETURN(DatabaseContents contents, ReadDatabase(parts.database));
+  CONCUR_ASSIGN_OR_RETURN(const Inventory inventory,
+                          TakeInventory(std::move(contents), parts.database, report));
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(place.directory));
   CONCUR_RETURN_IF_ERROR(CopyRest(parts.artifacts, parts.tokens, inventory, place, report));
   CONCUR_RETURN_IF_ERROR(RestoreDatabase(parts.database, place.directory + kDatabaseFile));

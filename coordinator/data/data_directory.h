@@ -50,6 +50,8 @@ absl::StatusOr<DataReport> RestoreParts(const DataParts& parts, const DataPlace&
 // The hashes of tokens; "" when there are none.
 absl::StatusOr<std::string> ReadTokens(const std::string& directory);
 
+// NotFound when there is no concur.db in it.
+absl::Status RequireDatabase(const std::string& directory);
 // AlreadyExists when its directory holds a database.
 absl::Status RequireNoDatabase(const DataPlace& place);
 

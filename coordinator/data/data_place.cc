@@ -71,6 +71,39 @@ absl::Status MakeDataDirectory(const std::string& directory) {
   return MakePrivateDirectory(directory, {"concur.db", "tokens.json"});
 }
 
+absl::Status CheckDatabasePlace(const DataPlace& place) {
+  CONCUR_ASSIGN_OR_RETURN(const auto record, ReadRecord(place.directory + kDatabaseRecord));
+  if (place.database.empty()) {
+    return record.first.empty() ? absl::OkStatus()
+                                : absl::FailedPreconditionError(absl::StrCat(
+                                      "the rows of ", place.directory, " are in ", record.second,
+                                      ": name it under database in the options (--options)"));
+  }
+  std::error_code ignored;
+  if (std::filesystem::exists(place.directory + kDatabaseFile, ignored)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(place.directory, kDatabaseFile, ": holds rows, and the options name another ",
+                     "database: take them there with `concur-coordinator migrate`, or move the "
+                     "file away"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecordDatabase(const std::string& directory, const std::string& id,
+                            const std::string& address) {
+  const std::string path = directory + kDatabaseRecord;
+  CONCUR_ASSIGN_OR_RETURN(const auto record, ReadRecord(path));
+  if (record.first == id) {
+    return absl::OkStatus();
+  }
+  if (!record.first.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the rows of ", directory, " are in ", record.second, ", and the options name ", address,
+        ", which is another database (", path, ")"));
+  }
+  return WriteFileAtomically(path, absl::StrCat(id, " ", address, "\n"), 0600);
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const DataPlace& place) {
   const std::string path = place.directory + kStorageRecord;
   CONCUR_ASSIGN_OR_RETURN(const auto record, ReadRecord(path));

@@ -21,6 +21,8 @@ inline constexpr char kCollectLock[] = "/collect.lock";
 inline constexpr char kDatabaseFile[] = "/concur.db";
 // "ID LOCATION": written before object storage is used for the first time.
 inline constexpr char kStorageRecord[] = "/object-storage";
+// "ID DATABASE": the PostgreSQL database that holds the rows, without a password.
+inline constexpr char kDatabaseRecord[] = "/postgresql";
 
 struct DataPlace {
   std::string directory;
@@ -28,11 +30,20 @@ struct DataPlace {
   // Makes DIRECTORY/artifacts/packs, which workers use where they find it
   // (store/artifacts/packs.h).
   bool makes_packs = false;
+  // A connection URI of PostgreSQL, which holds the rows; "": DIRECTORY/concur.db does.
+  std::string database{};
 };
 
 // Makes the data directory, which its user alone may enter, as base/file.h's MakePrivateDirectory
 // does; `concur.db` or `tokens.json` in it show that it is a coordinator's.
 absl::Status MakeDataDirectory(const std::string& directory);
+
+// FailedPrecondition unless the rows of the data directory are in PostgreSQL by its record exactly
+// if `place` names a database: artifacts that a wrong database does not know would be removed.
+absl::Status CheckDatabasePlace(const DataPlace& place);
+// The same for an open database, whose name and address are given; records it at its first use.
+absl::Status RecordDatabase(const std::string& directory, const std::string& id,
+                            const std::string& address);
 
 // The artifacts of a data directory, which is created if needed. They are in one place only, and
 // DIRECTORY/object-storage records which object storage that is: FailedPrecondition when the

@@ -58,6 +58,8 @@ TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {
       {"  quarantine: {min: 2h, max: 1h}\n", "spec.quarantine: expected max of min or more"},
       {"  owner: \"two words\"\n", "spec.owner: expected a name"},
       {"  data_directory: \"\"\n", "spec.data_directory: expected a path"},
+      {"  database: mysql://a:secret@b/c\n",
+       "spec.database: expected a URI such as postgresql://concur@db.example.org/concur"},
       {"  worker: true\n", "spec.worker: expected a known field"},
       {"  tls: {certificate: a.pem}\n", "spec.tls: expected certificate and key together"},
       {"  tls: {client_ca: a.pem}\n", "spec.tls: expected certificate and key"},

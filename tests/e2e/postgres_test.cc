@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coordinators whose rows are in PostgreSQL, as real processes with a real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "tests/e2e/cluster.h"
+#include "tests/testing/postgres_server.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr int kPairs = 60;  // a train job and an eval job each
+constexpr char kSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: load}
+spec:
+  approaches:
+    - metadata: {name: shell}
+      spec:
+        version: "1"
+        train: {command: [/bin/sh, -c, "echo t{seed} >> RUNS; echo {seed} > {model}; : {train}"]}
+        predict: {command: [/bin/sh, -c, "echo p{seed} >> RUNS; printf '{{\"accuracy\": 0.%s}}' {seed} > {metrics}; : {model} {test}"]}
+  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, train: set.txt, test: set.txt, metric: accuracy}
+  seeds: {from: 1, to: 60}
+)";
+
+class PostgresTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (PostgresServer::Programs().empty()) {
+      GTEST_SKIP() << "/usr/lib/postgresql has no server: scripts/install-packages "
+                      "scripts/packages/postgresql.txt installs one";
+    }
+    server_ = std::make_unique<PostgresServer>();
+    uri_ = server_->Uri("postgres");
+    cluster_.Write("set.txt", "x\n");
+    cluster_.Write("runs", "");
+    cluster_.Write("sweep.yaml", absl::StrReplaceAll(kSweep, {{"RUNS", cluster_.File("runs")}}));
+    cluster_.Write("options.yaml",
+                   absl::StrCat("apiVersion: concur/v1\nkind: CoordinatorOptions\nspec:\n",
+                                "  database: ", uri_, "\n"));
+    options_ = {"--options", cluster_.File("options.yaml")};
+  }
+
+  // The first column of the first row.
+  std::string Query(const std::string& sql) {
+    const Output output =
+        Cluster::Run({PostgresServer::Programs() + "/psql", uri_, "--no-psqlrc", "-At", "-c", sql},
+                     cluster_.File("psql"));
+    EXPECT_EQ(output.exit_code, 0) << output.err;
+    return std::string(absl::StripAsciiWhitespace(output.out));
+  }
+
+  bool Expired() { return Query("SELECT expiry < clock_timestamp() FROM concur.leader") == "t"; }
+
+  int Succeeded() {
+    const auto json = nlohmann::json::parse(
+        cluster_.Concur({"-o", "json", "sweep", "get", "s1"}).out, nullptr, false);
+    return json.is_object() ? json["counts"].value("succeeded", 0) : 0;
+  }
+
+  // concur-coordinator on a data directory, to its end.
+  Output Admin(const std::vector<std::string>& arguments, const std::string& data = "data") {
+    std::vector<std::string> argv = {Cluster::Binary("concur-coordinator"), "--data-dir",
+                                     cluster_.File(data)};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return Cluster::Run(argv, cluster_.File("admin"));
+  }
+
+  // Lines that jobs wrote when they ran.
+  std::vector<std::string> Runs() {
+    return absl::StrSplit(ReadFile(cluster_.File("runs")).value_or(""), '\n', absl::SkipEmpty());
+  }
+
+  std::unique_ptr<PostgresServer> server_;
+  Cluster cluster_;
+  std::string uri_;
+  std::vector<std::string> options_;
+};
+
+TEST_F(PostgresTest, AKilledCoordinatorLosesNothingAndASecondOneIsRefused) {
+  cluster_.StartCoordinator(options_);
+  cluster_.StartWorker("w1", 2);
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
+
+  std::vector<std::string> second = {"--listen", "unix:" + cluster_.File("socket2")};
+  second.insert(second.end(), options_.begin(), options_.end());
+  const Output refused = Admin(second, "data2");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("another coordinator leads"),
+                                 HasSubstr(cluster_.server()), HasSubstr("until 20")));
+
+  int acknowledged = 0;
+  ASSERT_TRUE(Eventually([&] { return (acknowledged = Succeeded()) >= 20; }));
+  cluster_.KillCoordinator(SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return Expired(); }));
+  cluster_.StartCoordinator(options_);
+  EXPECT_GE(Succeeded(), acknowledged);
+  const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(waited.exit_code, 0) << waited.err;
+  EXPECT_EQ(Succeeded(), 2 * kPairs);
+  const std::vector<std::string> runs = Runs();
+  EXPECT_EQ(runs.size(), size_t{2 * kPairs}) << "a job ran twice, or never";
+  EXPECT_EQ(std::set<std::string>(runs.begin(), runs.end()).size(), runs.size());
+  const Output check = Admin({"--options", cluster_.File("options.yaml"), "check"});
+  EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+  EXPECT_THAT(check.err, HasSubstr("1 sweep, 120 results"));
+
+  cluster_.KillCoordinator(SIGTERM);
+  EXPECT_EQ(Query("SELECT holder IS NULL FROM concur.leader"), "t") << "handed over at once";
+  EXPECT_THAT(Admin({"check"}).err, HasSubstr("holds no concur.db"));
+  EXPECT_THAT(Admin({"--listen", cluster_.server()}).err,
+              HasSubstr("name it under database in the options"));
+}
+
+TEST_F(PostgresTest, ACoordinatorThatWasStoppedPastItsTimeWritesNothingAndEnds) {
+  cluster_.StartCoordinator(options_);
+  cluster_.SignalCoordinator(SIGSTOP);
+  // Waits for the coordinator that is stopped.
+  Process submit({Cluster::Binary("concur"), "--server", cluster_.server(), "sweep", "submit",
+                  cluster_.File("sweep.yaml")},
+                 cluster_.File("submit"));
+  ASSERT_TRUE(Eventually([&] { return Expired(); }));
+  std::filesystem::create_directory(cluster_.File("data2"));
+  std::vector<std::string> argv = {Cluster::Binary("concur-coordinator"), "--data-dir",
+                                   cluster_.File("data2"), "--listen",
+                                   "unix:" + cluster_.File("socket2")};
+  argv.insert(argv.end(), options_.begin(), options_.end());
+  Process successor(argv, cluster_.File("logs/successor"));
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(cluster_.File("data2/address")); }));
+  const std::string turn = Query("SELECT turn, epoch FROM concur.leader");
+  cluster_.KillCoordinator(SIGCONT);  // waits for its end
+  EXPECT_THAT(
+      ReadFile(cluster_.File("logs/coordinator.err")).value_or(""),
+      AnyOf(HasSubstr("could not be renewed in time"), HasSubstr("another coordinator leads")));
+  submit.Signal(SIGKILL);
+  EXPECT_EQ(Query("SELECT turn, epoch FROM concur.leader"), turn);
+  EXPECT_EQ(Query("SELECT count(*) FROM concur.sweep"), "0");
+  successor.Signal(SIGTERM);
+  EXPECT_EQ(successor.Wait(), 0);
+}
+
+TEST_F(PostgresTest, RowsAreTakenThereAndBack) {
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w1", 2);
+  ASSERT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
+  const std::string data = cluster_.File("data");
+  const Output running = Admin({"migrate", "--from", data, "--to", uri_});
+  EXPECT_EQ(running.exit_code, 1);
+  EXPECT_THAT(running.err, HasSubstr("concur.db"));
+  cluster_.KillCoordinator(SIGTERM);
+
+  const Output there = Admin({"migrate", "--from", data, "--to", uri_});
+  EXPECT_EQ(there.exit_code, 0) << there.err;
+  EXPECT_THAT(there.err, HasSubstr("migrated: 1 sweep, 120 results"));
+  EXPECT_FALSE(std::filesystem::exists(data + "/concur.db"));
+  EXPECT_THAT(Admin({"--listen", cluster_.server()}).err,
+              HasSubstr("name it under database in the options"));
+  cluster_.StartCoordinator(options_);
+  EXPECT_EQ(Succeeded(), 2 * kPairs);
+  EXPECT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
+  EXPECT_EQ(Runs().size(), size_t{2 * kPairs}) << "a repeat reuses every result";
+  EXPECT_THAT(Admin({"migrate", "--from", uri_, "--to", data}).err,
+              HasSubstr("another coordinator leads"));
+  EXPECT_THAT(Admin({"--options", cluster_.File("options.yaml"), "backup", data + "2"}).err,
+              HasSubstr("pg_dump"));
+  cluster_.KillCoordinator(SIGTERM);
+
+  const Output back = Admin({"migrate", "--from", uri_, "--to", data});
+  EXPECT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_THAT(back.err, HasSubstr("migrated: 2 sweeps"));
+  EXPECT_EQ(Admin({"check"}).exit_code, 0);
+  EXPECT_THAT(Admin({"migrate", "--from", data, "--to", uri_}).err,
+              HasSubstr("holds rows already"));
+  cluster_.StartCoordinator();
+  EXPECT_EQ(Succeeded(), 2 * kPairs);
+}
+
+}  // namespace
+}  // namespace concur::testing
