@@ -149,7 +149,12 @@ absl::StatusOr<bool> PostgresStatement::Step() {
     reading_ = true;
   }
   row_.reset();
-  CONCUR_ASSIGN_OR_RETURN(row_, database_.NextResult());
+  absl::StatusOr<PostgresResult> next = database_.NextResult();
+  if (!next.ok()) {
+    reading_ = false;  // a new connection has nothing of it
+    return next.status();
+  }
+  row_ = *std::move(next);
   if (row_ != nullptr && PQresultStatus(row_.get()) == PGRES_SINGLE_TUPLE) {
     return true;
   }

@@ -67,7 +67,7 @@ absl::Status MakeTable(PostgresDatabase& database) {
   if (schemas == 0) {
     CONCUR_RETURN_IF_ERROR(database.Execute("CREATE SCHEMA IF NOT EXISTS concur"));
   }
-  const absl::Status made = database.Execute(kMakeTable);
+  absl::Status made = database.Execute(kMakeTable);
   if (!made.ok()) {
     database.Execute("ROLLBACK").IgnoreError();
   }

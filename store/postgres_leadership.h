@@ -27,7 +27,7 @@
 namespace concur {
 
 struct LeadershipOptions {
-  std::string address;  // of the coordinator, for people
+  std::string address;  // where the coordinator listens, for people
   absl::Duration lease = absl::Seconds(6);
   absl::Duration renew_interval = absl::Seconds(2);
   // A holder that could not renew ends this much before its time.
