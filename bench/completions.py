@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Durable results a second: a coordinator with its disk synced, and workers that run nothing.
 
-usage: completions.py [JOBS ...]      default: 1000 10000 100000 1000000
+usage: completions.py [--postgresql] [JOBS ...]      default: 1000 10000 100000 1000000
+With --postgresql the rows are in a server of this run's own, synced as its defaults say, beside
+that server's plain SKIP LOCKED queue.
 """
 
+import contextlib
 import pathlib
 import statistics
 import sys
 
 import harness
+from rivals.postgres import Postgres
 
 
-def measure(jobs):
-    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+def options_for(server):
+    """Options of a coordinator whose rows are in an empty schema of that server."""
+    if server is None:
+        return ()
+    server.sql("DROP SCHEMA IF EXISTS concur CASCADE")
+    path = pathlib.Path(server.directory) / "options.yaml"
+    path.write_text("apiVersion: concur/v1\nkind: CoordinatorOptions\nspec:\n"
+                    f"  database: postgresql://postgres@/postgres?host={server.data}\n")
+    return ("--options", path)
+
+
+def measure(jobs, server):
+    with harness.Coordinator(*options_for(server), parent=pathlib.Path.cwd()) as coordinator:
         coordinator.submit(harness.sweep_of(jobs))
         pid = coordinator.process.pid
         cpu = harness.process_cpu_seconds(pid)
@@ -28,14 +43,22 @@ def measure(jobs):
 
 
 def main():
-    sizes = [int(argument) for argument in sys.argv[1:]] or [1000, 10_000, 100_000, 1_000_000]
+    arguments = sys.argv[1:]
+    in_postgres = arguments[:1] == ["--postgresql"]
+    sizes = [int(argument) for argument in arguments[in_postgres:]] or [1000, 10_000, 100_000,
+                                                                        1_000_000]
     print(harness.floors() + "\n", flush=True)
+    with Postgres() if in_postgres else contextlib.nullcontext() as server:
+        run(sizes, server)
+
+
+def run(sizes, server):
     header = ["jobs", "results/s", "min–max", "coordinator CPU µs/job", "resident MB", "disk B/job",
               "runs"]
     rows = []
     for jobs in sizes:
         runs = 5 if jobs <= 100_000 else 3 if jobs <= 1_000_000 else 1
-        reports = [measure(jobs) for _ in range(runs)]
+        reports = [measure(jobs, server) for _ in range(runs)]
         rates = [report["per_second"] for report in reports]
         rows.append([
             f"{jobs:,}", harness.si(statistics.median(rates)),
@@ -47,6 +70,11 @@ def main():
         ])
         print(" | ".join(map(str, rows[-1])), flush=True)
     print("\n" + harness.table(header, rows))
+    if server is not None:
+        print("\n" + server.settings())
+        for clients in server.queue_clients:
+            rates = [server.queue_rate(max(sizes), clients) for _ in range(3)]
+            print(f"SKIP LOCKED, {clients} in flight: {harness.si(statistics.median(rates))}/s")
 
 
 if __name__ == "__main__":
