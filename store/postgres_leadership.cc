@@ -42,6 +42,12 @@ constexpr char kRenew[] = "UPDATE leader SET expiry = " CONCUR_EXPIRY " WHERE ho
 constexpr char kMoveEpoch[] =
     "UPDATE leader SET epoch = epoch + 1 WHERE holder = $1 RETURNING epoch, turn, schema_version";
 constexpr char kRelease[] = "UPDATE leader SET holder = NULL WHERE holder = $1";
+// A former holder may have been paused within a transaction, which locks rows. Only transactions
+// that write have a backend_xid: one that checks the database goes on.
+constexpr char kEndOthers[] =
+    "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid() "
+    "AND application_name = 'concur-coordinator' AND backend_xid IS NOT NULL";
 constexpr char kHolder[] =
     "SELECT format('%s, since %s, until %s unless it renews', coalesce(address, 'nobody'), "
     "to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), "
@@ -103,6 +109,7 @@ absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::strin
     return Refusal(database);
   }
   leadership->acquired_ = *row;
+  CONCUR_RETURN_IF_ERROR(database.QueryInt(kEndOthers).status());
   {
     const MutexLock lock(leadership->mutex_);
     leadership->deadline_ = begin + leadership->options_.lease - leadership->options_.margin;

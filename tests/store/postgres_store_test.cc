@@ -82,6 +82,19 @@ TEST_F(PostgresStoreTest, ALateCommitOfAnEarlierLeaderChangesNothing) {
   EXPECT_THAT(*CheckPostgres(uri_), IsEmpty());
 }
 
+// A new leader waited for rows that its paused predecessor had locked.
+TEST_F(PostgresStoreTest, ANewLeaderEndsTransactionsOfTheFormerOne) {
+  MustOpenPostgres(uri_)->Commit(Submission(1)).IgnoreError();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<PostgresDatabase> paused,
+                       PostgresDatabase::Open(uri_));
+  ASSERT_OK(paused->Execute("SET idle_in_transaction_session_timeout = 0"));
+  ASSERT_OK(paused->Begin());
+  ASSERT_OK(paused->Execute("UPDATE job SET lost = lost"));
+  const std::unique_ptr<PostgresStore> leader = MustOpenPostgres(uri_);
+  EXPECT_OK(leader->Commit(Submission(1)));
+  EXPECT_THAT(paused->Commit(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("lost")));
+}
+
 TEST_F(PostgresStoreTest, ALeaderWhoseRowWasTakenIsToldAndEnds) {
   absl::Notification lost;
   absl::Status why;
