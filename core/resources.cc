@@ -61,7 +61,7 @@ Resources Together(const Resources& a, const Resources& b) {
                  .memory_bytes = a.memory_bytes + b.memory_bytes,
                  .gpus = a.gpus + b.gpus,
                  .gpu_share = a.gpu_share + b.gpu_share};
-  if (both.gpus > 0 || both.gpu_share >= kGpuShares) {  // a share is of one GPU alone
+  if (both.gpus > 0 || both.gpu_share > kGpuShares) {  // a share is of one GPU alone
     both.gpus += (a.gpu_share > 0 ? 1 : 0) + (b.gpu_share > 0 ? 1 : 0);
     both.gpu_share = 0;
   }

@@ -39,7 +39,7 @@ inline constexpr int64_t kCpuMillisMax = 1'000'000'000;       // a million CPUs
 inline constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;  // a pebibyte
 inline constexpr int32_t kGpusMax = 64;  // GPUs of one worker; sets of them are 64-bit masks
 
-// What a worker must have for both at once.
+// The resources that a worker must have for both at once.
 Resources Together(const Resources& a, const Resources& b);
 
 // Units that a job uses of named resources of the cluster (core/state/named_resources.h), by name.

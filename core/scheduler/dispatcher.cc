@@ -106,9 +106,14 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
       continue;
     }
     taken.insert(worker);
-    if (worker->parked && worker->assignments.jobs() == 0) {
+    if (!worker->parked || worker->assignments.jobs() > 0) {
+      continue;
+    }
+    if (FitsOn(*worker, worker->Free(), sweep.LaneOf(id.index))) {
       jobs_.TakeReady(id);
       StartOn(*worker, id, /*ahead=*/false);
+    } else {
+      StopIdleServicesOn(*worker, sweep.LaneOf(id.index).service);
     }
   }
   return taken;
@@ -162,8 +167,18 @@ Dispatcher::ServiceState Dispatcher::ServiceStateOn(const Worker& worker,
   }
   const bool may_start = worker.info.takes_services &&
                          !services.InstanceOn(worker.info.name, lane.service) &&
-                         workers_.MayStartService(lane);
+                         workers_.MayStartService(lane) && !IsStartForOthers(worker, lane);
   return may_start ? ServiceState::kMayStart : ServiceState::kAway;
+}
+
+// A service whose start has failed on this worker is another's to start that has not failed.
+bool Dispatcher::IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane) const {
+  const auto& failed_on = book_.services().Get(lane.service).failed_on;
+  const auto& roster = workers_.roster();
+  return failed_on.contains(worker.info.name) &&
+         std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
+           return !failed_on.contains(entry.first) && workers_.CouldRun(*entry.second, lane);
+         });
 }
 
 // True if the lane's jobs may be given to the worker, or their service started there.
@@ -193,62 +208,99 @@ void Dispatcher::StartService(Worker& worker, JobId job, const ReadyQueue::Lane&
   turn_.AnnounceSweep(job.sweep);
 }
 
-// Jobs that wait for a service which nobody can start.
+// Jobs that wait for a service whose starts have failed.
 void Dispatcher::FailServices() {
-  while (const std::optional<ReadyQueue::Choice> choice = places_.ready.First(
-             [&](const ReadyQueue::Lane& lane) {
-               return lane.service != 0 && book_.services().Get(lane.service).failure.has_value();
-             },
-             [](uint32_t) { return int64_t{0}; })) {
+  const Services& services = book_.services();
+  if (!services.HasDelayed()) {
+    return;
+  }
+  const auto has_failed = [&](const ReadyQueue::Lane& lane) {
+    return lane.service != 0 && services.FailureOf(lane.service, turn_.now()) != nullptr;
+  };
+  const std::vector<JobId> alone(places_.suspects.ready().begin(), places_.suspects.ready().end());
+  for (const JobId& id : alone) {
+    SweepRecord& sweep = book_.SweepOf(id);
+    if (const ReadyQueue::Lane lane = sweep.LaneOf(id.index); has_failed(lane)) {
+      jobs_.FailUnstarted(sweep, id.index, *services.FailureOf(lane.service, turn_.now()));
+    }
+  }
+  while (const std::optional<ReadyQueue::Choice> choice =
+             places_.ready.First(has_failed, [](uint32_t) { return int64_t{0}; })) {
     const JobId id{choice->lane.sweep, choice->job};
     jobs_.FailUnstarted(book_.SweepOf(id), id.index,
-                        *book_.services().Get(choice->lane.service).failure);
+                        *services.FailureOf(choice->lane.service, turn_.now()));
   }
 }
 
-// False for an instance that nobody asks and that has been idle for long, or is in the way.
-bool Dispatcher::IsNeeded(const Worker& worker, AttemptId id,
-                          const Services::Instance& instance) const {
-  const Services& services = book_.services();
-  if (services.UsersOn(worker.info.name, instance.service) > 0) {
-    return true;
-  }
-  if (worker.draining() ||
-      (!book_.HasJob(id.job.ServedJob()) && !worker.assignments.Find(id)->taken)) {
-    return false;
-  }
-  if (workers_.WaitingFor(instance.service) > 0) {
-    return true;
-  }
-  const ServiceSpec& spec = services.Get(instance.service).spec;
-  if (turn_.now() >= instance.idle_since + spec.idle) {
-    return false;
-  }
+// True when a job that waits for the service may be given to the worker, sooner or later.
+bool Dispatcher::IsAwaited(const Worker& worker, uint32_t service) const {
+  const auto may_come = [&](const ReadyQueue::Lane& lane) {
+    return lane.service == service && workers_.CouldRun(worker, lane) && HasUnits(lane) &&
+           book_.owners().MayStart(lane.owner);
+  };
+  const auto& alone = places_.suspects.ready();
+  return workers_.WaitingFor(service) > 0 &&
+         (std::any_of(alone.begin(), alone.end(),
+                      [&](const JobId& id) {
+                        const SweepRecord& sweep = book_.SweepOf(id);
+                        return !sweep.IsHeld() && may_come(sweep.LaneOf(id.index));
+                      }) ||
+          places_.ready.First(may_come, [](uint32_t) { return int64_t{0}; }));
+}
+
+// True when a job that waits would fit without the instance, and does not now.
+bool Dispatcher::IsInTheWay(const Worker& worker, const Resources& instance) const {
   const Resources present = worker.Free();
+  if (!worker.parked || present.cpu_millis < 0) {  // no slot is free
+    return false;
+  }
   Resources free = present;
-  free.cpu_millis += spec.resources.cpu_millis;
-  free.memory_bytes += spec.resources.memory_bytes;
-  free.gpus += spec.resources.gpus;
-  return !worker.parked || !places_.ready.First(
-                               [&](const ReadyQueue::Lane& lane) {
-                                 return !FitsOn(worker, present, lane) &&
-                                        FitsOn(worker, free, lane) &&
-                                        workers_.CouldRun(worker, lane) && HasUnits(lane) &&
-                                        book_.owners().MayStart(lane.owner);
-                               },
-                               [](uint32_t) { return int64_t{0}; });
+  free.cpu_millis += instance.cpu_millis;
+  free.memory_bytes += instance.memory_bytes;
+  free.gpus += instance.gpus;
+  free.gpu_share = std::max(free.gpu_share, instance.gpu_share);
+  return places_.ready
+      .First(
+          [&](const ReadyQueue::Lane& lane) {
+            return !FitsOn(worker, present, lane) && FitsOn(worker, free, lane) &&
+                   workers_.CouldRun(worker, lane) && HasUnits(lane) &&
+                   book_.owners().MayStart(lane.owner);
+          },
+          [](uint32_t) { return int64_t{0}; })
+      .has_value();
 }
 
+// Ends instances that nobody asks and that have been idle for long, or are in the way.
 void Dispatcher::StopServices() {
-  for (const auto& [id, instance] : book_.services().instances()) {
-    Worker* worker = workers_.roster().Find(instance.worker);
+  Services& services = book_.services();
+  for (const auto& [id, instance] : services.instances()) {
     if (instance.stopping) {
       continue;
     }
-    if (!IsNeeded(*worker, id, instance)) {
-      workers_.Stop(*worker, id, StopReason::kCanceled, /*counted=*/false);
-    } else if (workers_.WaitingFor(instance.service) > 0) {
-      book_.services().Find(id)->idle_since = turn_.now();
+    Worker& worker = *workers_.roster().Find(instance.worker);
+    const ServiceSpec& spec = services.Get(instance.service).spec;
+    const bool is_lost = !book_.HasJob(id.job.ServedJob()) &&
+                         !worker.assignments.Find(id)->listed;  // it cannot be started any more
+    const bool is_asked = services.UsersOn(instance.worker, instance.service) > 0;
+    bool stops = is_lost || (!is_asked && worker.draining());
+    if (!stops && !is_asked && IsAwaited(worker, instance.service)) {
+      services.Find(instance.worker, id)->idle_since = turn_.now();
+    } else if (!stops && !is_asked) {
+      stops = turn_.now() >= instance.idle_since + spec.idle || IsInTheWay(worker, spec.resources);
+    }
+    if (stops) {
+      workers_.Stop(worker, id, StopReason::kCanceled, /*counted=*/false);
+    }
+  }
+}
+
+// Makes room for a suspect, which waits for an empty worker.
+void Dispatcher::StopIdleServicesOn(Worker& worker, uint32_t but) {
+  const Services& services = book_.services();
+  for (const auto& [id, instance] : services.instances()) {
+    if (instance.worker == worker.info.name && instance.service != but && !instance.stopping &&
+        services.UsersOn(instance.worker, instance.service) == 0) {
+      workers_.Stop(worker, id, StopReason::kCanceled, /*counted=*/false);
     }
   }
 }

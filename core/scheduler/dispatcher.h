@@ -52,7 +52,7 @@ class Dispatcher {
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
   bool HasUnits(const ReadyQueue::Lane& lane) const;
-  // How a lane's jobs stand to the service that they ask, on a worker.
+  // State of a service on a worker, for the jobs of a lane that asks it.
   enum class ServiceState {
     kReady,     // they ask none, or may begin to ask it
     kMayStart,  // it may be started there
@@ -62,8 +62,11 @@ class Dispatcher {
   bool FitsOn(const Worker& worker, const Resources& free, const ReadyQueue::Lane& lane) const;
   void StartService(Worker& worker, JobId job, const ReadyQueue::Lane& lane);
   void FailServices();
-  bool IsNeeded(const Worker& worker, AttemptId id, const Services::Instance& instance) const;
+  bool IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane) const;
+  bool IsAwaited(const Worker& worker, uint32_t service) const;
+  bool IsInTheWay(const Worker& worker, const Resources& instance) const;
   void StopServices();
+  void StopIdleServicesOn(Worker& worker, uint32_t but);
   Budget* FindBudget(SweepId sweep);
   bool MayProbe(const ReadyQueue::Lane& lane);
   bool IsForOthers(const Worker& worker, JobId id) const;

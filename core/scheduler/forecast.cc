@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
@@ -304,6 +305,16 @@ void DropLabels(SweepSpec& spec) {
   }
 }
 
+// Models are taken for loaded.
+void DropServices(SweepSpec& spec) {
+  for (ApproachSpec& approach : spec.approaches) {
+    approach.service.reset();
+    for (std::string& argument : approach.predict_command) {
+      argument = absl::StrReplaceAll(argument, {{"{service.url}", "{{service.url}}"}});
+    }
+  }
+}
+
 // Drops uses of resources that are not limited.
 void DropUses(SweepSpec& spec, const std::map<std::string, int64_t>& resources) {
   const auto drop = [&](Uses& uses) {
@@ -435,6 +446,7 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
   DropUses(spec, options.resources);
   TellFilesApart(spec);
   spec.early_stop.reset();  // nobody reports a score here
+  DropServices(spec);
   CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(std::move(spec)));
   // Shared with the scheduler and its views.
   const auto expansion = std::make_shared<const Expansion>(std::move(made));

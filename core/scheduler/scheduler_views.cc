@@ -241,10 +241,11 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
   };
   // By class: one whose jobs no worker can run leaves the units to the others.
   std::map<Key, std::map<std::string, int64_t>> free;
+  std::set<uint32_t> asked;  // services of which another instance is to be started
   const auto add = [&](ReadyQueue::Lane lane, size_t jobs) {
     size_t startable = jobs;
     if (lane.service != 0) {  // its jobs go where their service is
-      startable = workers_.MayStartService(lane) ? 1 : 0;
+      startable = workers_.MayStartService(lane) && asked.insert(lane.service).second ? 1 : 0;
       lane.resources = workers_.RequestOf(lane);
     }
     if (lane.uses != 0) {

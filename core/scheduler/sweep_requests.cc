@@ -534,8 +534,12 @@ bool SweepRequests::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succee
     return false;  // nor will there be one
   }
   workers_.blame().Mend(sweep.IdOf(job));
-  if (const uint32_t service = sweep.ServiceOf(sweep.expansion->Locate(job)); service != 0) {
-    book_.services().Forgive(service);
+  const auto service = sweep.services.find(sweep.expansion->Locate(job).first_job_of_cell);
+  if (service != sweep.services.end()) {
+    book_.services().Forgive(service->second);
+    if (is_train && rerun) {
+      workers_.StopService(service->second);  // it has loaded the system that is made anew
+    }
   }
   if (rerun) {
     results_.RemoveSuccess(sweep, job);

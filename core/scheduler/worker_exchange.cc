@@ -481,7 +481,8 @@ void WorkerExchange::ApplyService(Worker& worker, const RunningService& running)
     assignment.taken = true;
     assignment.order_sent = true;
     const JobId served = id.job.ServedJob();
-    const SweepRecord* sweep = book_.HasJob(served) ? &book_.SweepOf(served) : nullptr;
+    const bool is_known = book_.HasJob(served) && !services.Contains(id);
+    const SweepRecord* sweep = is_known ? &book_.SweepOf(served) : nullptr;
     const uint32_t service =
         sweep == nullptr ? 0 : sweep->ServiceOf(sweep->expansion->Locate(served.index));
     if (service != 0) {
@@ -508,7 +509,7 @@ void WorkerExchange::ApplyService(Worker& worker, const RunningService& running)
     }
     workers_.Assign(worker, id, assignment);
   }
-  const Services::Instance* instance = services.Find(id);
+  const Services::Instance* instance = services.Find(worker.info.name, id);
   if (instance == nullptr || running.ready == instance->ready) {
     return;
   }
@@ -522,7 +523,7 @@ void WorkerExchange::ApplyService(Worker& worker, const RunningService& running)
 // The jobs that asked it end by themselves, each with its own report.
 void WorkerExchange::EndService(Worker& worker, const FinishedAttempt& finished) {
   Services& services = book_.services();
-  const Services::Instance* instance = services.Find(finished.id);
+  const Services::Instance* instance = services.Find(worker.info.name, finished.id);
   const FailureClass failure = finished.result.failure;
   if (instance != nullptr && !instance->stopping && !instance->ready &&
       failure != FailureClass::kPreempted && failure != FailureClass::kLost) {
@@ -538,7 +539,7 @@ void WorkerExchange::EndService(Worker& worker, const FinishedAttempt& finished)
       result.artifacts = {*log};
     }
     services.FailStart(
-        instance->service,
+        instance->service, worker.info.name,
         turn_.now() + Backoffs::WaitAfter(RetryPolicy(), failures, finished.id, policy_.seed),
         result);
   }
@@ -641,9 +642,10 @@ WorkerOrders WorkerExchange::TakeOrders(const std::string& name) {
         start.gpu_mask = gpu_mask;
         const SweepRecord& sweep = book_.SweepOf(id.job);
         if (const uint32_t service = worker->assignments.Find(id)->service; service != 0) {
+          const auto instance = book_.services().InstanceOn(name, service);
+          const bool is_ready = instance && book_.services().Find(name, *instance)->ready;
           // One that has ended meanwhile is not found there, and the job comes back.
-          start.service =
-              book_.services().InstanceOn(name, service).value_or(AttemptId{id.job.Service(), {1}});
+          start.service = is_ready ? *instance : AttemptId{id.job.Service(), {1}};
         }
         const auto source = sweep.expansion->SourceOf(id.job.ServedJob().index);
         const JobResult* result = source ? sweep.jobs.ResultOf(*source) : nullptr;

@@ -125,7 +125,7 @@ absl::Status WorkerRegistry::Restore(const WorkerRow& row) {
 }
 
 void WorkerRegistry::Assign(Worker& worker, AttemptId id, Assignment assignment) {
-  if (const Services::Instance* instance = book_.services().Find(id)) {
+  if (const Services::Instance* instance = book_.services().Find(worker.info.name, id)) {
     assignment.owner = book_.services().Get(instance->service).owner;
     book_.owners().AddAttempt(*assignment.owner, assignment.resources, id.job.IsService());
   } else if (book_.HasJob(id.job)) {
@@ -166,7 +166,9 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
   if (removed->service != 0) {
     book_.services().RemoveUser(worker.info.name, removed->service, turn_.now());
   }
-  book_.services().RemoveInstance(id);
+  if (book_.services().Find(worker.info.name, id) != nullptr) {
+    book_.services().RemoveInstance(id);
+  }
   Release(id, *removed);
 }
 
@@ -198,7 +200,7 @@ void WorkerRegistry::LeaveQueue(JobId id, const Assignment& assignment) {
 
 void WorkerRegistry::Stop(Worker& worker, AttemptId id, StopReason reason, bool counted) {
   const Assignment assignment = *worker.assignments.Find(id);
-  if (id.job.IsService() && book_.services().Find(id) != nullptr) {
+  if (book_.services().Find(worker.info.name, id) != nullptr) {
     book_.services().SetStopping(id);
   }
   if (worker.assignments.Stop(id, reason, policy_.overdue_grace, counted)) {
@@ -217,6 +219,14 @@ void WorkerRegistry::StopAttempt(JobId id, StopReason reason, bool counted) {
   Worker* worker = roster_.Find(places_.running.WorkerOf(lease->holder));
   CONCUR_CHECK(worker != nullptr);
   Stop(*worker, AttemptId{id, {book_.JobOf(id).attempt}}, reason, counted);
+}
+
+void WorkerRegistry::StopService(uint32_t service) {
+  for (const auto& [id, instance] : book_.services().instances()) {
+    if (instance.service == service && !instance.stopping) {
+      Stop(*roster_.Find(instance.worker), id, StopReason::kCanceled, /*counted=*/false);
+    }
+  }
 }
 
 void WorkerRegistry::Abandon(Worker& worker, AttemptId id) {
@@ -283,7 +293,8 @@ size_t WorkerRegistry::WaitingFor(uint32_t service) const {
 
 bool WorkerRegistry::MayStartService(const ReadyQueue::Lane& lane) const {
   const Services::Service& service = book_.services().Get(lane.service);
-  if (service.next_start > turn_.now()) {
+  // After a restart a worker that has not called may run one.
+  if (service.next_start > turn_.now() || FindSilent() != nullptr) {
     return false;
   }
   size_t places = 0;
@@ -419,8 +430,8 @@ void WorkerRegistry::CheckInvariants() const {
       if (assignment.service != 0) {
         ++users[assignment.service];
       }
-      if (const Services::Instance* instance = book_.services().Find(id)) {
-        CONCUR_CHECK(instance->worker == name && instance->stopping == assignment.stopping);
+      if (const Services::Instance* instance = book_.services().Find(name, id)) {
+        CONCUR_CHECK(instance->stopping == assignment.stopping);
         ++instances;
       }
       if (assignment.counted) {

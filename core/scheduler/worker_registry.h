@@ -67,6 +67,8 @@ class WorkerRegistry {
   // A worker that was known before a restart and has not called since: it may have attempts that
   // are not known, and hold units of named resources. Null when there is none.
   const Worker* FindSilent() const;
+  // Has the workers stop all instances of a service.
+  void StopService(uint32_t service);
   // The longest that a worker may have an attempt of the job once it has taken it.
   absl::Duration TimeMaxOf(const SweepRecord& sweep, uint32_t job) const;
   // True when jobs of the group are expected to take at most SchedulerPolicy::ahead_job_max.

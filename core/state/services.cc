@@ -17,14 +17,14 @@ uint32_t Services::Add(const Digest& key, uint32_t owner, const ApproachSpec& ap
   return it->second;
 }
 
-Services::Instance* Services::Find(AttemptId id) {
+Services::Instance* Services::Find(const std::string& worker, AttemptId id) {
   const auto it = instances_.find(id);
-  return it == instances_.end() ? nullptr : &it->second;
+  return it == instances_.end() || it->second.worker != worker ? nullptr : &it->second;
 }
 
-const Services::Instance* Services::Find(AttemptId id) const {
+const Services::Instance* Services::Find(const std::string& worker, AttemptId id) const {
   const auto it = instances_.find(id);
-  return it == instances_.end() ? nullptr : &it->second;
+  return it == instances_.end() || it->second.worker != worker ? nullptr : &it->second;
 }
 
 std::optional<AttemptId> Services::InstanceOn(const std::string& worker, uint32_t service) const {
@@ -33,13 +33,15 @@ std::optional<AttemptId> Services::InstanceOn(const std::string& worker, uint32_
 }
 
 AttemptId Services::NewAttempt(JobId job, absl::Time now) {
-  const int64_t seconds = std::clamp<int64_t>(absl::ToUnixSeconds(now), 0, UINT32_MAX - 1);
+  const int64_t seconds = std::clamp<int64_t>(absl::ToUnixSeconds(now), 1, INT32_MAX);
   last_attempt_ = std::max(last_attempt_ + 1, static_cast<uint32_t>(seconds));
+  while (Contains({job.Service(), {last_attempt_}})) {
+    ++last_attempt_;
+  }
   return {job.Service(), {last_attempt_}};
 }
 
 void Services::AddInstance(AttemptId id, Instance instance) {
-  last_attempt_ = std::max(last_attempt_, id.attempt.number);
   if (!instance.stopping) {
     ++services_[instance.service].instances;
     CONCUR_CHECK(by_place_.emplace(Place(instance.worker, instance.service), id).second);
@@ -56,7 +58,7 @@ void Services::SetReady(AttemptId id, absl::Time now) {
     if (instance.start_time) {
       service.load = now - *instance.start_time;
     }
-    service.failed_starts = 0;
+    Forgive(instance.service);
   }
 }
 
@@ -70,25 +72,35 @@ void Services::SetStopping(AttemptId id) {
 }
 
 void Services::RemoveInstance(AttemptId id) {
-  if (instances_.contains(id)) {
-    SetStopping(id);
-    instances_.erase(id);
-  }
+  SetStopping(id);
+  instances_.erase(id);
 }
 
-void Services::FailStart(uint32_t number, absl::Time next_start, const JobResult& result) {
+void Services::FailStart(uint32_t number, const std::string& worker, absl::Time next_start,
+                         const JobResult& result) {
   Service& service = services_[number];
   service.next_start = next_start;
-  if (++service.failed_starts >= kServiceStartsMax) {
-    service.failure = result;
-  }
+  service.failed_on.insert(worker);
+  ++service.failed_starts;
+  service.failure = result;
+  delayed_.insert(number);
+}
+
+const JobResult* Services::FailureOf(uint32_t number, absl::Time now) const {
+  const Service& service = services_[number];
+  return service.failed_starts >= kServiceStartsMax && service.instances == 0 &&
+                 service.next_start > now
+             ? &*service.failure
+             : nullptr;
 }
 
 void Services::Forgive(uint32_t number) {
   Service& service = services_[number];
   service.failed_starts = 0;
+  service.failed_on.clear();
   service.next_start = absl::InfinitePast();
   service.failure.reset();
+  delayed_.erase(number);
 }
 
 void Services::AddUser(const std::string& worker, uint32_t service) {
@@ -127,9 +139,9 @@ absl::Time Services::NextDeadline(absl::Time now,
       next = std::min(next, instance.idle_since + services_[instance.service].spec.idle);
     }
   }
-  for (const Service& service : services_) {
-    if (service.next_start > now) {
-      next = std::min(next, service.next_start);
+  for (const uint32_t number : delayed_) {
+    if (services_[number].next_start > now) {
+      next = std::min(next, services_[number].next_start);
     }
   }
   return next;

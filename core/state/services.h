@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
@@ -38,10 +39,11 @@ class Services {
     std::string approach;
     ServiceSpec spec;
 
-    size_t instances = 0;        // that nobody stops
-    uint32_t failed_starts = 0;  // in a row
+    size_t instances = 0;                         // that nobody stops
+    uint32_t failed_starts = 0;                   // in a row
+    absl::btree_set<std::string> failed_on = {};  // their workers
     absl::Time next_start = absl::InfinitePast();
-    std::optional<JobResult> failure = std::nullopt;    // the last start's, after kServiceStartsMax
+    std::optional<JobResult> failure = std::nullopt;    // the last start's
     std::optional<absl::Duration> load = std::nullopt;  // the last start's, until it was ready
   };
   struct Instance {
@@ -65,20 +67,26 @@ class Services {
   // --- instances --------------------------------------------------------------------------------
 
   const Instances& instances() const { return instances_; }
-  // Null when there is none.
-  Instance* Find(AttemptId id);
-  const Instance* Find(AttemptId id) const;
+  // The instance that the worker runs under this id; null.
+  Instance* Find(const std::string& worker, AttemptId id);
+  const Instance* Find(const std::string& worker, AttemptId id) const;
+  bool Contains(AttemptId id) const { return instances_.contains(id); }
   // The one on the worker that nobody stops; nullopt.
   std::optional<AttemptId> InstanceOn(const std::string& worker, uint32_t service) const;
-  // An attempt that no worker has had: numbers go on after a restart.
+  // An attempt that no worker has: numbers go on after a restart.
   AttemptId NewAttempt(JobId job, absl::Time now);
-  // REQUIRES: the worker has no other that nobody stops.
+  // REQUIRES: no worker has the attempt; this one has no other that nobody stops.
   void AddInstance(AttemptId id, Instance instance);
   void SetReady(AttemptId id, absl::Time now);
   void SetStopping(AttemptId id);
+  // REQUIRES: the instance is there, and so for the two above.
   void RemoveInstance(AttemptId id);
-  // The instance failed before it was ready: the next start waits.
-  void FailStart(uint32_t service, absl::Time next_start, const JobResult& result);
+  // An instance failed on the worker before it was ready: the next start waits.
+  void FailStart(uint32_t service, const std::string& worker, absl::Time next_start,
+                 const JobResult& result);
+  // The failure of the last start, of a service that has no instance and waits for the next; null.
+  const JobResult* FailureOf(uint32_t service, absl::Time now) const;
+  bool HasDelayed() const { return !delayed_.empty(); }
   // Starts of the service may be tried again.
   void Forgive(uint32_t service);
 
@@ -106,6 +114,7 @@ class Services {
   Instances instances_;
   absl::flat_hash_map<Place, AttemptId> by_place_;  // that nobody stops
   absl::flat_hash_map<Place, size_t> users_;
+  absl::btree_set<uint32_t> delayed_;  // services whose last start has failed
   uint32_t last_attempt_ = 0;
 };
 

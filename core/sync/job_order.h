@@ -85,7 +85,7 @@ struct JobOrder {
 
   // Eval jobs that ask a service: the instance, which runs on the same worker.
   std::optional<AttemptId> service;
-  // Of a service itself (id.job.IsService()): when it is ready.
+  // When a service itself (id.job.IsService()) is ready.
   std::string ready_http;
   absl::Duration ready_within = absl::InfiniteDuration();
 

@@ -106,6 +106,9 @@ absl::StatusOr<ServiceSpec> FromProto(const v1::Service& proto, const FieldPath&
   CONCUR_RETURN_IF_ERROR(ReadCommand(proto.command(), path.Field("command"), &service.command,
                                      &service.resources, &timeout, &labels, &uses,
                                      &service.program));
+  if (!labels.empty() || !uses.empty() || proto.command().has_timeout()) {
+    return FieldError(path.Field("command"), "expected no labels, no uses and no timeout");
+  }
   service.ready_http = proto.ready_http();
   if (proto.has_ready_within()) {
     CONCUR_ASSIGN_OR_RETURN(service.ready_within,

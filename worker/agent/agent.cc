@@ -520,7 +520,9 @@ void Agent::AdvanceDrain() {
       StopAll(StopCause::kPreempted, /*at_once=*/false);
     }
   }
-  if (phase_ != Phase::kShuttingDown && !IsBusy() && !StopServices()) {
+  if (phase_ != Phase::kShuttingDown && !IsBusy() && StopServices()) {
+    publish_deadline_ = absl::InfiniteFuture();  // it is called again when they have ended
+  } else if (phase_ != Phase::kShuttingDown && !IsBusy()) {
     phase_ = Phase::kShuttingDown;
     publish_deadline_ = absl::InfiniteFuture();
     // Without connection and with nothing to hand in, the last Sync is only a courtesy.

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
 
 namespace concur::worker {
@@ -25,7 +26,7 @@ sockaddr_in LoopbackAt(uint16_t port) {
   return address;
 }
 
-bool HasStatus200(int socket, const std::string& path) {
+bool HasStatus200(int socket, const std::string& path, absl::Duration timeout) {
   const std::string request = absl::StrCat(
       "GET ", path, " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAccept: */*\r\n\r\n");
   if (send(socket, request.data(), request.size(), MSG_NOSIGNAL) !=
@@ -35,14 +36,16 @@ bool HasStatus200(int socket, const std::string& path) {
   constexpr size_t kStatusBytes = sizeof("HTTP/1.1 200") - 1;
   std::string answer;
   std::array<char, 256> buffer;
-  while (answer.size() < kStatusBytes) {
+  const absl::Time end = absl::Now() + timeout;
+  while (answer.size() < kStatusBytes && absl::Now() < end) {
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), 0);
     if (got <= 0) {
       return false;
     }
     answer.append(buffer.data(), static_cast<size_t>(got));
   }
-  return absl::StartsWith(answer, "HTTP/1.") && answer.substr(8, 4) == " 200";
+  return answer.size() >= kStatusBytes && absl::StartsWith(answer, "HTTP/1.") &&
+         answer.substr(8, 4) == " 200";
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ bool ServiceAnswers(uint16_t port, const std::string& http_path, absl::Duration 
       connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return false;
   }
-  return http_path.empty() || HasStatus200(socket.get(), http_path);
+  return http_path.empty() || HasStatus200(socket.get(), http_path, timeout);
 }
 
 }  // namespace concur::worker

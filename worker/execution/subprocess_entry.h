@@ -37,9 +37,8 @@ struct SubprocessExecutor::Entry {
 
   // Used by one thread at a time.
   std::vector<std::string> argv;
-  EntryPtr service;      // that it asks, once that was found; null: none
-  uint16_t port = 0;     // of a service
-  bool is_late = false;  // a service that was stopped since it was not ready in time
+  EntryPtr service;                             // that it asks, once that was found; null: none
+  uint16_t port = 0;                            // of a service
   std::optional<ReadyEnvironment> environment;  // set for an order that has one
   bool lacks_environment = false;               // it could not be made ready
   PreparedInputs inputs;
@@ -55,6 +54,7 @@ struct SubprocessExecutor::Entry {
   std::optional<StopCause> stopped;
   bool stop_at_once = false;
   bool is_ready = false;  // a service that answers
+  bool is_late = false;   // a service that was stopped since it was not ready in time
   bool has_room = false;
   bool preparing = false;  // work for it is with the pool
   bool prepared = false;

@@ -516,11 +516,12 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, process::ProcessEnd end) {
 void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
                                 const process::ProcessEnd& end, std::optional<StopCause> stopped) {
   const bool is_service = entry->order.id.job.IsService();
-  JobResult result = is_service ? ClassifyServiceEnd(entry->order, end, stopped, entry->is_late)
+  JobResult result = is_service ? ClassifyServiceEnd(entry->order, end, stopped, IsLate(*entry))
                                 : ClassifyEnd(entry->order, end, stopped);
   // A job notices first that its service is gone.
   if (entry->service != nullptr && !result.succeeded &&
-      (stopped == StopCause::kService || (!stopped && !Answers(*entry->service)))) {
+      (stopped == StopCause::kService ||
+       (!stopped && (!HasService(*entry) || !Answers(*entry->service))))) {
     result.failure = FailureClass::kService;
     result.message = absl::StrCat("its service has ended; ", result.message);
   }

@@ -96,6 +96,7 @@ class SubprocessExecutor : public Executor {
   absl::Status PrepareService(Entry& entry);
   // Asks a service whether it is ready, again and again.
   void ProbeService(const EntryPtr& entry, int tries);
+  bool IsLate(const Entry& service) const;
   // True while a service accepts connections.
   static bool Answers(const Entry& service);
   // True for an entry that asks no service, and while the one that it asks can answer.

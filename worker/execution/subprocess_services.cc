@@ -26,6 +26,11 @@ bool SubprocessExecutor::Answers(const Entry& service) {
   return ServiceAnswers(service.port, /*http_path=*/"", kProbeTimeout);
 }
 
+bool SubprocessExecutor::IsLate(const Entry& service) const {
+  MutexLock lock(mu_);
+  return service.is_late;
+}
+
 absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
   if (entry.order.id.job.IsService()) {
     CONCUR_ASSIGN_OR_RETURN(entry.port, FindFreePort());
@@ -33,7 +38,8 @@ absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
   } else if (entry.order.service && entry.service == nullptr) {
     MutexLock lock(mu_);
     const auto it = entries_.find(*entry.order.service);
-    entry.service = it == entries_.end() ? nullptr : it->second;
+    const bool is_ready = it != entries_.end() && it->second->is_ready;
+    entry.service = is_ready ? it->second : nullptr;
     entry.paths.service_url =
         absl::StrCat("http://127.0.0.1:", entry.service == nullptr ? 0 : entry.service->port);
   }
@@ -57,18 +63,24 @@ void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
     }
   }
   if (ServiceAnswers(entry->port, entry->order.ready_http, kProbeTimeout)) {
+    bool counts = false;
     {
       MutexLock lock(mu_);
-      entry->is_ready = true;
-      ready_.push_back(entry->order.id);
+      counts = entry->stage == Entry::Stage::kRunning && !entry->stopped.has_value();
+      if (counts) {
+        entry->is_ready = true;
+        ready_.push_back(entry->order.id);
+      }
     }
-    on_report_();
+    if (counts) {
+      on_report_();
+    }
     return;
   }
   if (absl::Now() - entry->start_time >= entry->order.ready_within) {
     {
       MutexLock lock(mu_);
-      entry->is_late = true;
+      entry->is_late = entry->stage == Entry::Stage::kRunning && !entry->stopped.has_value();
     }
     Stop(entry->order.id, StopCause::kService, /*at_once=*/false);
     return;

@@ -78,6 +78,18 @@ TEST(ForecastTest, AnEvalJobWaitsForItsTrainJob) {
   EXPECT_EQ(forecast.makespan, absl::Seconds(107));
 }
 
+TEST(ForecastTest, AServiceIsTakenForLoaded) {
+  SweepSpec spec = UntrainedSweep(2, 5);
+  ASSERT_OK_AND_ASSIGN(const Forecast before,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), Slots(2)));
+  spec.approaches[0].predict_command.emplace_back("{service.url}");
+  spec.approaches[0].service = ServiceSpec();
+  spec.approaches[0].service->command = {"serve", "{port}"};
+  ASSERT_OK_AND_ASSIGN(const Forecast after,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), Slots(2)));
+  EXPECT_EQ(after.makespan, before.makespan);
+}
+
 TEST(ForecastTest, AStageWaitsForItsSourceWhichIsTrainedOnce) {
   SweepSpec spec;
   spec.name = "s";

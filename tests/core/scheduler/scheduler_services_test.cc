@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -269,6 +270,129 @@ TEST_F(ServicesTest, AServiceIsNoJobOfAQuotaNorOfASlot) {
   Sync();
   EXPECT_EQ(JobsOn("w"), 1u);
   EXPECT_EQ(ViewOf("w").running, 1u);
+}
+
+TEST_F(ServicesTest, JobsOfAReadyInstanceDoNotFailForStartsElsewhere) {
+  AddWorker("v", 4);
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(40, /*serves=*/1));
+  Sync();
+  const std::string host = ServicesOn("v").empty() ? "w" : "v";
+  const std::string other = host == "v" ? "w" : "v";
+  SetReady(host);
+  JobResult slow = SuccessOf({}, false);
+  slow.run_time = absl::Minutes(1);
+  for (int round = 0; round < 40; ++round) {
+    Sync();
+    End(host, /*services=*/false, slow);
+    End(other, /*services=*/true, FailureOf(FailureClass::kFailed));
+    harness().Advance(absl::Seconds(10));
+  }
+  Sync();
+  EXPECT_EQ(CountOf(sweep, JobState::kFailed), 0u);
+  EXPECT_GT(CountOf(sweep, JobState::kSucceeded), 30u);
+}
+
+TEST_F(ServicesTest, AStartThatFailedIsTriedOnAnotherWorkerNext) {
+  AddWorker("v", 4);
+  AddWorker("w", 4);
+  Submit(Served(2));
+  Sync();
+  const std::string first = ServicesOn("v").empty() ? "w" : "v";
+  const std::string second = first == "v" ? "w" : "v";
+  End(first, /*services=*/true, FailureOf(FailureClass::kWorker));
+  Sync();
+  harness().Advance(absl::Seconds(5));
+  Sync();
+  EXPECT_EQ(ServicesOn(second).size(), 1u);
+}
+
+TEST_F(ServicesTest, AnInstanceThatAnotherWorkerHoldsIsStopped) {
+  AddWorker("v", 4);
+  AddWorker("w", 4);
+  Submit(Served(1));
+  Sync();
+  const std::string host = ServicesOn("v").empty() ? "w" : "v";
+  const AttemptId id = ServicesOn(host)[0];
+  SyncRequest request;
+  request.worker.name = "liar";
+  request.worker.incarnation = "1";
+  request.worker.capacity = {.cpu_millis = 4000};
+  request.sequence = 1;
+  request.services = {{.id = id, .ready = true}};
+  ASSERT_TRUE(scheduler().Sync(request).ok());
+  request.sequence = 2;
+  request.services.clear();
+  request.finished = {{id, FailureOf(FailureClass::kFailed)}};
+  ASSERT_TRUE(scheduler().Sync(request).ok());
+  Sync();
+  EXPECT_EQ(ServicesOn(host), std::vector<AttemptId>{id});
+  EXPECT_TRUE(WorkerCalled(host).stopping().empty());
+}
+
+TEST_F(ServicesTest, AnInstanceIsNotKeptForJobsThatNeverCome) {
+  AddWorker("w", 2);
+  Submit(Served(1));
+  Sync();
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  SweepSpec elsewhere = Served(1);
+  elsewhere.seeds = {9};
+  elsewhere.approaches[0].predict_labels = {{"rack", "7"}};  // which no worker has
+  Submit(std::move(elsewhere));
+  Sync();
+  harness().Advance(absl::Seconds(9));
+  Sync();
+  EXPECT_EQ(WorkerCalled("w").stopping().size(), 1u);
+}
+
+TEST_F(ServicesTest, AnInstanceWithTheOldModelStopsWhenItIsTrainedAgain) {
+  AddWorker("w", 4);
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  spec.approaches[0].predict_command.emplace_back("{service.url}");
+  spec.approaches[0].service = ServiceSpec();
+  spec.approaches[0].service->command = {"serve", "{port}", "{model}"};
+  const SweepId sweep = Submit(std::move(spec));
+  for (int round = 0; round < 4; ++round) {
+    Sync();
+    SetReady("w");
+    for (const AttemptId& id : std::set<AttemptId>(RunningSetOf("w"))) {
+      if (!id.job.IsService()) {
+        WorkerCalled("w").Finish(id, SuccessOf(id, /*is_train=*/id.job.index == 0));
+      }
+    }
+  }
+  ASSERT_EQ(CountOf(sweep, JobState::kSucceeded), 2u);
+  ASSERT_EQ(ServicesOn("w").size(), 1u);
+  EXPECT_TRUE(scheduler().RetryJobs(sweep, {0}, /*rerun_succeeded=*/true).ok());
+  Sync();
+  EXPECT_EQ(WorkerCalled("w").stopping().size(), 1u);
+}
+
+TEST_F(ServicesTest, ASuspectWaitsUntilIdleInstancesHaveMadeRoom) {
+  AddWorker("w", 1);
+  SweepSpec other = Evals({"b"}, {"x"}, 1);  // asks for a whole CPU
+  const SweepId suspect = Submit(std::move(other));
+  for (int death = 0; death < 2; ++death) {
+    Sync();
+    Restart("w");
+  }
+  WorkerCalled("w").info().capacity.cpu_millis = 1000;
+  SweepSpec spec = Served(1);
+  spec.approaches[0].service->resources.cpu_millis = 900;
+  spec.priority = 1;
+  Submit(std::move(spec));
+  for (int round = 0; round < 6; ++round) {
+    Sync();
+    EXPECT_LE(ViewOf("w").used.cpu_millis, 1000);
+    SetReady("w");
+    EndJobsWell("w");
+    for (const AttemptId& id : std::set<AttemptId>(WorkerCalled("w").stopping())) {
+      WorkerCalled("w").Finish(id, FailureOf(FailureClass::kPreempted));
+    }
+  }
+  EXPECT_EQ(CountOf(suspect, JobState::kSucceeded), 1u);
 }
 
 TEST_F(ServicesTest, AWorkerThatCannotRunServicesIsNotAsked) {

@@ -418,6 +418,51 @@ TEST(ContentKeyTest, HowCodeWasPackedChangesNoKey) {
   EXPECT_EQ(KeysOf(spec), KeysOf(other));
 }
 
+TEST(ContentKeyTest, AServiceIsPartOfTheKeysOfEvalJobsByItsProgramAlone) {
+  const std::string kTrain = "a on x, setting 0, seed 1";
+  const std::string kEval = "a on x, setting 0, seed 1, evaluated on x";
+  SweepSpec spec = SmallSweep();
+  ServiceSpec service;
+  service.command = {"serve", "{port}"};
+  const auto before = KeysOf(spec);
+  spec.approaches[0].service = service;
+  spec.approaches[0].predict_command.emplace_back("{service.url}");
+  const auto keys = KeysOf(spec);
+  EXPECT_EQ(keys.at(kTrain), before.at(kTrain));
+  spec.approaches[0].service->idle = absl::Hours(1);
+  spec.approaches[0].service->resources.gpus = 8;
+  spec.approaches[0].service->ready_http = "/health";
+  EXPECT_EQ(KeysOf(spec), keys);
+  spec.approaches[0].service->command = {"other", "{port}"};
+  EXPECT_NE(KeysOf(spec).at(kEval), keys.at(kEval));
+  spec.approaches[0].service->command = service.command;
+  spec.approaches[0].service->program = Sha256Of("edited");
+  EXPECT_NE(KeysOf(spec).at(kEval), keys.at(kEval));
+}
+
+TEST(ContentKeyTest, CellsShareAServiceUnlessItReadsWhatTheyDifferIn) {
+  SweepSpec spec = SmallSweep();
+  const auto services_with = [&](const std::vector<std::string>& command) {
+    spec.approaches[0].service = ServiceSpec();
+    spec.approaches[0].service->command = command;
+    const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+    CONCUR_CHECK_OK(expansion.status());
+    const ContentKeys keys(*expansion);
+    std::set<Digest> all;
+    for (uint32_t job = 0; job < expansion->job_count(); ++job) {
+      const JobCoordinates at = expansion->Locate(job);
+      if (!at.is_train && expansion->blocks()[at.block].approach == 0) {
+        all.insert(keys.ServiceKeyOf(job));
+      }
+    }
+    return all.size();
+  };
+  // Three settings, two seeds, trained on two sets.
+  EXPECT_EQ(services_with({"serve", "{port}"}), 3u);
+  EXPECT_EQ(services_with({"serve", "{port}", "{seed}"}), 6u);
+  EXPECT_EQ(services_with({"serve", "{port}", "{model}"}), 12u);
+}
+
 TEST(ContentKeyTest, SecretsChangeNoKey) {
   SweepSpec spec = SmallSweep();
   SweepSpec other = spec;

@@ -215,6 +215,20 @@ ApproachSpec RandomApproach(Random& random) {
   if (random.Chance(0.5)) {
     approach.environment = RandomEnvironment(random);
   }
+  if (random.Chance(0.4)) {
+    ServiceSpec service;
+    service.command = RandomCommand(random);
+    if (random.Chance(0.5)) {
+      service.program = RandomDigest(random);
+      service.ready_http = "/health";
+    }
+    service.ready_within = kTimeoutMin + RandomSpan(random);
+    service.resources = RandomResources(random);
+    service.serves = static_cast<uint32_t>(random.Between(1, kServesMax));
+    service.idle = RandomSpan(random);
+    approach.service = std::move(service);
+    approach.predict_command.emplace_back("{service.url}");
+  }
   approach.rerun = random.Chance(0.5);
   return approach;
 }
@@ -462,6 +476,9 @@ JobOrder RandomOrder(Random& random) {
     }
   } else {
     order.test = RandomInput(random);
+    if (random.Chance(0.5)) {
+      order.service = {order.id.job.Service(), order.id.attempt};
+    }
   }
   if (random.Chance(0.7)) {
     order.system = RandomDigest(random);
@@ -502,6 +519,11 @@ SyncRequest RandomSyncRequest(Random& random) {
   for (uint64_t i = random.Below(4); i > 0; --i) {
     request.running.push_back(RandomAttempt(random));
   }
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    const AttemptId id = RandomAttempt(random);
+    request.services.push_back({{id.job.Service(), id.attempt}, random.Chance(0.5), random.Next()});
+  }
+  request.worker.takes_services = random.Chance(0.5);
   for (uint64_t i = random.Below(4); i > 0; --i) {
     request.finished.push_back(
         {RandomAttempt(random), RandomResult(random), RandomCheckpoint(random)});
