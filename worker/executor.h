@@ -33,6 +33,7 @@ enum class StopCause {
   kEarlyStop,  // other settings do better, or may
   kLeaseEnds,  // its units of named resources may soon be another's
   kService,    // the service that it asks has ended
+  kNotReady,   // a service that is not ready in time
 };
 
 // An attempt has ended. Its artifacts are durable on this machine; `published` says that the

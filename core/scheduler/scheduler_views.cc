@@ -270,7 +270,7 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
       continue;
     }
     for (const auto& [id, assignment] : worker->assignments.all()) {
-      const JobId job = id.job.ServedJob();  // of a service that runs, its sweep may be gone
+      const JobId job = id.job.ServedJob();  // the sweep of a service that runs may be gone
       if (!assignment.stopping && book_.HasJob(job)) {
         ReadyQueue::Lane lane = book_.SweepOf(job).LaneOf(job.index);
         lane.resources = assignment.resources;

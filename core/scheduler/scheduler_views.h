@@ -150,7 +150,9 @@ class SchedulerViews {
   }
   const SweepBook::LeftOuts& left_out() const { return book_.left_out(); }
   absl::Status CheckLoaded(SweepId id) const { return book_.CheckLoaded(id); }
-  absl::Status CheckUses(const Expansion& expansion) const { return book_.CheckUses(expansion); }
+  absl::Status CheckUses(const Expansion& expansion) const {
+    return CheckUsesAreSet(book_.resources(), expansion);
+  }
   bool HasJob(JobId id) const { return book_.HasJob(id); }
   // REQUIRES, here and below: the job exists.
   JobView ViewJob(JobId id) const;

@@ -118,7 +118,7 @@ void SettingSearch::ChooseSettings() {
     }
     SweepRecord& sweep = *book_.all().at(id);
     sweep.Choose(proposals);
-    book_.AddServices(sweep);
+    NumberServices(book_.services(), sweep);
     if (policy_.encode_spec) {
       sweep.row.spec = policy_.encode_spec(sweep.expansion->spec());
     }

@@ -134,7 +134,7 @@ absl::Status SweepBook::CheckMemory(const std::string& owner, uint32_t jobs) con
       "limit"));
 }
 
-absl::Status SweepBook::CheckUses(const Expansion& expansion) const {
+absl::Status CheckUsesAreSet(const NamedResources& resources, const Expansion& expansion) {
   absl::Status status;
   if (!expansion.has_uses()) {
     return status;
@@ -142,7 +142,7 @@ absl::Status SweepBook::CheckUses(const Expansion& expansion) const {
   const SweepSpec& spec = expansion.spec();
   expansion.ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
     for (const auto& [name, units] : expansion.UsesOf(block, test)) {
-      if (status.ok() && !resources_.AmountOf(name)) {
+      if (status.ok() && !resources.AmountOf(name)) {
         status = absl::FailedPreconditionError(absl::StrCat(
             test ? "predict" : "train", " jobs of ", spec.approaches[block.approach].name,
             test ? absl::StrCat(" on ", spec.benchmarks[*test].name) : std::string(),
@@ -155,7 +155,7 @@ absl::Status SweepBook::CheckUses(const Expansion& expansion) const {
 }
 
 absl::StatusOr<SweepRecord*> SweepBook::AddNew(Submission submission) {
-  CONCUR_RETURN_IF_ERROR(CheckUses(*submission.expansion));
+  CONCUR_RETURN_IF_ERROR(CheckUsesAreSet(resources_, *submission.expansion));
   CONCUR_RETURN_IF_ERROR(CheckMemory(submission.owner, submission.expansion->job_count()));
   CONCUR_RETURN_IF_ERROR(owners_.CheckQuota(submission.owner, submission.expansion->spec(),
                                             submission.unclaimed_bytes));
@@ -196,7 +196,7 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
       sweep.use_sets.push_back(resources_.Add(sweep.expansion->UsesOf(block, test)));
     }
   });
-  AddServices(sweep);
+  NumberServices(services_, sweep);
   if (!sweep.row.request_id.empty()) {
     requests_[{sweep.row.owner, sweep.row.request_id}] = id;
   }
@@ -211,7 +211,7 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
   return &sweep;
 }
 
-void SweepBook::AddServices(SweepRecord& sweep) {
+void NumberServices(Services& services, SweepRecord& sweep) {
   const Expansion& expansion = *sweep.expansion;
   for (const Block& block : expansion.blocks()) {
     const ApproachSpec& approach = expansion.spec().approaches[block.approach];
@@ -223,8 +223,8 @@ void SweepBook::AddServices(SweepRecord& sweep) {
         Sha256 hasher;  // owners share none
         hasher.UpdateField(sweep.row.owner);
         hasher.UpdateField(sweep.keys.ServiceKeyOf(first + stride - 1).ToBytes());
-        const uint32_t number = services_.Add(hasher.Finish(), sweep.owner, approach);
-        services_.Forgive(number);
+        const uint32_t number = services.Add(hasher.Finish(), sweep.owner, approach);
+        services.Forgive(number);
         sweep.services.emplace(first, number);
       }
     }

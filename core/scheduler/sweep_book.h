@@ -96,11 +96,9 @@ class SweepBook {
   static absl::btree_set<SweepId> ChooseLeftOut(
       int64_t job_memory_max, const std::vector<SweepRow>& rows,
       const std::vector<std::shared_ptr<const Expansion>>& expansions);
-  // OK when every resource that jobs of the sweep use is set; FailedPrecondition, with the remedy.
-  absl::Status CheckUses(const Expansion& expansion) const;
   int64_t job_memory_max() const { return policy_.job_memory_max; }
   // Gives a new sweep an id and a row. Its jobs are in their initial states, and not in the queue.
-  // Errors as of CheckUses, CheckMemory and OwnerLedger::CheckQuota.
+  // Errors as of CheckUsesAreSetAreSet, CheckMemory and OwnerLedger::CheckQuota.
   absl::StatusOr<SweepRecord*> AddNew(Submission submission);
   // Adds a saved sweep as AddNew does. DataLoss when the row contradicts others.
   absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
@@ -129,8 +127,6 @@ class SweepBook {
   const NamedResources& resources() const { return resources_; }
   Services& services() { return services_; }
   const Services& services() const { return services_; }
-  // Numbers the services of the cells whose settings are chosen.
-  void AddServices(SweepRecord& sweep);
 
   // Ends the process when a sweep contradicts itself, or the book contradicts its sweeps.
   void CheckInvariants() const;
@@ -155,6 +151,12 @@ class SweepBook {
   NamedResources resources_;
   Services services_;
 };
+
+// Numbers the services of the sweep's cells whose settings are chosen.
+void NumberServices(Services& services, SweepRecord& sweep);
+
+// OK when every resource that jobs of the sweep use is set; FailedPrecondition, with the remedy.
+absl::Status CheckUsesAreSet(const NamedResources& resources, const Expansion& expansion);
 
 }  // namespace concur
 

@@ -528,7 +528,7 @@ void WorkerExchange::EndService(Worker& worker, const FinishedAttempt& finished)
   if (instance != nullptr && !instance->stopping && !instance->ready &&
       failure != FailureClass::kPreempted && failure != FailureClass::kLost) {
     const auto failures = static_cast<int>(services.Get(instance->service).failed_starts) + 1;
-    JobResult result;  // of jobs that need it, if no start succeeds
+    JobResult result;  // jobs that need it get this, if no start succeeds
     result.failure = FailureClass::kService;
     result.exit_code = finished.result.exit_code;
     result.start_time = finished.result.start_time;

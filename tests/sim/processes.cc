@@ -27,9 +27,9 @@ constexpr double kStuckEnds = 0.5;  // by itself; the others only when they are 
 constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryMax = absl::Seconds(10);
 
-constexpr absl::Duration kLoadMin = absl::Milliseconds(200);  // of a service
+constexpr absl::Duration kLoadMin = absl::Milliseconds(200);  // a service's
 constexpr absl::Duration kLoadMax = absl::Seconds(20);
-constexpr absl::Duration kServiceLifeMax = absl::Seconds(60);  // of one that dies
+constexpr absl::Duration kServiceLifeMax = absl::Seconds(60);  // that one lives which dies
 
 constexpr int kExitTemporary = 75;
 constexpr int kExitBroken = 1;  // exit code of a broken worker's commands, which fail fast
@@ -292,7 +292,7 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   const Run run = runs_.at(id);
   runs_.erase(id);
   const bool is_service = id.job.IsService();
-  JobResult result = is_service ? ClassifyServiceEnd(run.order, end, run.stopped, /*is_late=*/false)
+  JobResult result = is_service ? ClassifyServiceEnd(run.order, end, run.stopped)
                                 : ClassifyEnd(run.order, end, run.stopped);
   result.start_time = run.start_time;
   if (run.order.service && !result.succeeded &&

@@ -481,7 +481,7 @@ TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   bad[1].put_jobs[0].state = static_cast<JobState>(kJobStates);
   bad[2].put_sweeps = {FullSweep(0x7fff'ffff)};
   bad[3].put_results = {FullResultRow(MakeJobId(1, 0))};
-  bad[3].put_results[0].result.failure = static_cast<FailureClass>(12);
+  bad[3].put_results[0].result.failure = static_cast<FailureClass>(kFailureClasses);
   bad[4].put_attempts = {FullAttempt(MakeJobId(1, 0), 1)};
   bad[4].put_attempts[0].result.artifacts[0].kind = static_cast<ArtifactKind>(6);
   bad[5].next_sweep_number = uint64_t{1} << 40;

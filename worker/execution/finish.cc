@@ -463,6 +463,8 @@ absl::string_view StopCauseText(StopCause cause) {
     case StopCause::kLeaseEnds:
       return "stopped: the coordinator did not answer for a lease, and gives its units of named "
              "resources to others";
+    case StopCause::kNotReady:
+      return "stopped: it was not ready in time";
     case StopCause::kService:
       return "stopped: its service has ended";
     case StopCause::kPreempted:
@@ -549,9 +551,9 @@ JobResult ClassifyEnd(const JobOrder& order, const process::ProcessEnd& end,
 }
 
 JobResult ClassifyServiceEnd(const JobOrder& order, const process::ProcessEnd& end,
-                             std::optional<StopCause> stopped, bool is_late) {
+                             std::optional<StopCause> stopped) {
   JobResult result = ClassifyEnd(order, end, stopped);
-  if (is_late) {
+  if (stopped == StopCause::kNotReady) {
     result.failure = FailureClass::kTimeout;
     result.message =
         ReasonFirst(absl::StrCat("was not ready within ", absl::FormatDuration(order.ready_within)),

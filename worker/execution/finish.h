@@ -58,10 +58,9 @@ std::vector<Digest> DigestsOf(const FinishedAttempt& finished);
 JobResult ClassifyEnd(const JobOrder& order, const process::ProcessEnd& end,
                       std::optional<StopCause> stopped);
 
-// The same of a service, which never succeeds. `is_late`: it was stopped since it was not ready in
-// time.
+// The same of a service, which never succeeds.
 JobResult ClassifyServiceEnd(const JobOrder& order, const process::ProcessEnd& end,
-                             std::optional<StopCause> stopped, bool is_late);
+                             std::optional<StopCause> stopped);
 
 // The result of an attempt that ran while an input was changed: never a success. It is the fault of
 // this job where the bytes are others and no other job read them; else each of them is tried again,

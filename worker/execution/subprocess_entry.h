@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One attempt of the executor of real processes. Included by its sources alone.
+// One attempt of the executor of real processes: of a job, or an instance of a service.
 #ifndef CONCUR_WORKER_EXECUTION_SUBPROCESS_ENTRY_H_
 #define CONCUR_WORKER_EXECUTION_SUBPROCESS_ENTRY_H_
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,13 +17,13 @@
 #include "worker/environments/environments.h"
 #include "worker/execution/scorer.h"
 #include "worker/execution/step_reader.h"
-#include "worker/execution/subprocess_executor.h"
+#include "worker/executor.h"
 #include "worker/inputs/inputs.h"
 #include "worker/inputs/run_dir.h"
 
 namespace concur::worker {
 
-struct SubprocessExecutor::Entry {
+struct SubprocessEntry {
   enum class Stage { kPreparing, kRunning, kEnded };
 
   // Constant after construction.
@@ -37,8 +38,8 @@ struct SubprocessExecutor::Entry {
 
   // Used by one thread at a time.
   std::vector<std::string> argv;
-  EntryPtr service;                             // that it asks, once that was found; null: none
-  uint16_t port = 0;                            // of a service
+  std::shared_ptr<SubprocessEntry> service;     // that it asks, once that was found; null: none
+  uint16_t port = 0;                            // a service's
   std::optional<ReadyEnvironment> environment;  // set for an order that has one
   bool lacks_environment = false;               // it could not be made ready
   PreparedInputs inputs;
@@ -54,7 +55,6 @@ struct SubprocessExecutor::Entry {
   std::optional<StopCause> stopped;
   bool stop_at_once = false;
   bool is_ready = false;  // a service that answers
-  bool is_late = false;   // a service that was stopped since it was not ready in time
   bool has_room = false;
   bool preparing = false;  // work for it is with the pool
   bool prepared = false;

@@ -20,6 +20,7 @@
 #include "base/process/process_tree.h"
 #include "base/process/remove_tree.h"
 #include "base/status_macros.h"
+#include "worker/execution/service_probe.h"
 #include "worker/execution/start_job.h"
 #include "worker/execution/step_reader.h"
 #include "worker/execution/subprocess_entry.h"
@@ -34,6 +35,7 @@ constexpr size_t kPreparedAheadMax = 64;
 // Results of more bytes are left to the pool.
 constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 constexpr int kRenewalsMax = 10;
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);  // a service's
 constexpr absl::Duration kFirstProbe = absl::Milliseconds(100);
 constexpr size_t kShownAttemptsMax = 10;
 constexpr size_t kStrayTextMax = 500;
@@ -42,6 +44,22 @@ JobResult StoppedResult(StopCause cause) {
   return FailedResult(
       cause == StopCause::kService ? FailureClass::kService : FailureClass::kPreempted,
       StopCauseText(cause));
+}
+
+absl::Duration RetryDelay(const SubprocessOptions& options, int tries) {
+  return std::min(options.transfer_backoff_max, kTransferBackoffMin * (1 << std::min(tries, 16)));
+}
+
+// Removes the run directory from where its job has moved it.
+void RemoveMoved(SubprocessEntry& entry) {
+  const std::string place = RunDirectories::MovedTo(entry.paths, entry.directory.get());
+  if (!place.empty()) {
+    LogWarning("a job has moved its directory",
+               {{"attempt", entry.order.id.ToString()},
+                {"to", place},
+                {"removed", process::RemoveTree(place).ToString()}});
+  }
+  entry.directory.Reset();
 }
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
@@ -277,10 +295,6 @@ std::optional<StopCause> SubprocessExecutor::StopCauseOf(const Entry& entry) {
   return entry.stopped;
 }
 
-absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
-  return std::min(options_.transfer_backoff_max, kTransferBackoffMin * (1 << std::min(tries, 16)));
-}
-
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   CONCUR_RETURN_IF_ERROR(CheckSecretsOf(entry.order));
   CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
@@ -327,7 +341,8 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
   if (absl::IsUnavailable(prepared) || absl::IsDeadlineExceeded(prepared)) {
     LogDebug("inputs cannot be fetched now",
              {{"attempt", entry->order.id.ToString()}, {"error", prepared.ToString()}});
-    pool_.SubmitAfter(RetryDelay(tries), [this, entry, tries] { Prepare(entry, tries + 1); });
+    pool_.SubmitAfter(RetryDelay(options_, tries),
+                      [this, entry, tries] { Prepare(entry, tries + 1); });
     return;
   }
   if (!prepared.ok()) {
@@ -357,7 +372,7 @@ void SubprocessExecutor::PrepareAgain(const EntryPtr& entry) {
                                                      "job writes to them")));
     return;
   }
-  pool_.SubmitAfter(RetryDelay(entry->renewals++), [this, entry] { Prepare(entry, 0); });
+  pool_.SubmitAfter(RetryDelay(options_, entry->renewals++), [this, entry] { Prepare(entry, 0); });
 }
 
 void SubprocessExecutor::AssignWatcher(Entry& entry) {
@@ -516,12 +531,13 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, process::ProcessEnd end) {
 void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
                                 const process::ProcessEnd& end, std::optional<StopCause> stopped) {
   const bool is_service = entry->order.id.job.IsService();
-  JobResult result = is_service ? ClassifyServiceEnd(entry->order, end, stopped, IsLate(*entry))
+  JobResult result = is_service ? ClassifyServiceEnd(entry->order, end, stopped)
                                 : ClassifyEnd(entry->order, end, stopped);
   // A job notices first that its service is gone.
   if (entry->service != nullptr && !result.succeeded &&
       (stopped == StopCause::kService ||
-       (!stopped && (!HasService(*entry) || !Answers(*entry->service))))) {
+       (!stopped && (!HasService(*entry) ||
+                     !ServiceAnswers(entry->service->port, /*http_path=*/"", kAnswerTimeout))))) {
     result.failure = FailureClass::kService;
     result.message = absl::StrCat("its service has ended; ", result.message);
   }
@@ -552,17 +568,6 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
     entry->kept = std::move(kept);
   }
   Report({std::move(finished), published}, start);
-}
-
-void SubprocessExecutor::RemoveMoved(Entry& entry) {
-  const std::string place = RunDirectories::MovedTo(entry.paths, entry.directory.get());
-  if (!place.empty()) {
-    LogWarning("a job has moved its directory",
-               {{"attempt", entry.order.id.ToString()},
-                {"to", place},
-                {"removed", process::RemoveTree(place).ToString()}});
-  }
-  entry.directory.Reset();
 }
 
 void SubprocessExecutor::RemoveStrays() {
@@ -649,7 +654,7 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
   } else {
     LogDebug("artifacts cannot be handed in now",
              {{"attempt", finished.id.ToString()}, {"error", status.ToString()}});
-    pool_.SubmitAfter(RetryDelay(tries),
+    pool_.SubmitAfter(RetryDelay(options_, tries),
                       [this, entry, finished, tries] { TryPublish(entry, finished, tries + 1); });
   }
 }

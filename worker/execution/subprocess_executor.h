@@ -33,6 +33,8 @@
 
 namespace concur::worker {
 
+struct SubprocessEntry;
+
 // Executor's functions belong to one thread; the rest is inside.
 class SubprocessExecutor : public Executor {
  public:
@@ -67,7 +69,7 @@ class SubprocessExecutor : public Executor {
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
 
  private:
-  struct Entry;
+  using Entry = SubprocessEntry;
   // Shared: an entry lives in the map until it is forgotten, and in the work under way for it.
   using EntryPtr = std::shared_ptr<Entry>;
 
@@ -96,9 +98,6 @@ class SubprocessExecutor : public Executor {
   absl::Status PrepareService(Entry& entry);
   // Asks a service whether it is ready, again and again.
   void ProbeService(const EntryPtr& entry, int tries);
-  bool IsLate(const Entry& service) const;
-  // True while a service accepts connections.
-  static bool Answers(const Entry& service);
   // True for an entry that asks no service, and while the one that it asks can answer.
   bool HasService(const Entry& entry) const;
   // Stops the jobs that ask a service which has ended.
@@ -113,15 +112,12 @@ class SubprocessExecutor : public Executor {
   void Finish(const EntryPtr& entry, const Outputs& outputs, const process::ProcessEnd& end,
               std::optional<StopCause> stopped);
   void RemoveForgotten();
-  // Removes the run directory from where its job has moved it.
-  static void RemoveMoved(Entry& entry);
   // Removes what jobs make beside their directories, as long as some run.
   void RemoveStrays();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
   void Report(ExecutorReport report, Artifacts::PutStart start = {});
   void ReportStep(AttemptStep step);
-  absl::Duration RetryDelay(int tries) const;
   std::optional<StopCause> StopCauseOf(const Entry& entry);
 
   // Constant after construction.

@@ -22,15 +22,6 @@ constexpr absl::Duration kProbeIntervalMax = absl::Seconds(1);
 
 }  // namespace
 
-bool SubprocessExecutor::Answers(const Entry& service) {
-  return ServiceAnswers(service.port, /*http_path=*/"", kProbeTimeout);
-}
-
-bool SubprocessExecutor::IsLate(const Entry& service) const {
-  MutexLock lock(mu_);
-  return service.is_late;
-}
-
 absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
   if (entry.order.id.job.IsService()) {
     CONCUR_ASSIGN_OR_RETURN(entry.port, FindFreePort());
@@ -78,11 +69,7 @@ void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
     return;
   }
   if (absl::Now() - entry->start_time >= entry->order.ready_within) {
-    {
-      MutexLock lock(mu_);
-      entry->is_late = entry->stage == Entry::Stage::kRunning && !entry->stopped.has_value();
-    }
-    Stop(entry->order.id, StopCause::kService, /*at_once=*/false);
+    Stop(entry->order.id, StopCause::kNotReady, /*at_once=*/false);
     return;
   }
   pool_.SubmitAfter(std::min(kProbeInterval * (1 << std::min(tries, 4)), kProbeIntervalMax),

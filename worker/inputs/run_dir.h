@@ -40,8 +40,8 @@ struct RunPaths {
   std::string output;
   std::string temporary;
   std::string log;
-  std::string port;         // of a service: that it listens on
-  std::string service_url;  // of the service that an eval job asks; "": none
+  std::string port;         // that a service listens on
+  std::string service_url;  // address of the service that an eval job asks; "": none
 };
 
 // "s12-345-a2".

@@ -295,6 +295,7 @@ void AddStages(Random& random, SweepSpec* spec) {
     }
     if (random.Chance(0.5)) {
       source.predict_command.clear();
+      source.service.reset();
     }
   }
 }

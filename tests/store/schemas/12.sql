@@ -218,7 +218,7 @@ SELECT job.key AS key, 's' || (job.key >> 32) AS sweep,
                         WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
                         WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
                         WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker'
-                        WHEN 11 THEN 'poison' END AS failure,
+                        WHEN 11 THEN 'poison' WHEN 12 THEN 'service' END AS failure,
        process.worker AS worker, process.incarnation AS incarnation,
        CASE WHEN reused_from IS NOT NULL
             THEN 's' || (reused_from >> 32) || '/' || (reused_from & 4294967295)
@@ -250,7 +250,7 @@ SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, wor
                     WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
                     WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
                     WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker'
-                        WHEN 11 THEN 'poison' END AS failure,
+                        WHEN 11 THEN 'poison' WHEN 12 THEN 'service' END AS failure,
        exit_code, message, run_time / 1e9 AS run_seconds
 FROM attempt;
 CREATE VIEW blames AS
