@@ -487,7 +487,7 @@ TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   bad[5].next_sweep_number = uint64_t{1} << 40;
   const std::vector<std::string> problems = {
       "job s1/100000000: expected",        "job s1/0: no state has the number 9",
-      "sweep s2147483647: expected",       "result of job s1/0: no failure class has the number 12",
+      "sweep s2147483647: expected",       "result of job s1/0: no failure class has the number 13",
       "no artifact kind has the number 6", "next sweep number 1099511627776: expected at most"};
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_THAT(this->subject_.store().Commit(bad[i]),
