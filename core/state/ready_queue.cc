@@ -200,7 +200,7 @@ ReadyQueue::Moved ReadyQueue::DetachSweep(SweepId sweep) {
   return it == by_sweep_.end() ? Moved() : Detach(it->second);
 }
 
-void ReadyQueue::Attach(Moved moved) {
+void ReadyQueue::Attach(Moved&& moved) {
   for (auto& [lane, jobs] : moved) {
     Attach(lane, std::move(jobs));
   }

@@ -131,7 +131,7 @@ class ReadyQueue {
   using Moved = std::vector<std::pair<Lane, Jobs>>;
   Moved Detach(const absl::btree_set<Lane>& lanes);
   Moved DetachSweep(SweepId sweep);
-  void Attach(Moved moved);
+  void Attach(Moved&& moved);
 
   std::map<int32_t, Owners, std::greater<>> lanes_;  // by priority; none is empty
   Lanes paused_;

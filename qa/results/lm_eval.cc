@@ -248,6 +248,18 @@ void AddFieldsOfFile(const JsonValue& root, const std::string& task, Settings& s
   }
 }
 
+decltype(Run::shots) ShotsOf(const JsonValue& root, const std::string& task,
+                             const MaybeJson& task_config) {
+  for (const MaybeJson& field :
+       {Field(Field(root, "n-shot"), task), Field(task_config, "num_fewshot"),
+        Field(Field(root, "config"), "num_fewshot"), Field(task_config, "num_fewshots")}) {
+    if (const auto shots = Integer(field)) {
+      return shots;
+    }
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOptions& /*options*/,
                                        JsonDocument& document) {
   FileResults results;
@@ -308,16 +320,7 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     const MaybeJson task_config = ConfigOf(root, task);
     run.split = FirstOf(
         {Text(Field(task_config, "test_split")), Text(Field(task_config, "validation_split"))});
-    run.shots = Integer(Field(Field(root, "n-shot"), task));
-    if (!run.shots.has_value()) {
-      run.shots = Integer(Field(task_config, "num_fewshot"));
-    }
-    if (!run.shots.has_value()) {
-      run.shots = Integer(Field(config, "num_fewshot"));
-    }
-    if (!run.shots.has_value()) {
-      run.shots = Integer(Field(task_config, "num_fewshots"));
-    }
+    run.shots = ShotsOf(root, task, task_config);
     AddSetting(run.data_settings, "", kLimitSetting, LimitOf(root, task, task_config));
     for (const char* name : {"dataset_path", "dataset_name", "dataset_kwargs", "hf_repo",
                              "hf_subset", "evaluation_splits"}) {

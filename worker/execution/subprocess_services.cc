@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "worker/execution/service_probe.h"
 #include "worker/execution/subprocess_entry.h"
+#include "worker/execution/subprocess_executor.h"
 
 namespace concur::worker {
 namespace {
