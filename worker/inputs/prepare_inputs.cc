@@ -11,6 +11,7 @@
 #include "base/archive/directory_tar.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process/process.h"
 #include "base/process/process_tree.h"
 #include "base/process/remove_tree.h"
 #include "base/status_macros.h"
