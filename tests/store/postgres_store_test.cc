@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -96,19 +97,14 @@ TEST_F(PostgresStoreTest, ANewLeaderEndsTransactionsOfTheFormerOne) {
 }
 
 TEST_F(PostgresStoreTest, ALeaderWhoseRowWasTakenIsToldAndEnds) {
-  absl::Notification lost;
-  absl::Status why;
+  std::promise<absl::Status> lost;
   LeadershipOptions options;
   options.renew_interval = absl::Milliseconds(20);
-  options.on_lost = [&](const absl::Status& status) {
-    why = status;
-    lost.Notify();
-  };
+  options.on_lost = [&](const absl::Status& why) { lost.set_value(why); };
   const std::unique_ptr<PostgresStore> store = MustOpenPostgres(uri_, options);
   TamperPostgres(uri_, "UPDATE leader SET holder = 'x', address = 'login2'");
-  lost.WaitForNotification();
-  EXPECT_THAT(why, StatusIs(absl::StatusCode::kFailedPrecondition,
-                            HasSubstr("another coordinator leads: login2")));
+  EXPECT_THAT(lost.get_future().get(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                HasSubstr("another coordinator leads: login2")));
   EXPECT_THAT(store->CheckPlace(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("")));
 }
 
