@@ -69,7 +69,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
             << report.reads << " reads\n";
   if (report.seeds >= 500) {
     EXPECT_GT(report.given_up, report.seeds / 10);
-    EXPECT_GT(report.quarantines, report.seeds / 10);
+    EXPECT_GT(report.quarantines, report.seeds / 20);
     EXPECT_GT(report.imports, report.seeds / 10);
     EXPECT_GT(report.reported_steps, 10 * report.seeds);
     EXPECT_GT(report.stopped, report.seeds / 10);
