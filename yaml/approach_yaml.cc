@@ -322,11 +322,14 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
   return command;
 }
 
-void ReadServiceSpec(const Value& value, ParsedApproach* approach) {
+// Returns the command.
+Command ReadServiceSpec(const Value& value, ParsedApproach* approach) {
+  Command read;
   ServiceSpec service;
   Fields fields(value);
   if (const auto command = fields.Require("command", "a list of arguments")) {
-    service.command = ReadCommand(*command, CommandKind::kService, *approach).arguments;
+    read = ReadCommand(*command, CommandKind::kService, *approach);
+    service.command = read.arguments;
     NotePlace(".service.command", *command, &approach->places);
   }
   if (const auto ready = fields.Get("ready")) {
@@ -352,6 +355,7 @@ void ReadServiceSpec(const Value& value, ParsedApproach* approach) {
   }
   fields.Finish();
   approach->spec.service = std::move(service);
+  return read;
 }
 
 void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
@@ -409,7 +413,8 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     NotePlace(".train_from", *train_from, &approach->places);
   }
   if (const auto service = fields.Get("service")) {
-    ReadServiceSpec(*service, approach);
+    // It asks for these on behalf of the command that predicts.
+    predict.placeholders.merge(ReadServiceSpec(*service, approach).placeholders);
     NotePlace(".service", *service, &approach->places);
   }
   if (const auto serve = fields.Get("serve")) {

@@ -468,7 +468,7 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
       warn(field, absl::StrCat("the approach \"", approach.name, "\" has no job"));
     }
     bool uses_seed = spec.seeds.size() == 1;
-    for (const auto* command : {&approach.train_command, &approach.predict_command}) {
+    for (const auto* command : approach.Commands()) {
       for (const std::string& argument : *command) {
         uses_seed = uses_seed || absl::StrContains(argument, "{seed}");
       }

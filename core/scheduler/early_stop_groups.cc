@@ -81,7 +81,7 @@ void EarlyStopGroups::EndCancel(const SweepRecord& sweep) {
 }
 
 bool EarlyStopGroups::IsBeingCanceled(const SweepRecord& sweep) {
-  return sweep.row.canceled && sweep.jobs.unfinished() > 0;
+  return sweep.row.canceled && sweep.next_canceled < sweep.jobs.size();
 }
 
 void EarlyStopGroups::Forget(SweepId sweep) {
@@ -128,8 +128,7 @@ absl::Status EarlyStopGroups::Restore(SweepRecord& sweep, const std::vector<Step
 }
 
 void EarlyStopGroups::CheckInvariants(const SweepRecord& sweep) const {
-  // Its jobs may all have ended before a cancel in slices comes to its end, and judges them.
-  if (sweep.row.canceled && sweep.next_canceled < sweep.jobs.size()) {
+  if (IsBeingCanceled(sweep)) {
     return;
   }
   for (uint32_t group = 0; group < sweep.early_stop->size(); ++group) {

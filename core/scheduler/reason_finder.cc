@@ -233,20 +233,18 @@ std::optional<JobReason::Service> ReasonFinder::FindService(uint32_t number,
                            .failed_starts = service.failed_starts,
                            .next_start = service.next_start - turn_.now()};
   code = ReasonCode::kServiceFailed;
-  for (const auto& [id, instance] : services.instances()) {
-    if (instance.service != number || instance.stopping) {
-      continue;
-    }
-    if (services.HasPlace(instance.worker, number)) {
+  for (const auto& [worker, id] : service.live) {
+    if (services.HasPlace(worker, number)) {
       return std::nullopt;
     }
-    found.worker = instance.worker;
+    const Services::Instance& instance = *services.Find(worker, id);
+    found.worker = worker;
     code = instance.ready ? ReasonCode::kServiceBusy : ReasonCode::kServiceLoads;
     if (instance.start_time) {
       found.time = turn_.now() - *instance.start_time;
     }
   }
-  return service.instances > 0 || service.next_start > turn_.now() ? std::optional(found)
+  return !service.live.empty() || service.next_start > turn_.now() ? std::optional(found)
                                                                    : std::nullopt;
 }
 

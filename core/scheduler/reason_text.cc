@@ -221,9 +221,9 @@ std::string ServiceText(const JobReason& reason) {
       return absl::StrCat("waits for its service: it serves ", service.serves,
                           " jobs at a time on worker ", service.worker);
     default:
-      return absl::StrCat("waits for its service, which ended ", service.failed_starts,
-                          " times before it was ready and is started again in ",
-                          rounded(service.next_start));
+      return absl::StrCat(
+          "waits for its service, which ended ", Count(service.failed_starts, "time", "times"),
+          " before it was ready and is started again in ", rounded(service.next_start));
   }
 }
 

@@ -256,6 +256,7 @@ absl::Status Restorer::Finish() {
     for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
       CONCUR_RETURN_IF_ERROR(FinishJob(sweep, job));
     }
+    sweep.next_canceled = sweep.row.canceled ? sweep.jobs.size() : 0;
   }
   turn_.Discard();
   std::vector<SweepRecord*> cut_off;

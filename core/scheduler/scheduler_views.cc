@@ -119,6 +119,15 @@ std::optional<JobId> SchedulerViews::ReporterOf(JobId id) const {
 
 std::vector<WorkerView> SchedulerViews::ListWorkers() const {
   std::vector<WorkerView> views;
+  std::map<std::string, std::vector<WorkerView::Service>> services;  // by worker
+  for (const auto& [id, instance] : book_.services().instances()) {
+    services[instance.worker].push_back(
+        {.approach = book_.services().Get(instance.service).approach,
+         .state = instance.stopping ? "stopping"
+                  : instance.ready  ? "ready"
+                                    : "starting",
+         .jobs = book_.services().UsersOn(instance.worker, instance.service)});
+  }
   for (const auto& [name, worker] : workers_.roster()) {
     WorkerView view;
     view.info = worker->info;
@@ -133,15 +142,7 @@ std::vector<WorkerView> SchedulerViews::ListWorkers() const {
     view.used = assignments.used();
     view.running = static_cast<uint32_t>(assignments.jobs() - assignments.ahead());
     view.queued = static_cast<uint32_t>(assignments.ahead());
-    for (const auto& [id, instance] : book_.services().instances()) {
-      if (instance.worker == name) {
-        view.services.push_back({.approach = book_.services().Get(instance.service).approach,
-                                 .state = instance.stopping ? "stopping"
-                                          : instance.ready  ? "ready"
-                                                            : "starting",
-                                 .jobs = book_.services().UsersOn(name, instance.service)});
-      }
-    }
+    view.services = std::move(services[name]);
     view.succeeded = worker->succeeded;
     view.failed = worker->failed;
     view.last_seen = worker->last_seen;

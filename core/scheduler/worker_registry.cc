@@ -222,10 +222,9 @@ void WorkerRegistry::StopAttempt(JobId id, StopReason reason, bool counted) {
 }
 
 void WorkerRegistry::StopService(uint32_t service) {
-  for (const auto& [id, instance] : book_.services().instances()) {
-    if (instance.service == service && !instance.stopping) {
-      Stop(*roster_.Find(instance.worker), id, StopReason::kCanceled, /*counted=*/false);
-    }
+  const auto live = book_.services().Get(service).live;  // Stop takes them out
+  for (const auto& [worker, id] : live) {
+    Stop(*roster_.Find(worker), id, StopReason::kCanceled, /*counted=*/false);
   }
 }
 
@@ -298,11 +297,8 @@ bool WorkerRegistry::MayStartService(const ReadyQueue::Lane& lane) const {
     return false;
   }
   size_t places = 0;
-  for (const auto& [id, instance] : book_.services().instances()) {
-    if (instance.service == lane.service && !instance.stopping &&
-        CouldRun(*roster_.Find(instance.worker), lane)) {
-      places += service.spec.serves;
-    }
+  for (const auto& [worker, id] : service.live) {
+    places += CouldRun(*roster_.Find(worker), lane) ? service.spec.serves : 0;
   }
   const auto expected = places_.durations.Expected(lane.group);
   return places == 0 || (service.load && expected &&

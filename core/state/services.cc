@@ -28,8 +28,9 @@ const Services::Instance* Services::Find(const std::string& worker, AttemptId id
 }
 
 std::optional<AttemptId> Services::InstanceOn(const std::string& worker, uint32_t service) const {
-  const auto it = by_place_.find(Place(worker, service));
-  return it == by_place_.end() ? std::nullopt : std::optional(it->second);
+  const auto& live = services_[service].live;
+  const auto it = live.find(worker);
+  return it == live.end() ? std::nullopt : std::optional(it->second);
 }
 
 AttemptId Services::NewAttempt(JobId job, absl::Time now) {
@@ -43,8 +44,7 @@ AttemptId Services::NewAttempt(JobId job, absl::Time now) {
 
 void Services::AddInstance(AttemptId id, Instance instance) {
   if (!instance.stopping) {
-    ++services_[instance.service].instances;
-    CONCUR_CHECK(by_place_.emplace(Place(instance.worker, instance.service), id).second);
+    CONCUR_CHECK(services_[instance.service].live.emplace(instance.worker, id).second);
   }
   CONCUR_CHECK(instances_.emplace(id, std::move(instance)).second);
 }
@@ -66,8 +66,7 @@ void Services::SetStopping(AttemptId id) {
   Instance& instance = instances_.at(id);
   if (!instance.stopping) {
     instance.stopping = true;
-    --services_[instance.service].instances;
-    by_place_.erase(Place(instance.worker, instance.service));
+    services_[instance.service].live.erase(instance.worker);
   }
 }
 
@@ -88,7 +87,7 @@ void Services::FailStart(uint32_t number, const std::string& worker, absl::Time 
 
 const JobResult* Services::FailureOf(uint32_t number, absl::Time now) const {
   const Service& service = services_[number];
-  return service.failed_starts >= kServiceStartsMax && service.instances == 0 &&
+  return service.failed_starts >= kServiceStartsMax && service.live.empty() &&
                  service.next_start > now
              ? &*service.failure
              : nullptr;
@@ -104,24 +103,26 @@ void Services::Forgive(uint32_t number) {
 }
 
 void Services::AddUser(const std::string& worker, uint32_t service) {
-  ++users_[Place(worker, service)];
+  ++services_[service].users[worker];
 }
 
 void Services::RemoveUser(const std::string& worker, uint32_t service, absl::Time now) {
-  const auto it = users_.find(Place(worker, service));
-  CONCUR_CHECK(it != users_.end());
+  auto& users = services_[service].users;
+  const auto it = users.find(worker);
+  CONCUR_CHECK(it != users.end());
   if (--it->second > 0) {
     return;
   }
-  users_.erase(it);
+  users.erase(it);
   if (const auto id = InstanceOn(worker, service)) {
     instances_.at(*id).idle_since = now;
   }
 }
 
 size_t Services::UsersOn(const std::string& worker, uint32_t service) const {
-  const auto it = users_.find(Place(worker, service));
-  return it == users_.end() ? 0 : it->second;
+  const auto& users = services_[service].users;
+  const auto it = users.find(worker);
+  return it == users.end() ? 0 : it->second;
 }
 
 bool Services::HasPlace(const std::string& worker, uint32_t service) const {
@@ -148,20 +149,19 @@ absl::Time Services::NextDeadline(absl::Time now,
 }
 
 void Services::CheckInvariants() const {
-  std::vector<size_t> live(services_.size());
-  size_t places = 0;
+  size_t instances = 0;
   for (const auto& [id, instance] : instances_) {
     CONCUR_CHECK(id.job.IsService());
     if (!instance.stopping) {
-      ++live[instance.service];
-      ++places;
+      ++instances;
       CONCUR_CHECK(InstanceOn(instance.worker, instance.service) == id);
     }
   }
-  CONCUR_CHECK(places == by_place_.size());
-  for (size_t i = 0; i < services_.size(); ++i) {
-    CONCUR_CHECK(services_[i].instances == live[i]);
+  size_t live = 0;
+  for (const Service& service : services_) {
+    live += service.live.size();
   }
+  CONCUR_CHECK(instances == live);
 }
 
 }  // namespace concur

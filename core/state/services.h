@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -39,9 +38,10 @@ class Services {
     std::string approach;
     ServiceSpec spec;
 
-    size_t instances = 0;                         // that nobody stops
-    uint32_t failed_starts = 0;                   // in a row
-    absl::btree_set<std::string> failed_on = {};  // their workers
+    absl::btree_map<std::string, AttemptId> live = {};    // instances that nobody stops, by worker
+    absl::flat_hash_map<std::string, size_t> users = {};  // jobs that ask it, by worker
+    uint32_t failed_starts = 0;                           // in a row
+    absl::btree_set<std::string> failed_on = {};          // their workers
     absl::Time next_start = absl::InfinitePast();
     std::optional<JobResult> failure = std::nullopt;    // the last start's
     std::optional<absl::Duration> load = std::nullopt;  // the last start's, until it was ready
@@ -61,8 +61,6 @@ class Services {
   // REQUIRES: Add has returned this number.
   Service& Get(uint32_t service) { return services_[service]; }
   const Service& Get(uint32_t service) const { return services_[service]; }
-  // True when no job asks any.
-  bool empty() const { return services_.size() == 1; }
 
   // --- instances --------------------------------------------------------------------------------
 
@@ -107,13 +105,9 @@ class Services {
   void CheckInvariants() const;
 
  private:
-  using Place = std::pair<std::string, uint32_t>;  // worker, service
-
   std::vector<Service> services_ = {Service()};
   absl::flat_hash_map<Digest, uint32_t> numbers_;
   Instances instances_;
-  absl::flat_hash_map<Place, AttemptId> by_place_;  // that nobody stops
-  absl::flat_hash_map<Place, size_t> users_;
   absl::btree_set<uint32_t> delayed_;  // services whose last start has failed
   uint32_t last_attempt_ = 0;
 };

@@ -120,6 +120,14 @@ struct ApproachSpec {
   std::map<std::string, std::string> secrets;
   bool rerun = false;  // its jobs take no result that another job has; not part of the key
 
+  // Its commands: of training, prediction and service, those that it has.
+  std::vector<const std::vector<std::string>*> Commands() const {
+    std::vector<const std::vector<std::string>*> commands = {&train_command, &predict_command};
+    if (service) {
+      commands.push_back(&service->command);
+    }
+    return commands;
+  }
   // The code of its jobs of this kind.
   const std::optional<Code>& CodeOf(bool is_train) const {
     return is_train || !predict_code ? code : predict_code;

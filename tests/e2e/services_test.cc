@@ -126,6 +126,10 @@ TEST_F(ServicesTest, AModelThatTakesLongToLoadIsLoadedOnceForTenBenchmarks) {
     return absl::StrContains(cluster_.Concur({"job", "explain", "s1/9"}).out,
                              "waits for its service, which loads on worker w1");
   }));
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(cluster_.Concur({"worker", "list", "-o", "jsonl"}).out,
+                             R"("services":[{"approach":"served",)");
+  }));
   const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
   EXPECT_EQ(waited.exit_code, 0) << waited.err;
   EXPECT_EQ(Servers().size(), 1u);

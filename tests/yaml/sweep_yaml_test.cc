@@ -617,6 +617,31 @@ TEST_F(SweepYamlTest, ARequestBeyondEveryKnownWorkerIsAWarningAndBeyondEveryPool
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("fits in a pool (small: ")));
 }
 
+TEST_F(SweepYamlTest, AServiceReadsTheModelAndTheSeedForTheCommandThatAsksIt) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
+  approaches:
+    - metadata: {name: served}
+      spec:
+        version: "1"
+        train: {command: [t, "{train}", "{model}"]}
+        service:
+          command: [serve, "{model}", "{port}", "{seed}"]
+          ready: {http: /health, within: 45m}
+          resources: {gpus: 1}
+          serves: 16
+        predict: {command: [ask, "{service.url}", "{test}", "{predictions}"]}
+  benchmarks: ["../benchmarks/a.yaml"]
+  seeds: [1, 2]
+)"));
+  EXPECT_THAT(sweep.warnings, ::testing::IsEmpty());
+  const ServiceSpec& service = *sweep.spec.approaches[0].service;
+  EXPECT_EQ(service.ready_http, "/health");
+  EXPECT_EQ(service.ready_within, absl::Minutes(45));
+  EXPECT_EQ(service.resources.gpus, 1);
+  EXPECT_EQ(service.serves, 16u);
+  EXPECT_EQ(service.idle, absl::Minutes(5));
+}
+
 TEST_F(SweepYamlTest, SuffixesAreThoseThatToolsGoBy) {
   EXPECT_EQ(SuffixOf("a/b.jsonl.gz"), ".jsonl.gz");
   EXPECT_EQ(SuffixOf("train-v1.1.prefix.json"), ".json");

@@ -26,7 +26,7 @@ sockaddr_in LoopbackAt(uint16_t port) {
   return address;
 }
 
-bool HasStatus200(int socket, const std::string& path, absl::Duration timeout) {
+bool HasStatus200(int socket, const std::string& path) {
   const std::string request = absl::StrCat(
       "GET ", path, " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAccept: */*\r\n\r\n");
   if (send(socket, request.data(), request.size(), MSG_NOSIGNAL) !=
@@ -36,7 +36,7 @@ bool HasStatus200(int socket, const std::string& path, absl::Duration timeout) {
   constexpr size_t kStatusBytes = sizeof("HTTP/1.1 200") - 1;
   std::string answer;
   std::array<char, 256> buffer;
-  const absl::Time end = absl::Now() + timeout;
+  const absl::Time end = absl::Now() + kServiceAnswerMax;
   while (answer.size() < kStatusBytes && absl::Now() < end) {
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), 0);
     if (got <= 0) {
@@ -62,9 +62,9 @@ absl::StatusOr<uint16_t> FindFreePort() {
   return ntohs(address.sin_port);
 }
 
-bool ServiceAnswers(uint16_t port, const std::string& http_path, absl::Duration timeout) {
+bool ServiceAnswers(uint16_t port, const std::string& http_path) {
   const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval limit = absl::ToTimeval(timeout);
+  const timeval limit = absl::ToTimeval(kServiceAnswerMax);
   const sockaddr_in address = LoopbackAt(port);
   if (!socket.valid() ||
       setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
@@ -72,7 +72,7 @@ bool ServiceAnswers(uint16_t port, const std::string& http_path, absl::Duration 
       connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return false;
   }
-  return http_path.empty() || HasStatus200(socket.get(), http_path, timeout);
+  return http_path.empty() || HasStatus200(socket.get(), http_path);
 }
 
 }  // namespace concur::worker

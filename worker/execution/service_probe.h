@@ -17,8 +17,9 @@ namespace concur::worker {
 absl::StatusOr<uint16_t> FindFreePort();
 
 // True if the port accepts a connection and, unless `http_path` is "", answers a GET of that path
-// with status 200, within `timeout`.
-bool ServiceAnswers(uint16_t port, const std::string& http_path, absl::Duration timeout);
+// with status 200, within kServiceAnswerMax.
+inline constexpr absl::Duration kServiceAnswerMax = absl::Seconds(1);
+bool ServiceAnswers(uint16_t port, const std::string& http_path);
 
 }  // namespace concur::worker
 

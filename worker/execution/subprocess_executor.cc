@@ -35,8 +35,6 @@ constexpr size_t kPreparedAheadMax = 64;
 // Results of more bytes are left to the pool.
 constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 constexpr int kRenewalsMax = 10;
-constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);  // a service's
-constexpr absl::Duration kFirstProbe = absl::Milliseconds(100);
 constexpr size_t kShownAttemptsMax = 10;
 constexpr size_t kStrayTextMax = 500;
 
@@ -478,7 +476,7 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   if (stop) {
     watcher.Stop(entry->number, at_once);
   } else if (entry->order.id.job.IsService()) {
-    pool_.SubmitAfter(kFirstProbe, [this, entry] { ProbeService(entry, 0); });
+    pool_.Submit([this, entry] { ProbeService(entry, 0); });
   }
 }
 
@@ -536,8 +534,8 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
   // A job notices first that its service is gone.
   if (entry->service != nullptr && !result.succeeded &&
       (stopped == StopCause::kService ||
-       (!stopped && (!HasService(*entry) ||
-                     !ServiceAnswers(entry->service->port, /*http_path=*/"", kAnswerTimeout))))) {
+       (!stopped &&
+        (!HasService(*entry) || !ServiceAnswers(entry->service->port, /*http_path=*/""))))) {
     result.failure = FailureClass::kService;
     result.message = absl::StrCat("its service has ended; ", result.message);
   }

@@ -17,7 +17,6 @@
 namespace concur::worker {
 namespace {
 
-constexpr absl::Duration kProbeTimeout = absl::Seconds(1);
 constexpr absl::Duration kProbeInterval = absl::Milliseconds(100);
 constexpr absl::Duration kProbeIntervalMax = absl::Seconds(1);
 
@@ -54,7 +53,7 @@ void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
       return;
     }
   }
-  if (ServiceAnswers(entry->port, entry->order.ready_http, kProbeTimeout)) {
+  if (ServiceAnswers(entry->port, entry->order.ready_http)) {
     bool counts = false;
     {
       MutexLock lock(mu_);

@@ -114,6 +114,20 @@ TEST(TopTest, NamedResourcesAndSlotsAreShownWhereThereAreAny) {
   EXPECT_EQ(TopJson(look, TopRates())["resources"][1]["in_use"], 16);
 }
 
+TEST(TopTest, ServicesAreShownWhereThereAreAny) {
+  TopFrameOptions options;
+  options.height = 0;
+  TopLook look = ALook();
+  EXPECT_THAT(TopFrame(look, TopRates(), options), Not(HasSubstr("SERVICE")));
+  v1::Worker::Instance& service = *look.workers[1].add_services();
+  service.set_approach("m7");
+  service.set_state("starting");
+  service.set_jobs(3);
+  const std::string frame = TopFrame(look, TopRates(), options);
+  EXPECT_THAT(frame, HasSubstr("SERVICE  STATE     WORKER  JOBS"));
+  EXPECT_THAT(frame, HasSubstr("m7       starting  b          3"));
+}
+
 TEST(TopTest, ASweepThatItsBudgetPausesSaysSo) {
   TopLook look = ALook();
   look.sweeps[0].set_over_budget(true);

@@ -169,7 +169,7 @@ TEST_F(ServicesTest, JobsFailOnceThreeStartsInARowHaveFailedAndARetryTriesAgain)
     End("w", /*services=*/true, dead);
     Sync();
     if (start == 1) {
-      EXPECT_THAT(Explain(sweep, 0), HasSubstr("ended 1 times before it was ready"));
+      EXPECT_THAT(Explain(sweep, 0), HasSubstr("ended 1 time before it was ready"));
     }
     harness().Advance(absl::Seconds(10));
   }
