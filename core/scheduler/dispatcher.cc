@@ -120,14 +120,20 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
 }
 
 // The worker that is, or soonest will be, free for a suspect: of those that could run it, the one
-// that holds the fewest attempts. Null when there is none.
+// that holds the fewest attempts, but first one that loads or has its service. Null when there is
+// none.
 Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                                      const absl::flat_hash_set<const Worker*>& taken) {
   const ReadyQueue::Lane lane = sweep.LaneOf(job);
   Worker* best = nullptr;
   for (auto& [name, worker] : workers_.roster()) {
-    if (!taken.contains(worker.get()) && !RunsSuspect(*worker) &&
-        workers_.CouldRun(*worker, lane) && ServiceStateOn(*worker, lane) != ServiceState::kAway &&
+    if (taken.contains(worker.get()) || RunsSuspect(*worker) || !workers_.CouldRun(*worker, lane)) {
+      continue;
+    }
+    if (lane.service != 0 && book_.services().InstanceOn(name, lane.service)) {
+      return worker.get();
+    }
+    if (ServiceStateOn(*worker, lane) != ServiceState::kAway &&
         (best == nullptr || worker->assignments.jobs() < best->assignments.jobs())) {
       best = worker.get();
     }

@@ -395,6 +395,39 @@ TEST_F(ServicesTest, ASuspectWaitsUntilIdleInstancesHaveMadeRoom) {
   EXPECT_EQ(CountOf(suspect, JobState::kSucceeded), 1u);
 }
 
+// Each stopped what the other's service had begun to load.
+TEST_F(ServicesTest, TwoSuspectsLoadTheirServicesOneAfterTheOther) {
+  AddWorker("w", 2);
+  WorkerCalled("w").info().capacity.cpu_millis = 3000;
+  std::vector<SweepId> suspects;
+  for (const char* command : {"serve", "serve2"}) {
+    SweepSpec spec = Served(1);
+    spec.approaches[0].service->command[0] = command;
+    suspects.push_back(Submit(std::move(spec)));
+  }
+  for (int death = 0; death < 2; ++death) {
+    Sync();
+    SetReady("w");
+    Sync();
+    ASSERT_EQ(JobsOn("w"), 2u);
+    Restart("w");
+  }
+  WorkerCalled("w").info().capacity.cpu_millis = 1500;
+  for (int round = 0; round < 12; ++round) {
+    Sync();
+    EXPECT_LE(JobsOn("w"), 1u);
+    Sync();  // a service loads for longer than a turn
+    SetReady("w");
+    EndJobsWell("w");
+    for (const AttemptId& id : std::set<AttemptId>(WorkerCalled("w").stopping())) {
+      WorkerCalled("w").Finish(id, FailureOf(FailureClass::kPreempted));
+    }
+  }
+  for (const SweepId suspect : suspects) {
+    EXPECT_EQ(CountOf(suspect, JobState::kSucceeded), 1u);
+  }
+}
+
 TEST_F(ServicesTest, AWorkerThatCannotRunServicesIsNotAsked) {
   AddWorker("w", 4);
   WorkerCalled("w").info().takes_services = false;
