@@ -74,14 +74,14 @@ std::pair<SweepId, uint32_t> EarlyStopGroups::TakeUnjudged() {
   return first;
 }
 
-void EarlyStopGroups::EndCancel(const SweepRecord& sweep) {
+void EarlyStopGroups::EndSlices(const SweepRecord& sweep) {
   for (uint32_t group = 0; sweep.early_stop && group < sweep.early_stop->size(); ++group) {
     unjudged_.insert({sweep.row.id, group});
   }
 }
 
-bool EarlyStopGroups::IsBeingCanceled(const SweepRecord& sweep) {
-  return sweep.row.canceled && sweep.next_canceled < sweep.jobs.size();
+bool EarlyStopGroups::IsInSlices(const SweepRecord& sweep) {
+  return sweep.row.retry || (sweep.row.canceled && sweep.next_canceled < sweep.jobs.size());
 }
 
 void EarlyStopGroups::Forget(SweepId sweep) {
@@ -116,7 +116,7 @@ absl::Status EarlyStopGroups::Restore(SweepRecord& sweep, const std::vector<Step
         return absl::DataLossError(absl::StrCat("early_stop of job ", sweep.IdOf(job).ToString(),
                                                 ": ", restored.message()));
       }
-      if (record.state() == JobState::kRunning && !HasLetGo(sweep, job)) {
+      if (record.state() == JobState::kRunning && !HasLetGo(sweep, job) && !IsInSlices(sweep)) {
         return absl::DataLossError(absl::StrCat("early_stop of job ", sweep.IdOf(job).ToString(),
                                                 ": it runs, but has come to its rung"));
       }
@@ -128,7 +128,7 @@ absl::Status EarlyStopGroups::Restore(SweepRecord& sweep, const std::vector<Step
 }
 
 void EarlyStopGroups::CheckInvariants(const SweepRecord& sweep) const {
-  if (IsBeingCanceled(sweep)) {
+  if (IsInSlices(sweep)) {
     return;
   }
   for (uint32_t group = 0; group < sweep.early_stop->size(); ++group) {

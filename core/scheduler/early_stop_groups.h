@@ -43,10 +43,10 @@ class EarlyStopGroups {
   // REQUIRES: the rows of jobs have been read; `reports` is ordered as Snapshot::reports.
   absl::Status Restore(SweepRecord& sweep, const std::vector<StepRow>& reports);
   void Forget(SweepId sweep);
-  // All jobs of a canceled sweep have ended. Until then none of its groups is judged: some of its
-  // jobs would be stopped that others are canceled with.
-  void EndCancel(const SweepRecord& sweep);
-  static bool IsBeingCanceled(const SweepRecord& sweep);
+  // True while a cancel or a retry of the whole sweep goes on. Until it has ended none of the groups
+  // is judged: jobs that it has reached would be compared with others that it has not.
+  static bool IsInSlices(const SweepRecord& sweep);
+  void EndSlices(const SweepRecord& sweep);
 
   // True for a train job that is compared with the others of its group.
   static bool IsCompared(const SweepRecord& sweep, uint32_t job);

@@ -11,7 +11,7 @@ void EarlyStopJudge::JudgeSettings() {
   while (groups_.HasUnjudged()) {
     const auto [id, group] = groups_.TakeUnjudged();
     SweepRecord& sweep = *book_.all().at(id);
-    if (!EarlyStopGroups::IsBeingCanceled(sweep)) {  // else all of them are judged at its end
+    if (!EarlyStopGroups::IsInSlices(sweep)) {  // else all of them are judged at its end
       JudgeGroup(sweep, group);
     }
   }

@@ -609,7 +609,7 @@ void JobLifecycle::CheckJob(const SweepRecord& sweep, uint32_t job) const {
   } else if (state == JobState::kBlocked) {
     CONCUR_CHECK(places_.reuse.LeaderOf(id) || !groups_.HasLetGo(sweep, job) ||
                  sweep.AwaitsSource(job) || sweep.AwaitsSetting(job) ||
-                 EarlyStopGroups::IsBeingCanceled(sweep) || sweep.expansion->spec().imported);
+                 EarlyStopGroups::IsInSlices(sweep) || sweep.expansion->spec().imported);
     CONCUR_CHECK(!sweep.AwaitsSource(job) || sweep.row.canceled ||
                  !IsTerminal(sweep.jobs[*sweep.expansion->SourceOf(job)].state()));
   }

@@ -275,8 +275,8 @@ void SweepRequests::Continue(SweepRecord& sweep) {
 
 // Does `work` for a job; false, with nothing done, when the turn has done enough.
 template <typename Work>
-bool SweepRequests::DoInSlice(const SweepRecord& sweep, Work work) {
-  if (left_ <= 0 && !(sweep.early_stop && sweep.row.retry)) {
+bool SweepRequests::DoInSlice(Work work) {
+  if (left_ <= 0) {
     return false;
   }
   const size_t before = turn_.touched();
@@ -287,11 +287,11 @@ bool SweepRequests::DoInSlice(const SweepRecord& sweep, Work work) {
 
 void SweepRequests::ContinueCancel(SweepRecord& sweep) {
   for (uint32_t& job = sweep.next_canceled; job < sweep.jobs.size(); ++job) {
-    if (!DoInSlice(sweep, [&] { jobs_.CancelWithSweep(sweep, job); })) {
+    if (!DoInSlice([&] { jobs_.CancelWithSweep(sweep, job); })) {
       return;
     }
   }
-  groups_.EndCancel(sweep);
+  groups_.EndSlices(sweep);
   open_.erase(sweep.row.id);
 }
 
@@ -308,13 +308,14 @@ void SweepRequests::ContinueRetry(SweepRecord& sweep) {
       for (next = std::max(next, SweepRecord::PlaceInRetry(stage, block.first_job));
            next < SweepRecord::PlaceInRetry(stage, end); ++next) {
         const auto job = static_cast<uint32_t>(next);
-        if (!DoInSlice(sweep, [&] { RetryJob(sweep, job, false, /*is_listed=*/false); })) {
+        if (!DoInSlice([&] { RetryJob(sweep, job, false, /*is_listed=*/false); })) {
           return;
         }
       }
     }
   }
   sweep.row.retry.reset();
+  groups_.EndSlices(sweep);
   book_.UpdateHold(sweep);
   open_.erase(sweep.row.id);
 }
@@ -330,7 +331,7 @@ void SweepRequests::ContinueImport(SweepRecord& sweep, OpenImport& import) {
     }
   };
   while (import.jobs_done < sweep.jobs.size()) {
-    if (!DoInSlice(sweep, add)) {
+    if (!DoInSlice(add)) {
       return;
     }
   }

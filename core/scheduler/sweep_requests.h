@@ -125,7 +125,7 @@ class SweepRequests {
   void ContinueRetry(SweepRecord& sweep);
   void ContinueImport(SweepRecord& sweep, OpenImport& import);
   template <typename Work>
-  bool DoInSlice(const SweepRecord& sweep, Work work);
+  bool DoInSlice(Work work);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed);
 
   const SchedulerPolicy& policy_;

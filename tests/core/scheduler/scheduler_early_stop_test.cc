@@ -537,5 +537,32 @@ TEST_F(SchedulerEarlyStopTest, AnotherNameDecidesNothing) {
   EXPECT_EQ(TrainState(0), JobState::kRunning);
 }
 
+// Settings that are back in the queue were compared without those that are not.
+TEST_F(SchedulerEarlyStopTest, SettingsAreJudgedWhenARetryHasReturnedAll) {
+  SchedulerPolicy policy;
+  policy.slice_jobs = 1;
+  Use(policy);
+  Start(3, Halving());
+  ASSERT_OK(scheduler().CancelJob({sweep_, Train(2)}));
+  DropStopping();
+  ASSERT_OK_AND_ASSIGN(const uint32_t retried, scheduler().RetryJobs(sweep_, {}, false));
+  EXPECT_EQ(retried, 2u) << "the train job and its evaluation";
+  harness().EndTurn();
+  Report(0, {{1, 0.5}});
+  ASSERT_TRUE(scheduler().views().FindSweep(sweep_)->row->retry);
+  EXPECT_EQ(TrainState(0), JobState::kRunning);
+  harness().RestartCoordinator();
+  int turns = 0;
+  for (; scheduler().views().FindSweep(sweep_)->row->retry && turns < 100; ++turns) {
+    harness().Advance(absl::Milliseconds(1));
+    harness().EndTurn();
+  }
+  EXPECT_GT(turns, 1);
+  EXPECT_EQ(TrainState(0), JobState::kBlocked) << "it waits for the others at its first rung";
+  EXPECT_NE(TrainState(2), JobState::kCanceled);
+  Sync();
+  EXPECT_EQ(TrainState(1), JobState::kRunning);
+}
+
 }  // namespace
 }  // namespace concur::testing

@@ -92,8 +92,8 @@ TEST_F(SchedulerSlicesTest, ACancelStopsAllThatRunsAtOnceAndStartsNothing) {
   EXPECT_GT(scheduler().NextDeadline(), harness().now());
 }
 
-// It was one turn, however large, since its rules compare jobs.
-TEST_F(SchedulerSlicesTest, SoDoesACancelWithEarlyStopWhichStopsNoneInsteadOfCancelingIt) {
+// Each was one turn, however large, since its rules compare jobs.
+TEST_F(SchedulerSlicesTest, SoDoACancelAndARetryWithEarlyStopWhichStopNone) {
   SweepSpec spec = Trains({"a"}, {"x"}, 40);
   spec.random_settings = 2;
   spec.early_stop = EarlyStopSpec{.rule = {.min = 1, .max = 3, .eta = 3}, .metric = "f1"};
@@ -111,6 +111,16 @@ TEST_F(SchedulerSlicesTest, SoDoesACancelWithEarlyStopWhichStopsNoneInsteadOfCan
   }
   EXPECT_GT(turns, 5);
   EXPECT_EQ(CountOf(id, JobState::kStopped), 0u);
+
+  Sync();
+  for (const AttemptId& attempt : std::set<AttemptId>(WorkerCalled("w").stopping())) {
+    WorkerCalled("w").Drop(attempt);
+  }
+  Sync();
+  ASSERT_OK_AND_ASSIGN(const uint32_t retried, scheduler().RetryJobs(id, {}, false));
+  EXPECT_EQ(retried, 240u);
+  EXPECT_GT(TurnsOfRetry(id), 5);
+  EXPECT_EQ(CountOf(id, JobState::kCanceled) + CountOf(id, JobState::kStopped), 0u);
 }
 
 TEST_F(SchedulerSlicesTest, ARetryReturnsAFewJobsATurnAndStartsNoneBeforeTheLast) {
