@@ -3,10 +3,10 @@
 
 usage: services.py [--load S] [--ask S] [--workers N] [--kills SERVERS WORKERS COORDINATORS]
 
-Prints how often the model was loaded, the time from submission to the last score, and the seconds that
-workers gave to models and jobs beside those in which a model was asked. With --kills the server is killed
-so often while it is asked, then workers and the coordinator; the run ends with an error if a cell is lost,
-failed, or a server is left.
+Prints how often the model was loaded, the time from submission to the last score, and the seconds for which
+programs held the model, from their start to their end, beside those in which it was asked. With --kills
+servers, workers and the coordinator are killed so often at random moments, with a model that loads in 0.3 s
+and answers in 0.4 s; the run ends with an error if a cell is lost or failed, or a server is left.
 """
 
 import argparse
@@ -21,10 +21,20 @@ import harness
 BENCHMARKS = 10
 SEED = 7  # of the times of kills
 
-SERVER = """
-import http.server, os, sys, time
+# A program that loads notes its start, and its end if it is not killed.
+NOTES = """
+import atexit, os, signal, sys, time
+def note(name, text):
+    with open(f"{sys.argv[2]}/{name}", "a") as file: file.write(text + "\\n")
+begin = time.time()
+atexit.register(lambda: note("held", str(time.time() - begin)))
+signal.signal(signal.SIGTERM, lambda *arguments: sys.exit(0))
 time.sleep(float(sys.argv[3]))
-with open(sys.argv[2] + "/loads", "a") as file: file.write(f"{os.getpid()} {time.time()}\\n")
+note("loads", str(os.getpid()))
+"""
+
+SERVER = NOTES + """
+import http.server
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path != "/health":
@@ -43,10 +53,8 @@ json.dump({"accuracy": score}, open(sys.argv[2], "w"))
 """
 
 # Loads the model itself, asks it, and ends.
-ALONE = """
-import json, os, sys, time
-time.sleep(float(sys.argv[3]))
-with open(sys.argv[2] + "/loads", "a") as file: file.write(f"{os.getpid()} {time.time()}\\n")
+ALONE = NOTES + """
+import json
 time.sleep(float(sys.argv[4]))
 json.dump({"accuracy": 0.75}, open(sys.argv[1], "w"))
 """
@@ -104,11 +112,13 @@ class Workers:
             process.wait()
 
 
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
 def loads_of(directory):
-    """(process, time) of each load."""
-    path = directory / "loads"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [(int(pid), float(at)) for pid, at in map(str.split, lines)]
+    """The processes that have loaded."""
+    return list(map(int, lines_of(directory / "loads")))
 
 
 def runs(pid):
@@ -144,8 +154,9 @@ def run(served, args, seeds=1, kills=None):
             if counts["succeeded"] != BENCHMARKS * seeds:
                 raise RuntimeError(f"not every cell succeeded: {counts}")
             loads = loads_of(directory)
-            until(lambda: not any(runs(pid) for pid, _ in loads), "a server is left")
-            return len(loads), took
+            until(lambda: not any(map(runs, loads)), "a server is left")
+            held = sum(map(float, lines_of(directory / "held")))
+            return len(loads), took, held
         finally:
             workers.close()
 
@@ -156,7 +167,7 @@ def break_things(coordinator, workers, kills):
     deeds = ["server"] * servers + ["worker"] * of_workers + ["coordinator"] * of_coordinator
     chance.shuffle(deeds)
     for deed in deeds:
-        alive = lambda: [pid for pid, _ in loads_of(coordinator.directory) if runs(pid)]
+        alive = lambda: list(filter(runs, loads_of(coordinator.directory)))
         until(lambda: alive() or coordinator.counts("s1")["counts"]["succeeded"] ==
               coordinator.counts("s1")["jobs"], "a server that answers")
         time.sleep(chance.uniform(0, 1.5))
@@ -185,18 +196,17 @@ def main():
         jobs_left = sum(args.kills)
         args.load, args.ask = 0.3, 0.4
         seeds = max(1, jobs_left // 2)
-        loads, took = run(True, args, seeds, args.kills)
+        loads, took, _ = run(True, args, seeds, args.kills)
         print(f"{sum(args.kills)} kills (servers, workers, coordinators: {args.kills}), "
               f"{BENCHMARKS * seeds} cells, {loads} loads, {took:.0f} s: no cell lost or failed, no server left")
         return
     work = args.ask * BENCHMARKS
     rows = []
     for name, served in (("once as a service", True), ("by every eval job", False)):
-        loads, took = run(served, args)
-        leased = loads * args.load + work
-        rows.append((name, loads, f"{took:.1f}", f"{leased:.0f}", f"{work:.0f}", f"{leased / work:.1f}"))
-    print(harness.table(("the model is loaded", "loads", "seconds", "seconds leased", "seconds of work",
-                         "leased / work"), rows))
+        loads, took, held = run(served, args)
+        rows.append((name, loads, f"{took:.1f}", f"{held:.0f}", f"{work:.0f}", f"{held / work:.1f}"))
+    print(harness.table(("the model is loaded", "loads", "seconds", "seconds held", "seconds asked",
+                         "held / asked"), rows))
 
 
 if __name__ == "__main__":
