@@ -300,15 +300,17 @@ class Client(threading.Thread):
     def __init__(self, coordinator):
         super().__init__()
         self.coordinator, self.done = coordinator, threading.Event()
-        self.slowest, self.lies = 0.0, 0
+        self.slowest, self.lies = 0.0, False
 
     def run(self):
+        lied = False  # once may be a change between the two questions
         while True:
             waited = self.coordinator.answer_seconds()
             self.slowest = max(self.slowest, waited)
-            if (waited < ANSWER_MAX) != self.coordinator.ready():
-                self.lies += 1
-            if self.done.wait(0.3):
+            lies = (waited < ANSWER_MAX) != self.coordinator.ready()
+            self.lies = self.lies or (lies and lied)
+            lied = lies
+            if self.done.wait(0.3) and (self.lies or not lies):
                 return
 
 
