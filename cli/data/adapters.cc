@@ -405,9 +405,9 @@ absl::StatusOr<MetricsByName> AdaptMetrics(const AdapterInput& input,
 
 namespace {
 
-// The metrics of one task, named with a prefix. Returns their filter, "" in older versions.
-absl::StatusOr<std::string> AddHarnessTask(const Node& task, const std::string& prefix,
-                                           const std::string& filter, MetricsByName* metrics) {
+// The metrics of one task. Returns their filter, "" in older versions.
+absl::StatusOr<std::string> AddHarnessTask(const Node& task, const std::string& filter,
+                                           MetricsByName* metrics) {
   CONCUR_ASSIGN_OR_RETURN(const auto fields, FieldsOf(task, "an object of metrics"));
   const size_t before = metrics->size();
   std::set<std::string> filters;
@@ -426,7 +426,7 @@ absl::StatusOr<std::string> AddHarnessTask(const Node& task, const std::string& 
                                                      absl::StrJoin(filters, " and "),
                                                      "; --filter NAME says which to take"));
     }
-    CONCUR_RETURN_IF_ERROR(AddMetric(value, absl::StrCat(prefix, name), metrics));
+    CONCUR_RETURN_IF_ERROR(AddMetric(value, name, metrics));
   }
   if (metrics->size() == before) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -443,7 +443,7 @@ absl::StatusOr<std::pair<std::string, Node>> ChosenTask(const Node& results,
   if (name.empty() && tasks.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         results.place, ": expected one task, got ", absl::StrJoin(NamesOf(tasks), ", "),
-        "; --task NAME says which to take, --all-tasks takes all"));
+        "; --task NAME says which to take, `concur adapt results` takes all as parts"));
   }
   const std::string& chosen = name.empty() ? tasks.front().first : name;
   CONCUR_ASSIGN_OR_RETURN(const Node task, Require(results, chosen));
@@ -480,16 +480,8 @@ absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
   const Node root{&json, place};
   CONCUR_ASSIGN_OR_RETURN(const Node results, Require(root, "results"));
   MetricsByName metrics;
-  if (selection.all_tasks) {
-    CONCUR_ASSIGN_OR_RETURN(const auto tasks, FieldsOf(results, "an object of tasks"));
-    for (const auto& [name, task] : tasks) {
-      CONCUR_RETURN_IF_ERROR(
-          AddHarnessTask(task, absl::StrCat(name, "."), selection.filter, &metrics).status());
-    }
-    return metrics;
-  }
   CONCUR_ASSIGN_OR_RETURN(const auto chosen, ChosenTask(results, selection.task));
-  CONCUR_RETURN_IF_ERROR(AddHarnessTask(chosen.second, "", selection.filter, &metrics).status());
+  CONCUR_RETURN_IF_ERROR(AddHarnessTask(chosen.second, selection.filter, &metrics).status());
   return metrics;
 }
 
@@ -503,7 +495,7 @@ absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterI
   CONCUR_ASSIGN_OR_RETURN(const auto task, ChosenTask(results, selection.task));
   MetricsByName metrics;
   CONCUR_ASSIGN_OR_RETURN(const std::string filter,
-                          AddHarnessTask(task.second, "", selection.filter, &metrics));
+                          AddHarnessTask(task.second, selection.filter, &metrics));
   CONCUR_ASSIGN_OR_RETURN(const auto metric,
                           ChosenMetric(task.second, selection.metric, std::move(metrics)));
   const std::string path =

@@ -59,7 +59,6 @@ absl::StatusOr<MetricsByName> AdaptMetrics(const AdapterInput& input,
 struct HarnessSelection {
   std::string task = {};    // may be "" when there is one
   std::string filter = {};  // the same
-  bool all_tasks = false;   // metrics of every task, as TASK.METRIC
   std::string metric = {};  // for per-example scores; may be "" when there is one
 };
 
@@ -71,7 +70,7 @@ absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
 
 // The per-example scores behind one metric of one task, from its samples at `samples`; "": those
 // that the harness wrote beside its results. InvalidArgument as well when they do not explain the
-// metric: every one within 0..1, with the metric as their mean. REQUIRES: not all_tasks.
+// metric: every one within 0..1, with the metric as their mean.
 absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterInput& input,
                                                                   const HarnessSelection& selection,
                                                                   const std::string& samples);

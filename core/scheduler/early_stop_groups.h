@@ -43,8 +43,8 @@ class EarlyStopGroups {
   // REQUIRES: the rows of jobs have been read; `reports` is ordered as Snapshot::reports.
   absl::Status Restore(SweepRecord& sweep, const std::vector<StepRow>& reports);
   void Forget(SweepId sweep);
-  // True while a cancel or a retry of the whole sweep goes on. Until it has ended none of the groups
-  // is judged: jobs that it has reached would be compared with others that it has not.
+  // True while a cancel or a retry of the whole sweep goes on. Until it has ended no group is
+  // judged: jobs that it has reached would be compared with others that it has not.
   static bool IsInSlices(const SweepRecord& sweep);
   void EndSlices(const SweepRecord& sweep);
 

@@ -19,6 +19,7 @@
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/data/adapt_results.h"
 #include "cli/data/adapters.h"
 #include "cli/data/input_option.h"
 #include "cli/output/print.h"
@@ -122,11 +123,6 @@ absl::Status CheckExamplesFlags(const AdaptOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.samples.empty() ? "--metric" : "--samples",
                      ": expected --examples FILE beside it"));
-  }
-  if (!options.examples.empty() && options.harness.all_tasks) {
-    return absl::InvalidArgumentError(
-        "--examples: expected --task NAME, since per-example scores are of one task, got "
-        "--all-tasks");
   }
   return absl::OkStatus();
 }
@@ -238,8 +234,6 @@ void AddMetricForms(Command* group, CommandContext& context) {
                  harness, [](const AdapterInput& input, const AdaptOptions& options) {
                    return AdaptHarness(input, options.harness);
                  });
-  lm_eval->AddFlag("--all-tasks", harness->harness.all_tasks,
-                   "The metrics of every task, named TASK.METRIC");
   lm_eval
       ->AddOption("--task", harness->harness.task, "Whose metrics, where there are several tasks")
       ->TypeName("NAME");
@@ -268,6 +262,7 @@ void AddAdaptCommand(Command& app, CommandContext& context) {
   group->RequireSubcommand();
   AddAnswerForms(group, context);
   AddMetricForms(group, context);
+  AddAdaptResults(*group, context);
 }
 
 }  // namespace concur::cli

@@ -268,15 +268,80 @@ TEST(AdaptTest, OldResultsOfTheHarnessHaveNoFilter) {
   EXPECT_THAT(*metrics, ElementsAre(Pair("em", 0.08), Pair("em_stderr", 0.003), Pair("f1", 0.19)));
 }
 
-TEST(AdaptTest, AllTasksOfTheHarnessAreTakenUnderTheirNames) {
-  const AdapterInput input{"f", R"({"results": {"arc": {"acc,none": 0.5, "acc_stderr,none": 0.1},
-      "boolq": {"acc,none": 0.25, "acc_stderr,none": "N/A"}}})"};
-  const absl::StatusOr<MetricsByName> all = AdaptHarness(input, {.all_tasks = true});
-  ASSERT_OK(all);
-  EXPECT_THAT(*all, ElementsAre(Pair("arc.acc", 0.5), Pair("arc.acc_stderr", 0.1),
-                                Pair("boolq.acc", 0.25)));
-  EXPECT_THAT(AdaptHarness(input, {}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--all-tasks takes all")));
+// Name and value of each metric of each part.
+nlohmann::json PartsIn(const std::string& path) {
+  return nlohmann::json::parse(*ReadFile(path)).at("parts");
+}
+
+TEST(AdaptTest, EveryTaskOfARunBecomesAPart) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.File("out"));
+  Write(dir, "out/results_1.json", R"({"model_name": "org/m", "results": {
+      "arc": {"acc,none": 0.5, "acc_norm,none": 0.75}, "squad": {"f1,none": 81.5},
+      "lambada": {"perplexity,none": 7}},
+      "n-samples": {"arc": {"original": 2, "effective": 2}},
+      "higher_is_better": {"arc": {"acc": true, "acc_norm": true}, "squad": {"f1": true},
+                           "lambada": {"perplexity": false}}})");
+  const std::string out = dir.File("metrics.json");
+  const Output run = RunConcur({"adapt", "results", "lm-eval", dir.File("out"), "--out", out});
+  ASSERT_EQ(run.code, kExitOk) << run.err;
+  EXPECT_EQ(PartsIn(out), nlohmann::json::parse(R"({
+      "arc": {"acc": 0.5, "score": 0.5, "n": 2}, "lambada": {"perplexity": 7.0},
+      "squad": {"f1": 81.5, "score": 81.5}})"));
+  const Output norm = RunConcur(
+      {"adapt", "results", "lm-eval", dir.File("out"), "--metric", "acc_norm", "--out", out});
+  ASSERT_EQ(norm.code, kExitOk) << norm.err;
+  EXPECT_EQ(PartsIn(out).at("arc").at("score"), 0.75);
+}
+
+TEST(AdaptTest, ARunsExamplesNameTheirPart) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.File("out"));
+  Write(dir, "out/results_1.json", R"({"model_name": "org/m", "results": {
+      "arc": {"acc,none": 0.5}}, "n-samples": {"arc": {"original": 2, "effective": 2}}})");
+  Write(dir, "out/samples_arc_1.jsonl",
+        "{\"doc_id\": 0, \"acc\": 1.0}\n{\"doc_id\": 1, \"acc\": 0.0}\n");
+  const auto adapt = [&] {
+    std::filesystem::remove(dir.File("examples.jsonl"));
+    return RunConcur({"adapt", "results", "lm-eval", dir.File("out"), "--out", dir.File("m.json"),
+                      "--examples", dir.File("examples.jsonl")});
+  };
+  const Output run = adapt();
+  ASSERT_EQ(run.code, kExitOk) << run.err;
+  EXPECT_EQ(*ReadFile(dir.File("examples.jsonl")),
+            "{\"id\":\"0\",\"part\":\"arc\",\"score\":1.0}\n"
+            "{\"id\":\"1\",\"part\":\"arc\",\"score\":0.0}\n");
+  Write(dir, "out/samples_arc_1.jsonl",
+        "{\"doc_id\": 0, \"acc\": 1.0}\n{\"doc_id\": 1, \"acc\": 1.0}\n");
+  const Output differ = adapt();
+  EXPECT_EQ(differ.code, kExitOk) << differ.err;
+  EXPECT_THAT(differ.err, HasSubstr("no per-example scores: arc"));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("examples.jsonl")));
+}
+
+TEST(AdaptTest, ResultsOfSeveralRunsAreRefused) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.File("out"));
+  const auto write = [&](const std::string& name, const std::string& model, double acc) {
+    Write(dir, name,
+          absl::StrCat(R"({"model_name": ")", model, R"(", "results": {"arc": )",
+                       R"({"acc,none": )", acc, "}}}"));
+  };
+  const auto error = [&] {
+    const Output run =
+        RunConcur({"adapt", "results", "lm-eval", dir.File("out"), "--out", dir.File("m.json")});
+    EXPECT_EQ(run.code, kExitUsage);
+    EXPECT_FALSE(std::filesystem::exists(dir.File("m.json")));
+    return run.err;
+  };
+  EXPECT_THAT(error(), HasSubstr(dir.File("out")));
+  write("out/results_1.json", "a", 0.5);
+  write("out/results_2.json", "a", 0.25);
+  EXPECT_THAT(error(), HasSubstr("expected one run, got up to 2 of a; name the files of one run"));
+  write("out/results_2.json", "b", 0.5);
+  EXPECT_THAT(error(), HasSubstr("expected results of one model, got 2, such as a and b"));
+  Write(dir, "out/results_2.json", "{");
+  EXPECT_THAT(error(), HasSubstr("results_2.json"));
 }
 
 constexpr char kHarnessResults[] = R"({"results": {"arc": {"acc,none": 0.5, "acc_norm,none": 0.75,
@@ -336,7 +401,6 @@ TEST(AdaptTest, SamplesThatDoNotFitAreErrorsThatSayWhatToDo) {
             "expected samples_lambada_TIME.jsonl beside results_TIME.json"},
            {{"--task", "lambada", "--examples", examples, "--samples", lines},
             "lines.jsonl:1: doc_id: expected a number"},
-           {{"--all-tasks", "--examples", examples}, "--examples: expected --task NAME"},
            {{"--task", "arc", "--metric", "acc"},
             "--metric: expected --examples FILE beside it"}}) {
     std::vector<std::string> args = {"adapt", "lm-eval", in, "--out", dir.File("out.json")};
