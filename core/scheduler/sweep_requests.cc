@@ -375,6 +375,7 @@ absl::Status SweepRequests::Delete(SweepId id) {
   jobs_.Forget(*sweep);
   workers_.blame().ForgetSweep(id);
   groups_.Forget(id);
+  open_.erase(id);  // the turns of a cancel may go on though all jobs have ended
   book_.Erase(*sweep);
   return absl::OkStatus();
 }
@@ -432,7 +433,8 @@ absl::Status SweepRequests::RecordForecast(SweepId id, absl::Duration makespan) 
 absl::StatusOr<uint32_t> SweepRequests::Retry(SweepId id, const std::vector<uint32_t>& jobs,
                                               bool rerun_succeeded) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
-  if (sweep->State() == SweepState::kCanceling) {
+  const bool is_being_canceled = sweep->row.canceled && open_.contains(id);
+  if (sweep->State() == SweepState::kCanceling || is_being_canceled) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " is still stopping attempts; try again later"));
   }

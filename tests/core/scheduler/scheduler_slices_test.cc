@@ -141,6 +141,32 @@ TEST_F(SchedulerSlicesTest, ARetryReturnsAFewJobsATurnAndStartsNoneBeforeTheLast
   EXPECT_EQ(CountOf(id, JobState::kRunning), static_cast<uint32_t>(kJobs));
 }
 
+// The coordinator ended: later turns of the cancel looked for the sweep, or for its retry.
+TEST_F(SchedulerSlicesTest, ACancelWhoseJobsHaveAllEndedGoesOnBesideOtherRequests) {
+  for (const bool is_deleted : {true, false}) {
+    const SweepId id = Submit(Evals({"a"}, {"x"}, 500));
+    for (uint32_t job = 0; job < 500; ++job) {
+      ASSERT_OK(scheduler().CancelJob({id, job}));
+    }
+    ASSERT_OK(scheduler().RetryJobs(id, {3}, false));
+    ASSERT_OK(scheduler().CancelSweep(id));
+    harness().EndTurn();
+    ASSERT_EQ(StateOf(id), SweepState::kCanceled);
+    ASSERT_LE(scheduler().NextDeadline(), harness().now()) << "its turns are not over";
+    if (is_deleted) {
+      EXPECT_OK(scheduler().DeleteSweep(id));
+    } else {
+      EXPECT_THAT(scheduler().RetryJobs(id, {3}, false),
+                  StatusIs(StatusCode::kFailedPrecondition, HasSubstr("try again later")));
+    }
+    for (int turn = 0; turn < 40; ++turn) {
+      Turn();
+    }
+    EXPECT_EQ(scheduler().views().FindSweep(id).has_value(), !is_deleted);
+    EXPECT_TRUE(is_deleted || scheduler().RetryJobs(id, {3}, false).ok());
+  }
+}
+
 TEST_F(SchedulerSlicesTest, ARetryGoesOnAfterEveryRestart) {
   const SweepId failed = SubmitFailed(kJobs);
   const SweepId canceled = Submit(Trains({"b"}, {"y"}, kJobs));
