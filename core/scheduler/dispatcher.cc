@@ -120,22 +120,24 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
 }
 
 // The worker that is, or soonest will be, free for a suspect: of those that could run it, the one
-// that holds the fewest attempts, but first one that loads or has its service. Null when there is
+// that holds the fewest jobs; of equals, one that loads or has its service. Null when there is
 // none.
 Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                                      const absl::flat_hash_set<const Worker*>& taken) {
   const ReadyQueue::Lane lane = sweep.LaneOf(job);
   Worker* best = nullptr;
+  std::pair<size_t, bool> best_rank;
   for (auto& [name, worker] : workers_.roster()) {
     if (taken.contains(worker.get()) || RunsSuspect(*worker) || !workers_.CouldRun(*worker, lane)) {
       continue;
     }
-    if (lane.service != 0 && book_.services().InstanceOn(name, lane.service)) {
-      return worker.get();
-    }
-    if (ServiceStateOn(*worker, lane) != ServiceState::kAway &&
-        (best == nullptr || worker->assignments.jobs() < best->assignments.jobs())) {
+    const bool has_service =
+        lane.service != 0 && book_.services().InstanceOn(name, lane.service).has_value();
+    const std::pair rank(worker->assignments.jobs(), !has_service);
+    if ((has_service || ServiceStateOn(*worker, lane) != ServiceState::kAway) &&
+        (best == nullptr || rank < best_rank)) {
       best = worker.get();
+      best_rank = rank;
     }
   }
   return best;
