@@ -472,8 +472,9 @@ absl::StatusOr<FileResults> ReadInspect(const std::string& path, const ReadOptio
 
 Format InspectFormat() {
   return {"inspect", "logs of Inspect",
-          [](absl::string_view name) {
-            return absl::EndsWith(name, ".json") || absl::EndsWith(name, ".eval");
+          [](absl::string_view name) {  // eval-set lists its logs and tasks beside them
+            return absl::EndsWith(name, ".eval") ||
+                   (absl::EndsWith(name, ".json") && name != "logs.json" && name != "eval-set.json");
           },
           ReadInspect};
 }

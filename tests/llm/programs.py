@@ -171,6 +171,8 @@ def inspect():
         with zipfile.ZipFile(os.path.join(options.log_dir, name), "w", zipfile.ZIP_DEFLATED) as log:
             log.writestr("header.json", json.dumps(header))
             log.writestr("summaries.json", json.dumps(summaries))
+    for name in ("logs.json", "eval-set.json"):
+        write(os.path.join(options.log_dir, name), {"tasks": options.tasks})
 
 
 def lighteval():

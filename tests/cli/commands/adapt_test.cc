@@ -288,6 +288,8 @@ TEST(AdaptTest, EveryTaskOfARunBecomesAPart) {
   EXPECT_EQ(PartsIn(out), nlohmann::json::parse(R"({
       "arc": {"acc": 0.5, "score": 0.5, "n": 2}, "lambada": {"perplexity": 7.0},
       "squad": {"f1": 81.5, "score": 81.5}})"));
+  EXPECT_EQ(nlohmann::json::parse(*ReadFile(out)).at("score"), (0.5 + 81.5) / 2)
+      << "the worker wants it of the whole, since a part lacks it";
   const Output norm = RunConcur(
       {"adapt", "results", "lm-eval", dir.File("out"), "--metric", "acc_norm", "--out", out});
   ASSERT_EQ(norm.code, kExitOk) << norm.err;
