@@ -2,6 +2,7 @@
 #include "cli/output/estimate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,11 +18,11 @@ namespace {
 // Less says nothing.
 constexpr absl::Duration kSpanMin = absl::Milliseconds(500);
 
-Estimate MakeEstimate(double jobs_per_second, uint64_t left) {
+Estimate MakeEstimate(double jobs_per_second, double left) {
   Estimate estimate;
   estimate.jobs_per_second = jobs_per_second;
   if (jobs_per_second > 0 && left > 0) {
-    estimate.left = absl::Seconds(static_cast<double>(left) / jobs_per_second);
+    estimate.left = absl::Seconds(left / jobs_per_second);
   }
   return estimate;
 }
@@ -44,6 +45,20 @@ uint64_t RunningCount(const v1::StateCounts& counts) {
   return counts.running() - std::min(counts.queued(), counts.running());
 }
 
+double WorkLeft(const v1::StateCounts& counts) {
+  return static_cast<double>(LeftCount(counts)) -
+         std::clamp(counts.running_done(), 0.0, static_cast<double>(counts.running()));
+}
+
+std::string RunningText(const v1::StateCounts& counts) {
+  const uint64_t running = RunningCount(counts);
+  const std::string text = CountText(running);
+  return running == 0 || counts.running_done() <= 0
+             ? text
+             : absl::StrFormat("%s (%.0f%%)", text,
+                               std::floor(100 * std::min(1.0, counts.running_done() / running)));
+}
+
 Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age) {
   const absl::Duration span =
       rpc::FromProto(sweep.recent_span(), FieldPath("recent_span")).value_or(absl::ZeroDuration()) +
@@ -51,16 +66,16 @@ Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age) {
   if (sweep.state() != v1::Sweep::STATE_ACTIVE || !sweep.has_recent_span() || span < kSpanMin) {
     return {};
   }
-  return MakeEstimate(sweep.recent_jobs() / absl::ToDoubleSeconds(span), LeftCount(sweep.counts()));
+  return MakeEstimate(sweep.recent_jobs() / absl::ToDoubleSeconds(span), WorkLeft(sweep.counts()));
 }
 
 Estimate EstimateOf(const std::vector<v1::Sweep>& sweeps) {
   double jobs_per_second = 0;
-  uint64_t left = 0;
+  double left = 0;
   for (const v1::Sweep& sweep : sweeps) {
     if (sweep.state() == v1::Sweep::STATE_ACTIVE) {
       jobs_per_second += EstimateOf(sweep).jobs_per_second;
-      left += LeftCount(sweep.counts());
+      left += WorkLeft(sweep.counts());
     }
   }
   return MakeEstimate(jobs_per_second, left);

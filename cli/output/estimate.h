@@ -24,6 +24,10 @@ uint64_t JobCount(const v1::StateCounts& counts);
 uint64_t DoneCount(const v1::StateCounts& counts);
 uint64_t LeftCount(const v1::StateCounts& counts);
 uint64_t RunningCount(const v1::StateCounts& counts);
+// LeftCount less what running jobs say is done of them.
+double WorkLeft(const v1::StateCounts& counts);
+// "3"; "3 (42%)" when they say how much of them is done, on the mean.
+std::string RunningText(const v1::StateCounts& counts);
 
 struct Estimate {
   double jobs_per_second = 0;          // 0: unknown

@@ -42,8 +42,11 @@ std::string Fill(size_t width, double fraction, bool unicode) {
 }
 
 // Never 100 % before everything is done.
-int Percent(uint64_t done, uint64_t total) {
-  return total == 0 ? 0 : static_cast<int>(done * 100 / total);
+int Percent(uint64_t done, double work_done, uint64_t total) {
+  return total == 0 ? 0
+         : done == total
+             ? 100
+             : std::min(99, static_cast<int>(work_done * 100 / static_cast<double>(total)));
 }
 
 }  // namespace
@@ -124,7 +127,9 @@ std::string SweepProgress::RestText() const {
       parts.push_back(absl::StrCat(CountText(count), " ", word));
     }
   };
-  add(RunningCount(counts), "running");
+  if (RunningCount(counts) > 0) {
+    parts.push_back(RunningText(counts) + " running");
+  }
   add(counts.queued(), "queued");
   add(counts.failed(), "failed");
   add(counts.skipped(), "skipped");
@@ -138,6 +143,8 @@ std::string SweepProgress::RestText() const {
 std::string SweepProgress::StatusLine(absl::Time now, size_t width) const {
   const uint64_t total = JobCount(sweep_.counts());
   const uint64_t done = DoneCount(sweep_.counts());
+  const double work_done =
+      static_cast<double>(done + LeftCount(sweep_.counts())) - WorkLeft(sweep_.counts());
   std::vector<std::string> parts = {absl::StrCat(CountText(done), "/", CountText(total), " jobs")};
   if (sweep_.state() != v1::Sweep::STATE_ACTIVE) {
     parts.push_back(StateText(sweep_.state()));
@@ -158,7 +165,7 @@ std::string SweepProgress::StatusLine(absl::Time now, size_t width) const {
       }
     }
   }
-  const std::string percent = absl::StrFormat("%3d%%", Percent(done, total));
+  const std::string percent = absl::StrFormat("%3d%%", Percent(done, work_done, total));
   const std::string text = absl::StrJoin(parts, options_.unicode ? " · " : ", ");
   if (!options_.is_terminal) {
     return absl::StrCat(LineText(sweep_.id()), "  ", percent, "  ", text);
@@ -166,7 +173,7 @@ std::string SweepProgress::StatusLine(absl::Time now, size_t width) const {
   const size_t used = analysis::DisplayWidth(sweep_.id()) + analysis::DisplayWidth(percent) +
                       analysis::DisplayWidth(text) + 9;
   const size_t bar_width = used + kBarWidthMin > width ? 0 : std::min(kBarWidthMax, width - used);
-  const double fraction = total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
+  const double fraction = total == 0 ? 0 : work_done / static_cast<double>(total);
   std::string bar;
   if (bar_width > 0) {
     bar = absl::StrCat("[", Fill(bar_width, fraction, options_.unicode), "] ");

@@ -366,6 +366,11 @@ Json ResultJson(const v1::JobResult& result) {
   return json;
 }
 
+std::string JobProgressText(const v1::Job& job) {
+  return job.of() == 0 ? ""
+                       : absl::StrCat(CountText(job.done()), " of ", CountText(job.of()), " done");
+}
+
 Json JobJson(const v1::Job& job) {
   Json json = Json::object();
   json["id"] = job.id();
@@ -389,6 +394,10 @@ Json JobJson(const v1::Job& job) {
   json["not_before_time"] = TimeJson(job.has_not_before_time(), job.not_before_time());
   json["explanation"] = TextJson(job.explanation());
   json["result"] = job.has_result() ? ResultJson(job.result()) : Json();
+  if (job.of() > 0) {
+    json["done"] = job.done();
+    json["of"] = job.of();
+  }
   if (job.has_checkpoint()) {
     json["checkpoint"] = {{"attempt", job.checkpoint().attempt()},
                           {"digest", absl::BytesToHexString(job.checkpoint().digest())},

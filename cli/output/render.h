@@ -70,6 +70,8 @@ std::string SpentText(const v1::Spent& spent);
 std::string BudgetText(const v1::Sweep& sweep);
 Json SpentJson(const v1::Spent& spent);
 Json SweepJson(const v1::Sweep& sweep);
+// "120 of 1,000 done", of a running job that says so; else "".
+std::string JobProgressText(const v1::Job& job);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);
 Json NamedResourceJson(const v1::NamedResource& resource);

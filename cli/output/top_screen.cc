@@ -151,7 +151,7 @@ std::vector<std::string> SweepLines(const TopLook& look, const TopFrameOptions& 
     const Estimate estimate = EstimateOf(sweep);
     table.rows.push_back(TextCells(
         {sweep.id(), sweep.name(), "", CountText(DoneCount(counts)), CountText(JobCount(counts)),
-         CountText(RunningCount(counts)), CountText(counts.queued()), CountText(counts.ready()),
+         RunningText(counts), CountText(counts.queued()), CountText(counts.ready()),
          CountText(counts.failed()), RateText(estimate.jobs_per_second), EtaText(estimate)}));
     table.rows.back()[2] = StateCell(StateText(sweep.state()));
   }

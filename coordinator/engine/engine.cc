@@ -54,6 +54,7 @@ SweepUpdate UpdateOf(const Scheduler& scheduler, const SweepBoard& board, SweepI
   facts->counts = view->counts;
   facts->reused = view->reused;
   facts->queued = view->queued;
+  facts->running_done = view->running_done;
   facts->owner_use = view->owner_use;
   facts->spent = view->spent;
   update.facts = std::move(facts);

@@ -48,6 +48,7 @@ struct SweepFacts {
   StateCounts counts{};
   uint32_t reused = 0;
   uint32_t queued = 0;
+  double running_done = 0;
   OwnerUse owner_use;
   Spent spent;
   RecentWork recent;         // set in a copy that a reader gets
@@ -55,7 +56,8 @@ struct SweepFacts {
 
   // Valid as long as this is.
   SweepView View() const {
-    return {&row, expansion.get(), state, counts, reused, queued, owner_use, spent, recent};
+    return {&row,   expansion.get(), state,     counts, reused,
+            queued, running_done,    owner_use, spent,  recent};
   }
 };
 

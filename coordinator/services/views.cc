@@ -55,6 +55,7 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   proto.set_state(ToProto(sweep.state));
   *proto.mutable_counts() = ToProto(sweep.counts);
   proto.mutable_counts()->set_queued(sweep.queued);
+  proto.mutable_counts()->set_running_done(sweep.running_done);
   proto.set_reused(sweep.reused);
   *proto.mutable_create_time() = ToProto(sweep.row->create_time);
   if (sweep.row->end_time) {
@@ -127,6 +128,8 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
     *proto.mutable_result() = ToProto(*job.result);
   }
   proto.set_step_count(job.steps);
+  proto.set_done(job.done);
+  proto.set_of(job.of);
   if (job.checkpoint) {
     *proto.mutable_checkpoint() = ToProto(*job.checkpoint);
   }

@@ -31,6 +31,7 @@ std::optional<SweepView> SchedulerViews::FindSweep(SweepId id) const {
                    .counts = sweep.jobs.counts(),
                    .reused = sweep.jobs.reused(),
                    .queued = sweep.queued,
+                   .running_done = places_.running.DoneOf(id),
                    .owner_use = owners().UseOf(sweep.row.owner),
                    .spent = sweep.spent.total(),
                    .recent = {}};
@@ -71,6 +72,10 @@ JobView SchedulerViews::ViewJob(JobId id) const {
   view.id = id;
   view.state = row.state;
   view.attempt = row.attempt;
+  if (const RunningJobs::Lease* lease = places_.running.Find(id)) {
+    view.done = lease->done;
+    view.of = lease->of;
+  }
   view.failures = row.failures;
   view.lost = row.lost;
   view.deaths = row.deaths;

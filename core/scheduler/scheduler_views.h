@@ -54,6 +54,8 @@ struct JobView {
   std::optional<JobId> reused_from;
   bool system_collected = false;  // its system was removed by retention
   uint32_t steps = 0;             // that counted, of ReporterOf the job
+  int64_t done = 0;               // of a running job, as it says; of `of` parts
+  int64_t of = 0;                 // 0: it has not said
   // The verdict of early_stop on a train job that it compares with others, and its rung.
   std::optional<EarlyStop::State> early_stop;
   size_t rung = 0;
@@ -68,10 +70,11 @@ struct SweepView {
   SweepState state = SweepState::kActive;
   StateCounts counts{};
   uint32_t reused = 0;
-  uint32_t queued = 0;  // RUNNING jobs that were given ahead: they start when something ends
-  OwnerUse owner_use;   // by all sweeps of its owner
-  Spent spent;          // by all attempts of its jobs
-  RecentWork recent;    // covers what runs; the scheduler leaves it unknown
+  uint32_t queued = 0;      // RUNNING jobs that were given ahead: they start when something ends
+  double running_done = 0;  // sum of the shares that its RUNNING jobs say are done
+  OwnerUse owner_use;       // by all sweeps of its owner
+  Spent spent;              // by all attempts of its jobs
+  RecentWork recent;        // covers what runs; the scheduler leaves it unknown
 };
 
 struct WorkerView {

@@ -168,6 +168,9 @@ absl::Status WorkerExchange::Sync(const SyncRequest& request) {
   for (const AttemptId& id : request.running) {
     ApplyRunning(*worker, id);
   }
+  for (const AttemptProgress& progress : request.progress) {
+    ApplyProgress(*worker, progress);
+  }
   for (const FinishedAttempt& finished : request.finished) {
     // Its row says that it has its GPUs until the sweep is loaded and the result counts.
     if (const Resources* of = book_.ResourcesOfLeftOut(finished.id.job);
@@ -257,6 +260,15 @@ void WorkerExchange::ApplySteps(const Worker& worker, const std::vector<AttemptS
         groups_.NoteReport(sweep, id.job.index, reported.step);
       }
     }
+  }
+}
+
+void WorkerExchange::ApplyProgress(const Worker& worker, const AttemptProgress& progress) {
+  const JobId job = progress.id.job;
+  if (worker.assignments.Find(progress.id) != nullptr && places_.running.Find(job) != nullptr &&
+      book_.JobOf(job).attempt == progress.id.attempt.number &&
+      places_.running.SetProgress(job, progress.done, progress.of)) {
+    turn_.AnnounceSweep(job.sweep);
   }
 }
 

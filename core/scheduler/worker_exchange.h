@@ -47,7 +47,7 @@ struct WorkerOrders {
 
 class WorkerExchange {
  public:
-  WorkerExchange(const SchedulerPolicy& policy, Turn& turn, const JobPlaces& places,
+  WorkerExchange(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places,
                  SweepBook& book, ResultBook& results, WorkerRegistry& workers,
                  EarlyStopGroups& groups, JobLifecycle& jobs)
       : policy_(policy),
@@ -74,6 +74,7 @@ class WorkerExchange {
   absl::StatusOr<Worker*> Admit(const SyncRequest& request);
   void Reincarnate(Worker& worker, const SyncRequest& request);
   bool MayReport(const Worker& worker, AttemptId id) const;
+  void ApplyProgress(const Worker& worker, const AttemptProgress& progress);
   void NoteSpent(AttemptId id, absl::string_view name, double value);
   void ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps);
   void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
@@ -92,7 +93,7 @@ class WorkerExchange {
 
   const SchedulerPolicy& policy_;
   Turn& turn_;
-  const JobPlaces& places_;
+  JobPlaces& places_;
   SweepBook& book_;
   ResultBook& results_;
   WorkerRegistry& workers_;

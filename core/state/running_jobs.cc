@@ -8,6 +8,18 @@
 #include "base/check.h"
 
 namespace concur {
+namespace {
+
+constexpr int64_t kMillion = 1'000'000;
+
+// In millionths.
+int64_t ShareOf(const RunningJobs::Lease& lease) {
+  return lease.of == 0 ? 0
+                       : static_cast<int64_t>(static_cast<double>(lease.done) /
+                                              static_cast<double>(lease.of) * kMillion);
+}
+
+}  // namespace
 
 uint32_t RunningJobs::AddHolder(const std::string& worker, const std::string& incarnation) {
   const auto [it, is_new] =
@@ -28,7 +40,31 @@ RunningJobs::Lease RunningJobs::End(JobId job) {
   CONCUR_CHECK(it != leases_.end());
   const Lease lease = it->second;
   leases_.erase(it);
+  AddDone(job.sweep, -ShareOf(lease));
   return lease;
+}
+
+bool RunningJobs::SetProgress(JobId job, int64_t done, int64_t of) {
+  Lease& lease = leases_.at(job);
+  if (lease.done == done && lease.of == of) {
+    return false;
+  }
+  AddDone(job.sweep, -ShareOf(lease));
+  lease.done = done;
+  lease.of = of;
+  AddDone(job.sweep, ShareOf(lease));
+  return true;
+}
+
+void RunningJobs::AddDone(SweepId sweep, int64_t millionths) {
+  if (millionths != 0 && (done_[sweep] += millionths) == 0) {
+    done_.erase(sweep);
+  }
+}
+
+double RunningJobs::DoneOf(SweepId sweep) const {
+  const auto it = done_.find(sweep);
+  return it == done_.end() ? 0 : static_cast<double>(it->second) / kMillion;
 }
 
 const RunningJobs::Lease* RunningJobs::Find(JobId job) const {
@@ -63,6 +99,13 @@ void RunningJobs::CheckInvariants() const {
   for (const auto& [job, lease] : leases_) {
     CONCUR_CHECK(lease.holder < holders_.size());
   }
+  absl::flat_hash_map<SweepId, int64_t> done;
+  for (const auto& [job, lease] : leases_) {
+    if (ShareOf(lease) > 0) {
+      done[job.sweep] += ShareOf(lease);
+    }
+  }
+  CONCUR_CHECK(done == done_);
   for (const auto& [job, lost] : lost_) {
     CONCUR_CHECK(lost.holder < holders_.size() && !leases_.contains(job));
   }

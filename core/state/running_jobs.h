@@ -33,6 +33,9 @@ class RunningJobs {
     uint32_t holder = kNoHolder;
     uint64_t gpu_mask = 0;
     Digest key;  // key of the job's content
+    // Parts of the work that it says are done, of so many; of 0: it has not said.
+    int64_t done = 0;
+    int64_t of = 0;
   };
   // A lease that ended without a result.
   struct Lost {
@@ -50,6 +53,10 @@ class RunningJobs {
   void Begin(JobId job, const Lease& lease);
   // The job no longer runs. REQUIRES: it does.
   Lease End(JobId job);
+  // The job says how far it is. True if that is news. REQUIRES: it runs; 0 <= done <= of.
+  bool SetProgress(JobId job, int64_t done, int64_t of);
+  // Sum over the sweep's running jobs of the share that they say is done.
+  double DoneOf(SweepId sweep) const;
   // Null when the job does not run.
   const Lease* Find(JobId job) const;
   size_t size() const { return leases_.size(); }
@@ -73,10 +80,15 @@ class RunningJobs {
   void CheckInvariants() const;
 
  private:
+  void AddDone(SweepId sweep, int64_t millionths);
+
   std::vector<Holder> holders_;
   absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> numbers_;
   absl::flat_hash_map<JobId, Lease> leases_;
   absl::flat_hash_map<JobId, Lost> lost_;
+  // For each sweep with a running job that says how far it is, the sum of those shares; in parts of
+  // a million, so that it does not depend on their order.
+  absl::flat_hash_map<SweepId, int64_t> done_;
 };
 
 }  // namespace concur

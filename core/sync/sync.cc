@@ -105,6 +105,13 @@ absl::Status ValidateSyncRequest(const SyncRequest& request, const FieldPath& pa
     CONCUR_RETURN_IF_ERROR(CheckRange(here.Field("offset"), chunk.offset, 0, kArtifactBytesMax));
     CONCUR_RETURN_IF_ERROR(CheckCount(here.Field("data"), chunk.data.size(), kLogChunkBytesMax));
   }
+  CONCUR_RETURN_IF_ERROR(CheckOrders(path, "progress", request.progress, kSyncAttemptsMax));
+  for (size_t i = 0; i < request.progress.size(); ++i) {
+    const FieldPath here = path.Field("progress", i);
+    const AttemptProgress& progress = request.progress[i];
+    CONCUR_RETURN_IF_ERROR(CheckRange(here.Field("of"), progress.of, 1, kStepMax));
+    CONCUR_RETURN_IF_ERROR(CheckRange(here.Field("done"), progress.done, 0, progress.of));
+  }
   CONCUR_RETURN_IF_ERROR(CheckOrders(path, "steps", request.steps, kSyncStepsMax));
   for (size_t i = 0; i < request.steps.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(CheckReportedStep(path.Field("steps", i), request.steps[i].step));

@@ -85,6 +85,13 @@ struct RunningService {
   uint64_t gpu_mask = 0;
 };
 
+// Parts of its work that a running attempt says are done, of so many.
+struct AttemptProgress {
+  AttemptId id;
+  int64_t done = 0;  // 0 to `of`
+  int64_t of = 1;    // 1 to kStepMax
+};
+
 struct SyncRequest {
   WorkerInfo worker;
   uint64_t sequence = 0;           // grows with every call of one incarnation
@@ -94,6 +101,7 @@ struct SyncRequest {
   std::vector<RunningService> services;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
+  std::vector<AttemptProgress> progress;  // of running attempts, in every Sync
   std::vector<AttemptStep> steps;  // those of one attempt in the order in which it reported them
   // Until this worker hands back what still runs, for its machine is taken away then.
   absl::Duration time_left = absl::InfiniteDuration();

@@ -255,6 +255,12 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
     out->set_gpu_mask(service.gpu_mask);
   }
   proto.set_takes_services(request.worker.takes_services);
+  for (const AttemptProgress& progress : request.progress) {
+    v1::AttemptProgress* out = proto.add_progress();
+    *out->mutable_id() = ToProto(progress.id);
+    out->set_done(progress.done);
+    out->set_of(progress.of);
+  }
   for (const FinishedAttempt& finished : request.finished) {
     v1::FinishedAttempt* out = proto.add_finished();
     *out->mutable_id() = ToProto(finished.id);
@@ -298,6 +304,11 @@ absl::StatusOr<SyncRequest> FromProto(const v1::SyncRequest& proto, const FieldP
       CheckCount(path.Field("services"), proto.services_size(), kSyncAttemptsMax));
   for (const v1::RunningService& service : proto.services()) {
     request.services.push_back({FromProto(service.id()), service.ready(), service.gpu_mask()});
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("progress"), proto.progress_size(), kSyncAttemptsMax));
+  for (const v1::AttemptProgress& progress : proto.progress()) {
+    request.progress.push_back({FromProto(progress.id()), progress.done(), progress.of()});
   }
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("finished"), proto.finished_size(), kSyncFinishedMax));

@@ -25,7 +25,7 @@ from concur.errors import (
     Unavailable,
 )
 from concur.handles import Job, SubmittedSweep
-from concur.inside import checkpoint_dir, report_metric
+from concur.inside import checkpoint_dir, report_metric, report_progress
 from concur.mapped import Future, Mapped
 from concur.matrix import Matrix
 from concur.spec import Approach, Benchmark, Sweep
@@ -55,5 +55,6 @@ __all__ = [
     "checkpoint_dir",
     "connect",
     "report_metric",
+    "report_progress",
     "tune",
 ]

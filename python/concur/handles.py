@@ -199,7 +199,9 @@ class Job:
             _, mark, report = line.partition(METRIC_MARK)  # a progress bar may stand before it
             if mark:
                 try:
-                    rows.append(json.loads(report))
+                    row = json.loads(report)
+                    if isinstance(row, dict) and "value" in row:
+                        rows.append(row)
                 except ValueError:
                     pass  # cut where the log was
         return pandas.DataFrame(rows, columns=["step", "name", "value"])

@@ -12,7 +12,7 @@ import json
 import os
 import pathlib
 import sys
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
 # Beginning of a line of a job's log that reports a value.
 METRIC_MARK = "concur-metric "
@@ -21,7 +21,16 @@ METRIC_MARK = "concur-metric "
 def report_metric(step: Optional[int] = None, value: float = 0.0, name: str = "value") -> None:
     """Reports a value while the job runs, for Job.metrics(). It is a line of the job's log, and of
     the file CONCUR_METRICS_LINES, for output may be redirected. A step of a name counts once."""
-    report = json.dumps({"step": step, "name": str(name), "value": float(value)})
+    _report({"step": step, "name": str(name), "value": float(value)})
+
+
+def report_progress(done: int, of: int) -> None:
+    """Says that `done` of `of` parts of the job's work are done. The fraction shows while it runs."""
+    _report({"step": int(done), "of": int(of)})
+
+
+def _report(fields: Dict[str, Any]) -> None:
+    report = json.dumps(fields)
     # One write each: lines of several processes do not mix.
     sys.stdout.flush()
     os.write(1, (METRIC_MARK + report + "\n").encode("utf-8"))

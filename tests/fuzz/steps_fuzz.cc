@@ -35,8 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text = concur::testing::Text(data, size).substr(1);
   const std::vector<concur::ReportedStep> steps = StepsIn(text, 1 + data[0]);
   CONCUR_CHECK(steps == StepsIn(text, text.size() + 1));
-  CONCUR_CHECK(steps.size() <= concur::kStepsOfJobMax);
+  CONCUR_CHECK(steps.size() <= concur::kStepsOfJobMax + concur::worker::kPercentsMax);
   for (const concur::ReportedStep& step : steps) {
+    if (step.name == concur::worker::kProgressName) {
+      CONCUR_CHECK(step.step >= 0 && static_cast<double>(step.step) <= step.value);
+      continue;
+    }
     CONCUR_CHECK_OK(concur::CheckReportedStep(concur::FieldPath("step"), step));
   }
   return 0;

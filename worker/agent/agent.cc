@@ -187,7 +187,11 @@ void Agent::TakeReports() {
     }
   }
   for (AttemptStep& step : executor_.PollSteps()) {
-    if (attempts_.contains(step.id)) {
+    const auto attempt = attempts_.find(step.id);
+    if (attempt != attempts_.end() && step.step.name == kProgressName) {
+      attempt->second.done = step.step.step;
+      attempt->second.of = static_cast<int64_t>(step.step.value);
+    } else if (attempt != attempts_.end()) {
       steps_.Add(std::move(step), clock_.Now());
     }
   }

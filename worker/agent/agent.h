@@ -115,6 +115,8 @@ class Agent {
     bool unwanted = false;                 // canceled or fenced, and the executor knows
     bool ready = false;                    // a service that answers
     uint64_t gpu_mask = 0;                 // a service's
+    int64_t done = 0;                      // parts of the work, as it says, of so many
+    int64_t of = 0;                        // 0: it has not said
   };
   struct Call {
     uint64_t sequence = 0;

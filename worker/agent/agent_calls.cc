@@ -47,6 +47,9 @@ void Agent::FillAttempts(SyncRequest& request, Call& call) const {
            attempt.gpu_mask});
     } else {
       request.running.push_back(id);
+      if (attempt.of > 0) {
+        request.progress.push_back({id, attempt.done, attempt.of});
+      }
     }
   }
 }

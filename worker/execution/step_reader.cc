@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
 #include "core/spent.h"
+#include "worker/executor.h"
 
 namespace concur::worker {
 namespace {
@@ -21,45 +22,64 @@ constexpr size_t kShownBytesMax = 100;  // a report or name in a warning has no 
 // Progress bars end their lines with a carriage return, and colour them by escape sequences.
 bool EndsLine(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
 
-std::optional<ReportedStep> StepOfJson(absl::string_view text) {
+}  // namespace
+
+std::optional<StepReader::Report> StepReader::ReportOfJson(absl::string_view text) {
   const nlohmann::json json = nlohmann::json::parse(text.begin(), text.end(), nullptr,
                                                     /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
-      !json.contains("value") || !json["value"].is_number()) {
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
     return std::nullopt;
   }
-  ReportedStep step;
-  step.step = json["step"].get<int64_t>();
-  step.value = json["value"].get<double>();
-  step.name = "value";
+  Report report;
+  report.done = json["step"].get<int64_t>();
+  if (json.contains("of") && json["of"].is_number_integer()) {
+    const auto of = json["of"].get<int64_t>();
+    if (report.done >= 0 && of >= std::max<int64_t>(report.done, 1) && of <= kStepMax) {
+      report.of = of;
+    }
+  }
+  if (report.of && !json.contains("value")) {
+    return report;
+  }
+  if (!json.contains("value") || !json["value"].is_number()) {
+    return std::nullopt;
+  }
+  ReportedStep step{.step = report.done, .name = "value", .value = json["value"].get<double>()};
   if (json.contains("name")) {
     if (!json["name"].is_string()) {
       return std::nullopt;
     }
     step.name = json["name"].get<std::string>();
   }
-  return CheckReportedStep(FieldPath("report"), step).ok() ? std::make_optional(std::move(step))
-                                                           : std::nullopt;
+  if (!CheckReportedStep(FieldPath("report"), step).ok()) {
+    return std::nullopt;
+  }
+  report.step = std::move(step);
+  return report;
 }
 
-}  // namespace
-
 void StepReader::Emit(absl::string_view line, const Sink& sink) {
-  std::optional<ReportedStep> step;
+  std::optional<Report> report;
   // A progress bar may have begun the line.
   const size_t begin = line.size() - std::min(line.size(), kStepLineBytesMax);
-  for (size_t at = line.find(kStepMark, begin); at != line.npos && !step;
+  for (size_t at = line.find(kStepMark, begin); at != line.npos && !report;
        at = line.find(kStepMark, at + 1)) {
-    step = StepOfJson(line.substr(at + kMarkBytes));
+    report = ReportOfJson(line.substr(at + kMarkBytes));
   }
-  if (!step) {
+  if (!report) {
     const size_t at = line.rfind(kStepMark);
     if (warning_.empty() && at != line.npos &&
         absl::StartsWith(line.substr(at + kMarkBytes), "{")) {
       warning_ = absl::StrCat(
           "concur: warning: no report: ", CleanUtf8(line.substr(at + kMarkBytes), kShownBytesMax),
-          "; expected {\"step\": 3, \"name\": \"loss\", \"value\": 0.5}");
+          "; expected {\"step\": 3, \"name\": \"loss\", \"value\": 0.5}, or {\"step\": 3, \"of\": "
+          "10}");
     }
+    return;
+  }
+  TellProgress(*report, sink);
+  const std::optional<ReportedStep>& step = report->step;
+  if (!step) {
     return;
   }
   if (IsSpentName(step->name)) {
@@ -71,6 +91,19 @@ void StepReader::Emit(absl::string_view line, const Sink& sink) {
                           [&](const auto& series) { return series.name == step->name; })) {
     warning_ = absl::StrCat("concur: warning: reports of \"", CleanUtf8(step->name, kShownBytesMax),
                             "\" do not count: a job has at most ", kStepNamesMax, " names");
+  }
+}
+
+void StepReader::TellProgress(const Report& report, const Sink& sink) {
+  if (!report.of) {
+    return;
+  }
+  const auto of = static_cast<double>(*report.of);
+  const auto percent = static_cast<int64_t>(100 * static_cast<double>(report.done) / of);
+  if (percent != percent_ && percents_ < kPercentsMax) {
+    ++percents_;
+    percent_ = percent;
+    sink({.step = report.done, .name = kProgressName, .value = of});
   }
 }
 

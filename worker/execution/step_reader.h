@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -18,16 +19,20 @@
 namespace concur::worker {
 
 // A line ends with a report: kStepMark {"step": 3, "name": "f1", "value": 71.5}. Without a name it
-// is "value". Any text may stand before it. Any control character but a tab ends a line.
+// is "value". {"step": 120, "of": 1000} reports progress, with or without a value. Any text may
+// stand before it. Any control character but a tab ends a line.
 inline constexpr char kStepMark[] = "concur-metric ";
 inline constexpr size_t kStepLineBytesMax = 4096;
+
+inline constexpr int kPercentsMax = 1'000;  // that are told of one attempt
 
 class StepReader {
  public:
   using Sink = std::function<void(const ReportedStep&)>;
   enum Source { kOutput, kError, kFile };  // lines of the file of reports may lack the mark
 
-  // Reads the next piece of the output, and gives the reports in it that count
+  // Reads the next piece of the output, and gives the reports in it that count, and progress once
+  // for each percent
   // (core/reported_step.h). Other text, and reports beyond the limits, are passed over. A line
   // of one source goes on after pieces of the others.
   void Add(absl::string_view data, Source source, const Sink& sink);
@@ -47,11 +52,20 @@ class StepReader {
     uint32_t count = 0;
   };
 
+  struct Report {
+    std::optional<ReportedStep> step;
+    std::optional<int64_t> of;  // with `done`
+    int64_t done = 0;
+  };
+  static std::optional<Report> ReportOfJson(absl::string_view text);
   void Emit(absl::string_view line, const Sink& sink);
+  void TellProgress(const Report& report, const Sink& sink);
   void Spend(const ReportedStep& step, const Sink& sink);
 
   std::array<std::string, 3> lines_;  // each source's, that has not ended
   StepCounts counts_;
+  int64_t percent_ = -1;  // that was told last
+  int percents_ = 0;      // that were told
   std::map<std::string, Amount> spent_;
   std::string warning_;
 };

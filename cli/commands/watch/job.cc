@@ -121,6 +121,7 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
   Lines lines = {{"id", job.id()},
                  {"kind", KindText(job.kind())},
                  {"state", StateText(job.state())},
+                 {"progress", JobProgressText(job)},
                  {"approach", job.approach()},
                  {"trained on", job.train_set()},
                  {"tested on", job.test_benchmark()},

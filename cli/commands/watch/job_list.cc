@@ -182,7 +182,7 @@ std::string NoteOf(const v1::Job& job) {
     parts.push_back(absl::StrFormat("%s %.2f", metric.name(), metric.value()));
   }
   std::string note = absl::StrJoin(parts, ", ");
-  std::string rest = HeadLine(job.explanation());
+  std::string rest = job.of() > 0 ? JobProgressText(job) : HeadLine(job.explanation());
   if (!job.reused_from().empty()) {
     rest = absl::StrCat("reused from ", job.reused_from());
   } else if (job.state() == v1::Job::STATE_FAILED || job.state() == v1::Job::STATE_BACKOFF) {

@@ -59,6 +59,33 @@ TEST_F(SchedulerStepsTest, ARepeatedReportCountsOnceAndOneThatWasLostWithItsSync
   EXPECT_EQ(Counted(), 4u);
 }
 
+TEST_F(SchedulerStepsTest, ProgressShowsWhileTheAttemptRunsAlsoAfterARestart) {
+  StartOne();
+  AddWorker("w2");
+  const auto say = [&](const std::string& worker, AttemptId id, int64_t done) {
+    SyncRequest request = WorkerCalled(worker).MakeRequest();
+    request.progress = {{id, done, 4}};
+    ASSERT_OK(scheduler().Sync(request));
+    harness().EndTurn();
+  };
+  const auto done = [&] { return scheduler().views().FindSweep(sweep_)->running_done; };
+  say("w1", Id(1), 1);
+  EXPECT_EQ(done(), 0.25);
+  EXPECT_EQ(scheduler().views().ViewJob(job()).of, 4);
+  say("w2", Id(1), 3);  // it does not hold the job
+  say("w1", Id(2), 3);  // nor is there such an attempt
+  say("w1", {{{99}, 0}, {1}}, 3);
+  EXPECT_EQ(done(), 0.25);
+  harness().RestartCoordinator();
+  EXPECT_EQ(done(), 0);
+  say("w1", Id(1), 2);
+  EXPECT_EQ(done(), 0.5);
+  FinishAllWell("w1");
+  say("w1", Id(1), 4);
+  EXPECT_EQ(done(), 0);
+  EXPECT_EQ(scheduler().views().ViewJob(job()).of, 0);
+}
+
 TEST_F(SchedulerStepsTest, TheLastReportsCountTogetherWithTheResult) {
   StartOne();
   FinishAllWell("w1");

@@ -44,6 +44,25 @@ TEST(RunningJobsTest, AJobThatRunsAgainIsNoLongerLost) {
   running.CheckInvariants();
 }
 
+TEST(RunningJobsTest, ProgressIsAddedUpAndEndsWithTheLease) {
+  RunningJobs running;
+  const uint32_t holder = running.AddHolder("w", "1");
+  constexpr JobId kOther{{1}, 8};
+  constexpr JobId kElsewhere{{2}, 0};
+  for (const JobId job : {kJob, kOther, kElsewhere}) {
+    running.Begin(job, {.holder = holder, .gpu_mask = 0, .key = {}});
+  }
+  EXPECT_EQ(running.DoneOf(kJob.sweep), 0);
+  EXPECT_TRUE(running.SetProgress(kJob, 1, 4));
+  EXPECT_FALSE(running.SetProgress(kJob, 1, 4));
+  EXPECT_TRUE(running.SetProgress(kOther, 1, 2));
+  EXPECT_TRUE(running.SetProgress(kElsewhere, 5, 5));
+  EXPECT_DOUBLE_EQ(running.DoneOf(kJob.sweep), 0.75);
+  running.End(kJob);
+  EXPECT_DOUBLE_EQ(running.DoneOf(kJob.sweep), 0.5);
+  running.CheckInvariants();
+}
+
 TEST(RunningJobsTest, AJobThatRunsAndIsLostEndsTheProcess) {
   RunningJobs running;
   const uint32_t holder = running.AddHolder("w", "1");

@@ -525,6 +525,11 @@ SyncRequest RandomSyncRequest(Random& random) {
     request.services.push_back({{id.job.Service(), id.attempt}, random.Chance(0.5), random.Next()});
   }
   request.worker.takes_services = random.Chance(0.5);
+  for (const AttemptId& id : request.running) {
+    const uint64_t of = 1 + random.Below(1'000);
+    request.progress.push_back(
+        {id, static_cast<int64_t>(random.Below(of + 1)), static_cast<int64_t>(of)});
+  }
   for (uint64_t i = random.Below(4); i > 0; --i) {
     request.finished.push_back(
         {RandomAttempt(random), RandomResult(random), RandomCheckpoint(random)});

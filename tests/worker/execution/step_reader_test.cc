@@ -57,6 +57,39 @@ TEST(StepReaderTest, WhatIsNoReportIsPassedOver) {
               ElementsAre("1 value 2"));
 }
 
+TEST(StepReaderTest, ProgressIsToldOnceForEachPercent) {
+  std::vector<std::string> found;
+  const auto add = [&](const ReportedStep& step) {
+    const bool is_progress = step.name == kProgressName;
+    found.push_back(absl::StrCat(
+        step.step, is_progress ? " of " : absl::StrCat(" ", step.name, " "), step.value));
+  };
+  const auto read = [&](const std::string& json) {
+    StepReader reader;
+    found.clear();
+    reader.Add(absl::StrCat(json, "\n"), StepReader::kFile, add);
+    return found;
+  };
+  EXPECT_THAT(read(R"({"step": 0, "of": 400}
+{"step": 3, "of": 400}
+{"step": 4, "of": 400, "name": "f1", "value": 2}
+{"step": 400, "of": 400}
+{"step": 1, "of": 50})"),
+              ElementsAre("0 of 400", "4 of 400", "4 f1 2", "400 of 400", "1 of 50"));
+  // A value counts though its `of` is wrong.
+  for (const std::string of :
+       {"1", "0", "-3", "1e300", "2.5", "\"2\"", "9007199254740993", "null"}) {
+    EXPECT_THAT(read(absl::StrCat(R"({"step": 2, "of": )", of, "}")), IsEmpty()) << of;
+    EXPECT_THAT(read(absl::StrCat(R"({"step": 2, "value": 3, "of": )", of, "}")),
+                ElementsAre("2 value 3"));
+  }
+  std::string flips;
+  for (int i = 0; i < 3 * kPercentsMax; ++i) {
+    absl::StrAppend(&flips, R"({"step": )", i % 2, R"(, "of": 2})", "\n");
+  }
+  EXPECT_EQ(read(flips).size(), static_cast<size_t>(kPercentsMax));
+}
+
 TEST(StepReaderTest, AmountsAreRunningTotalsBesideTheNamesOfSteps) {
   std::string log;
   for (const char* name : {"a", "b", "c", "d"}) {

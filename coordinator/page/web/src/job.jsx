@@ -8,6 +8,7 @@ import { useGet, useStream } from "./hooks.js";
 import { Action, Loading, Problem, State, Table } from "./parts.jsx";
 import { indexOf } from "./failures.js";
 import { appendLog, decodeBase64 } from "./log_text.js";
+import { shareOf } from "./progress.js";
 import { sweepLink } from "./route.js";
 
 const INTERVAL_MS = 2000;
@@ -135,6 +136,7 @@ export function Job({ route, session }) {
           job {job.id}
         </h1>
         <State value={job.state} />
+        {shareOf(job)}
         {waits && session.role !== "viewer" && (
           <Action
             label="Cancel"

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { enumName, settingText, span, secondsOf } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
-import { STATES } from "./progress.js";
+import { shareOf, STATES } from "./progress.js";
 import { jobLink, sweepLink } from "./route.js";
 
 const PAGE = 100;
@@ -56,6 +56,7 @@ function Row({ job }) {
       <td>{enumName(job.kind)}</td>
       <td>
         <State value={job.state} title={job.explanation} />
+        {shareOf(job)}
         {job.reused_from && <span class="faint"> reused</span>}
       </td>
       <td class="name">{job.approach}</td>

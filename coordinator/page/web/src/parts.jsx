@@ -54,6 +54,12 @@ export function Counts({ counts, reused }) {
         <li key={state}>
           <State value={state} /> <b>{integer(counts[state])}</b>
           {state === "succeeded" && reused > 0 && <span class="faint"> ({integer(reused)} reused)</span>}
+          {state === "running" && counts.running_done > 0 && (
+            <span class="faint">
+              {" "}
+              ({Math.floor((100 * counts.running_done) / (counts.running - (counts.queued ?? 0)))} % done)
+            </span>
+          )}
           {state === "running" && counts.queued > 0 && (
             <span class="faint"> ({integer(counts.queued)} wait at their worker)</span>
           )}

@@ -53,15 +53,19 @@ export function rateOf(sweep) {
 // Seconds until the sweep ends at today's rate; NaN when nothing tells.
 export function timeLeft(sweep) {
   const rate = rateOf(sweep);
-  const left = totalOf(sweep.counts) - endedOf(sweep.counts);
+  const left = totalOf(sweep.counts) - endedOf(sweep.counts) - (sweep.counts.running_done ?? 0);
   return left > 0 && rate > 0 && sweep.state === "STATE_ACTIVE" ? left / rate : NaN;
 }
 
 // Whole percents, 100 only when all is done.
 export function percentOf(counts) {
   const total = totalOf(counts);
-  return total === 0 ? 100 : Math.floor((100 * endedOf(counts)) / total);
+  const done = endedOf(counts);
+  return done === total ? 100 : Math.min(99, Math.floor((100 * (done + (counts.running_done ?? 0))) / total));
 }
+
+// " 42 %" of a running job that says how far it is; "" of others.
+export const shareOf = (job) => (Number(job.of ?? 0) > 0 ? ` ${Math.floor((100 * job.done) / job.of)} %` : "");
 
 // True if parts of a score table's cell (seeds, settings that were chosen from) have no score.
 export const lacksParts = (cell) =>

@@ -11,6 +11,7 @@ import {
   lacksParts,
   lanesOf,
   percentOf,
+  shareOf,
   rateOf,
   SHAPES,
   STATES,
@@ -29,6 +30,10 @@ test("a sweep is done when its last job has ended, not before", () => {
   assert.equal(percentOf(counts), 99);
   assert.equal(percentOf({ ...NONE, succeeded: 1, failed: 1, skipped: 1, stopped: 1, canceled: 1 }), 100);
   assert.equal(percentOf(NONE), 100);
+  assert.equal(percentOf({ ...NONE, succeeded: 1, running: 3, running_done: 1.5 }), 62);
+  assert.equal(percentOf({ ...NONE, running: 2, running_done: 2 }), 99);
+  assert.equal(shareOf({ done: "42", of: "1000" }), " 4 %");
+  assert.equal(shareOf({}), "");
 });
 
 test("a score is marked when any of its parts is not there, whatever became of it", () => {
