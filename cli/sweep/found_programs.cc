@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,8 +33,8 @@ namespace {
 constexpr char kCodePlaceholder[] = "{code}";
 
 bool IsBelowRoots(absl::string_view path) {
-  constexpr absl::string_view kRoots[] = {"/bin/", "/etc/",  "/lib",   "/nix/",
-                                          "/opt/", "/sbin/", "/snap/", "/usr/"};
+  constexpr absl::string_view kRoots[] = {"/bin/",  "/etc/",  "/lib", "/nix/",
+                                          "/sbin/", "/snap/", "/usr/"};
   return std::any_of(std::begin(kRoots), std::end(kRoots),
                      [&](absl::string_view root) { return absl::StartsWith(path, root); });
 }
@@ -160,16 +161,37 @@ absl::string_view NameInCode(const CodePlace& code, absl::string_view path) {
   return !code.root.empty() && absl::ConsumePrefix(&path, absl::StrCat(code.root, "/")) ? path : "";
 }
 
-// A file of a user's of whose contents no key knows.
+// True of a folder that has Python modules or packages, which a script imports unnamed.
+bool HasModules(const std::string& folder) {
+  constexpr int kEntriesMax = 1000;
+  std::error_code error;
+  std::error_code ignored;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (int i = 0; !error && i < kEntriesMax && entry != std::filesystem::directory_iterator();
+       ++i, entry.increment(error)) {
+    if (entry->path().extension() == ".py" ||
+        std::filesystem::exists(entry->path() / "__init__.py", ignored)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A file of a user's, or a folder of modules, of whose contents no key knows.
 bool IsInNoCode(const std::string& file, const CodePlace& code) {
   std::error_code error;
   const absl::string_view name = NameInCode(code, file);
   return !file.empty() && file[0] == '/' && !IsInstalled(file) && !IsOfEnvironment(file) &&
-         (name.empty() || !HasFile(code, name)) && std::filesystem::is_regular_file(file, error);
+         file != code.root && (name.empty() || !HasFile(code, name)) &&
+         (std::filesystem::is_regular_file(file, error) || HasModules(file));
 }
 
-// Where the workers are expected to look for programs, too.
+// Where the workers are expected to look for programs, too; with an environment, which has others,
+// those of a system alone.
 absl::string_view PathOf(const ApproachSpec& approach, absl::string_view path) {
+  if (approach.environment) {
+    return "/usr/bin";
+  }
   const auto own = approach.env.find("PATH");
   return own == approach.env.end() ? path : absl::string_view(own->second);
 }
@@ -181,15 +203,21 @@ std::string FileOf(const std::string& program, absl::string_view path) {
   return file.empty() ? "" : std::filesystem::absolute(file, error).lexically_normal().string();
 }
 
-constexpr char kWordEnds[] = " \t\n'\"`=,;:|&<>()";
+constexpr char kWordEnds[] = " \t\n'\"`=,;:|&<>()[]#?";
 
 // Absolute paths in a text: all of it, what stands between spaces, quotes and signs, as in
-// "model=/m,file=/f" and "F=/x.py; python3 $F", and what follows an option's letters, "-c/x".
+// "model=/m,file=/f" and "F=/x.py; python3 $F", and what follows an option's letters, "-c/x". Those
+// that begin with the home folder, as a shell knows it, are absolute.
 void AddPaths(absl::string_view text, std::set<std::string>* paths) {
   const auto add = [&](absl::string_view word) {
-    if (absl::StartsWith(word, "/") && !absl::StrContains(word, '{') &&
-        word.size() < kPathBytesMax) {
-      paths->insert(std::filesystem::path(std::string(word)).lexically_normal().string());
+    const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): never set here
+    const bool is_at_home = home != nullptr && (absl::ConsumePrefix(&word, "~/") ||
+                                                absl::ConsumePrefix(&word, "$HOME/"));
+    const std::string file = is_at_home ? absl::StrCat(home, "/", word) : std::string(word);
+    if (absl::StartsWith(file, "/") && !absl::StrContains(file, '{') &&
+        file.size() < kPathBytesMax) {
+      const std::string path = std::filesystem::path(file).lexically_normal().string();
+      paths->emplace(absl::StripSuffix(path, "/"));
     }
   };
   add(text);
@@ -198,74 +226,149 @@ void AddPaths(absl::string_view text, std::set<std::string>* paths) {
   }
 }
 
-// Files below `folders` of the modules that "-m NAME" means.
-std::set<std::string> ModulesIn(const std::vector<std::string>& command,
-                                const std::set<std::string>& folders) {
+// Files below `folders` that words of a command name: "./run" and "x.py" after "cd /folder", and
+// the modules of "-m NAME".
+std::set<std::string> FilesBelow(const std::set<std::string>& folders,
+                                 const std::vector<std::string>& command, bool modules_only) {
   std::set<std::string> files;
-  bool is_next = false;
+  const auto add = [&](const std::string& path) {
+    std::error_code error;
+    if (path.size() < kPathBytesMax && std::filesystem::is_regular_file(path, error)) {
+      files.insert(std::filesystem::path(path).lexically_normal().string());
+    }
+  };
+  bool is_module = false;
   for (absl::string_view word :
        absl::StrSplit(absl::StrJoin(command, " "), absl::ByAnyChar(kWordEnds), absl::SkipEmpty())) {
-    is_next = absl::ConsumePrefix(&word, "-m") || is_next;
-    if (!is_next || word.empty()) {
-      continue;
-    }
-    is_next = false;
+    const bool is_path = !modules_only && word[0] != '/' && word.find_first_of("./") != word.npos;
+    is_module = absl::ConsumePrefix(&word, "-m") || is_module;
     for (const std::string& folder : folders) {
-      const std::string path =
-          absl::StrCat(folder, "/", absl::StrReplaceAll(word, {{".", "/"}, {"/", "-"}}));
-      for (const char* end : {".py", "/__main__.py", "/__init__.py"}) {
-        std::error_code error;
-        if (path.size() < kPathBytesMax && std::filesystem::is_regular_file(path + end, error)) {
-          files.insert(path + end);
+      if (is_path) {
+        add(absl::StrCat(folder, "/", word));
+      }
+      if (is_module && !word.empty()) {
+        const std::string path =
+            absl::StrCat(folder, "/", absl::StrReplaceAll(word, {{".", "/"}, {"/", "-"}}));
+        for (const char* end : {".py", "/__main__.py", "/__init__.py"}) {
+          add(path + end);
         }
       }
     }
+    is_module = is_module && word.empty();
   }
   return files;
 }
 
-// Adds files that variables and hyperparameters of an approach name.
-void AddFilesOfValues(const ApproachSpec& approach, std::set<std::string>* paths) {
-  for (const auto& [name, value] : approach.env) {
-    AddPaths(value, paths);
-  }
+// The values that placeholders of a command may have, by placeholder.
+using Values = std::map<std::string, std::set<std::string>>;
+
+constexpr size_t kFilledMax = 256;
+
+Values ValuesOf(const ApproachSpec& approach) {
+  Values values;
   for (const auto& [name, value] : approach.hyperparameters.defaults) {
-    AddPaths(ParamText(value), paths);
+    values[absl::StrCat("{hp.", name, "}")].insert(ParamText(value));
   }
   for (const auto& [name, distribution] : approach.hyperparameters.space) {
     if (const auto* choice = std::get_if<Choice>(&distribution)) {
       for (const ParamValue& value : choice->values) {
-        AddPaths(ParamText(value), paths);
+        values[absl::StrCat("{hp.", name, "}")].insert(ParamText(value));
       }
     }
   }
+  return values;
 }
 
-// The files that a command and its variables name by absolute paths, those of the programs and
-// modules that it starts, but the script that is digested.
+// Those that are the same for all approaches.
+Values ValuesOf(const SweepSpec& sweep) {
+  Values values;
+  for (const BenchmarkSpec& benchmark : sweep.benchmarks) {
+    for (const auto& [name, value] : benchmark.parameters) {
+      values[absl::StrCat("{benchmark.", name, "}")].insert(value);
+    }
+  }
+  for (size_t i = 0; i < std::min(sweep.seeds.size(), kFilledMax); ++i) {
+    values["{seed}"].insert(absl::StrCat(sweep.seeds[i]));
+  }
+  return values;
+}
+
+// Replaces each word by what it is with each of the values; at most kFilledMax.
+void Fill(const Values& values, std::vector<std::string>* words) {
+  for (const auto& [placeholder, texts] : values) {
+    if (!absl::StrContains(words->front(), placeholder)) {
+      continue;
+    }
+    std::vector<std::string> filled;
+    for (const std::string& word : *words) {
+      for (auto text = texts.begin(); text != texts.end() && filled.size() < kFilledMax; ++text) {
+        filled.push_back(absl::StrReplaceAll(word, {{placeholder, *text}}));
+      }
+    }
+    *words = std::move(filled);
+  }
+}
+
+// The folders of a PATH that are a user's.
+std::string UserPathOf(absl::string_view path) {
+  std::vector<absl::string_view> folders = absl::StrSplit(path, ':', absl::SkipEmpty());
+  std::erase_if(folders,
+                [](absl::string_view folder) { return IsBelowRoots(absl::StrCat(folder, "/")); });
+  return absl::StrJoin(folders, ":");
+}
+
+// The files that a command, its variables and values name by absolute paths, those of the programs
+// and modules that it starts, and folders of modules, but the script that is digested.
 std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
-                                 absl::string_view path) {
+                                 const Values& shared, absl::string_view path) {
   std::set<std::string> files;
   for (const std::string& program : ProgramsIn(step.command, step.code)) {
     files.insert(FileOf(program, path));
   }
+  const Values values = ValuesOf(approach);
+  const std::string user_path = UserPathOf(path);
   for (size_t i = 1; i < step.command.size(); ++i) {
     std::string word = step.command[i];
     if (!step.code.root.empty()) {
       word = absl::StrReplaceAll(word, {{kCodePlaceholder, step.code.root}});
     }
-    AddPaths(word, &files);
+    std::vector<std::string> filled = {word};
+    Fill(values, &filled);
+    Fill(shared, &filled);
+    for (const std::string& one : filled) {
+      AddPaths(one, &files);
+    }
+    // "srun -n 2 PROGRAM": of a starter that is not known, any word may be its program.
+    for (const absl::string_view part :
+         absl::StrSplit(word, absl::ByAnyChar(kWordEnds), absl::SkipEmpty())) {
+      if (!user_path.empty() && !absl::StrContains(part, '/')) {
+        files.insert(FileOf(std::string(part), user_path));
+      }
+    }
   }
   if (step.program) {
     files.erase(FileOf(step.command[0], path));
   }
-  AddFilesOfValues(approach, &files);
+  for (const auto& [name, value] : approach.env) {
+    AddPaths(value, &files);
+  }
+  for (const auto& [placeholder, texts] : values) {
+    for (const std::string& text : texts) {
+      AddPaths(text, &files);  // CONCUR_HP_NAME has it, too
+    }
+  }
   std::set<std::string> folders = files;
   if (const char* python = std::getenv("PYTHONPATH")) {  // NOLINT(concurrency-mt-unsafe)
     AddPaths(python, &folders);
   }
-  files.merge(ModulesIn(step.command, folders));
+  files.merge(FilesBelow(folders, step.command, /*modules_only=*/false));
   return files;
+}
+
+// True of a machine's own files, which a command sees beside those of a venv or conda.
+bool SeesMachine(const ApproachSpec& approach) {
+  return !approach.environment || approach.environment->kind == EnvironmentKind::kVenv ||
+         approach.environment->kind == EnvironmentKind::kConda;
 }
 
 std::set<std::string> ProgramsOf(const ApproachSpec& approach, const Step& step) {
@@ -295,7 +398,7 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
       files.insert(file);
     }
   };
-  for (const std::string& module : ModulesIn(command, {folder})) {
+  for (const std::string& module : FilesBelow({folder}, command, /*modules_only=*/true)) {
     if (!named.contains(std::filesystem::absolute(module).lexically_normal().string()) &&
         !absl::StrContains(absl::StrJoin(command, " "), kCodePlaceholder)) {
       add(std::filesystem::path(module).lexically_relative(folder).string());
@@ -375,6 +478,7 @@ void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep) {
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
                                                 absl::string_view path, bool programs_too) {
   const std::vector<CodePlaces> codes = CodePlacesOf(sweep);
+  const Values shared = ValuesOf(sweep.spec);
   UsedFiles in_no_code;
   UsedFiles unseen;
   UsedFiles unseen_but_listed;
@@ -383,12 +487,19 @@ std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
     const auto found = sweep.places.find(absl::StrCat("approaches[", i, "]"));
     const std::string place = found == sweep.places.end() ? "" : found->second;
     for (const Step& step : StepsOf(approach, codes[i])) {
-      const std::set<std::string> files = approach.environment
-                                              ? ProgramsOf(approach, step)
-                                              : FilesNamed(approach, step, PathOf(approach, path));
-      for (const std::string& file : files) {
-        if (IsInNoCode(file, step.code)) {
-          in_no_code.Add(file, approach.name, place);
+      if (step.command.empty()) {
+        continue;
+      }
+      const std::set<std::string> files =
+          SeesMachine(approach) ? FilesNamed(approach, step, shared, PathOf(approach, path))
+                                : ProgramsOf(approach, step);
+      std::set<std::string> unknown;
+      std::copy_if(files.begin(), files.end(), std::inserter(unknown, unknown.end()),
+                   [&](const std::string& file) { return IsInNoCode(file, step.code); });
+      for (const std::string& file : unknown) {
+        const auto inside = unknown.upper_bound(file + "/");
+        if (inside == unknown.end() || !absl::StartsWith(*inside, file + "/")) {
+          in_no_code.Add(file, approach.name, place);  // else a folder with a file that is named
         }
       }
       if (i >= sweep.approach_folders.size()) {
@@ -427,11 +538,11 @@ std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::str
       for (const std::string& name : ProgramsOf(approach, step)) {
         FoundProgram program{
             .name = name, .where = "", .approaches = {approach.name}, .remedy = ""};
-        Judge(step.code, path, &program);
+        Judge(step.code, PathOf(approach, path), &program);
         // The same path may be in one approach's code and missing in another's: missing counts.
         const auto [it, is_new] = found.try_emplace(name, program);
         it->second.approaches.insert(approach.name);
-        if (!program.remedy.empty()) {
+        if (program.where.empty()) {
           it->second.remedy = program.remedy;
           it->second.where.clear();
         }

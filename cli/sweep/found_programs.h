@@ -23,7 +23,7 @@ struct FoundProgram {
   std::string remedy;  // for one that is missing for another reason than this machine
 };
 
-// Every program of the approaches, by name. `path` as $PATH.
+// Every program of the approaches, by name. `path` as $PATH, where an approach's env has none.
 // REQUIRES: spec::ResolveCode(&sweep) was OK.
 std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path);
 
@@ -34,10 +34,10 @@ std::string SearchPath();
 // on `path`: they become part of content keys. A relative one is in the code (spec::ResolveCode).
 void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep);
 
-// A warning of other files and programs of a user's that commands name and that are in no code:
-// when they change, nothing runs anew. Another of relative arguments that are files beside the
-// approach's file, which no job sees; without `programs_too`, of none that CheckPrograms refuses.
-// REQUIRES: spec::ResolveCode(&sweep) was OK, and DigestPrograms was called.
+// A warning of other files, programs and folders of modules of a user's that commands name and that
+// are in no code: when they change, nothing runs anew. Another of relative arguments that are files
+// beside the approach's file, which no job sees; without `programs_too`, of none that CheckPrograms
+// refuses. REQUIRES: spec::ResolveCode(&sweep) was OK, and DigestPrograms was called.
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,
                                                 absl::string_view path, bool programs_too);
 

@@ -117,7 +117,7 @@ spec:
   approaches:
     - metadata: {name: mine}
       spec: {FIELDS}
-  benchmarks: [{metadata: {name: x}, spec: {train: data, test: data}}]
+  benchmarks: [{metadata: {name: x}, spec: {train: data, test: data, parameters: {size: small}}}]
 )",
         {{"FIELDS", absl::StrReplaceAll(fields, {{"DIR", dir_.path()}})}});
     absl::StatusOr<spec::LoadedSweep> sweep = spec::LoadSweep(dir_.File("sweep.yaml"));
@@ -266,9 +266,87 @@ TEST_F(FoundProgramsTest, AFileThatAnyValueNamesIsAWarning) {
   }
   Missing(
       R"(version: "1", predict: {command: [cat, "http://host/DIR/train.py", "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty());
   Missing(
       R"(version: "1", predict: {command: [cat, "--out=/none/x,/etc/passwd", "{predictions}"]})");
   EXPECT_THAT(warnings_, IsEmpty());
+}
+
+// A file was edited, and the old score stood: its path was written as a shell writes it, or was put
+// together from a folder and a name, a hyperparameter, a benchmark's parameter or a seed.
+TEST_F(FoundProgramsTest, AFileWhosePathIsPutTogetherIsAWarning) {
+  const std::string home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe)
+  setenv("HOME", dir_.path().c_str(), 1);        // NOLINT(concurrency-mt-unsafe)
+  std::filesystem::create_directories(dir_.File("conf"));
+  for (const char* file : {"conf/small.json", "conf/1.json"}) {
+    std::ofstream(dir_.File(file)) << "{}";
+  }
+  for (const auto& [command, file] : std::vector<std::pair<std::string, std::string>>{
+           {R"(sh, -c, "sh ~/other.py")", "other.py"},
+           {R"(sh, -c, "cat \"$HOME/other.py\"")", "other.py"},
+           {R"(sh, -c, "cd DIR; ./other.py")", "other.py"},
+           {R"(sh, -c, "cd DIR/conf && cat small.json")", "conf/small.json"},
+           {R"(cat, "--config=DIR/conf/{hp.size}.json")", "conf/small.json"},
+           {R"(cat, "DIR/conf/{benchmark.size}.json")", "conf/small.json"},
+           {R"(cat, "DIR/conf/{seed}.json")", "conf/1.json"},
+           {R"(cat, "sqlite://DIR/data?mode=ro")", "data"},
+           {R"(cat, "[DIR/data]")", "data"}}) {
+    Missing(absl::StrCat(R"(version: "1", hyperparameters: {default: {size: small}}, )",
+                         "predict: {command: [", command, R"(, "{predictions}"]})"));
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr(dir_.File(file) + ", which approach mine names, "
+                                                                   "is in no code")))
+        << command;
+  }
+  setenv("HOME", home.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+}
+
+// srun and its like started a program of the user's that nobody warned of.
+TEST_F(FoundProgramsTest, AProgramThatAnUnknownStarterStartsIsAWarning) {
+  std::filesystem::create_directories(dir_.File("tools"));
+  std::ofstream(dir_.File("tools/scripted")) << "#!/bin/sh";
+  std::filesystem::permissions(dir_.File("tools/scripted"), std::filesystem::perms::owner_all);
+  Missing(R"(version: "1", predict: {command: [srun, -n2, scripted, "{predictions}"]})");
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("tools/scripted, which approach mine names, is in no code")));
+  Missing(R"(version: "1", predict: {command: [scripted, scripted, "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "digested as the first word";
+}
+
+// Programs on the PATH that the approach's env sets were said to be missing.
+TEST_F(FoundProgramsTest, ProgramsAreFoundOnThePathOfTheApproach) {
+  std::filesystem::create_directories(dir_.File("tools"));
+  std::ofstream(dir_.File("tools/own")) << "ELF";
+  std::filesystem::permissions(dir_.File("tools/own"), std::filesystem::perms::owner_all);
+  const std::string fields = R"(version: "1", predict: {command: [own, "{predictions}"]})";
+  EXPECT_THAT(Missing(fields), ElementsAre("own"));
+  EXPECT_THAT(Missing(fields + ", env: {PATH: 'DIR/tools:/bin'}"), IsEmpty());
+}
+
+// A library on PYTHONPATH was edited, and the old score stood: a script that only imports it names
+// no file of it.
+TEST_F(FoundProgramsTest, AFolderOfModulesIsAWarning) {
+  std::filesystem::create_directories(dir_.File("lib/pack"));
+  std::filesystem::create_directories(dir_.File("texts"));
+  std::ofstream(dir_.File("lib/pack/__init__.py")) << "";
+  std::ofstream(dir_.File("texts/a.txt")) << "";
+  const std::string start = "code: [train.py], predict: {command: [";
+  const std::string run = R"(sh, "{code}/train.py", "{predictions}"]})";
+  for (const std::string& fields :
+       {start + run + ", env: {PYTHONPATH: 'DIR/none:DIR/lib:/usr/lib'}",
+        start + "env, 'PYTHONPATH=DIR/lib', " + run,
+        start + R"(sh, -c, "PYTHONPATH=DIR/lib sh {code}/train.py {predictions}"]})",
+        start + R"(python3, -c, "sys.path[0] = 'DIR/lib'", "{predictions}"]})"}) {
+    Missing(fields);
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr(dir_.File("lib") + ", which approach mine names, "
+                                                                    "is in no code")))
+        << fields;
+  }
+  for (const std::string& fields :
+       {start + run + ", env: {PYTHONPATH: DIR/texts, WHERE: DIR}",
+        "code: [train.py, lib], env: {PYTHONPATH: DIR/lib}, predict: {command: [" + run}) {
+    Missing(fields);
+    EXPECT_THAT(warnings_, IsEmpty()) << fields;
+  }
 }
 
 // A module was edited, and the old score stood; or it was beside the sweep, where no job finds it.
@@ -350,6 +428,10 @@ TEST_F(FoundProgramsTest, ProgramsOfAnEnvironmentAreNotLookedForHere) {
   EXPECT_THAT(Missing("environment: {root: root.tar}, code: [train.py], "
                       R"(predict: {command: [sh, "{code}/other.py", "{predictions}"]})"),
               ElementsAre(dir_.File("other.py")));
+  // A venv or conda adds programs to the machine's: a script that lies elsewhere is in no key.
+  Missing(R"(version: "1", environment: {venv: r.txt}, )"
+          R"(predict: {command: [python, DIR/other.py, "{predictions}"]})");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("other.py, which approach mine names, is in no")));
 }
 
 TEST(RerunTest, ASelectorMarksApproachesByNameAndTag) {
