@@ -87,6 +87,11 @@ absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
       Artifacts::Open(options.work_directory, directories->links(),
                       {options.cache_bytes_max, absl::Now() - options.cache_age_max}, live,
                       transfer, notices));
+  if (options.environment.contains("PYTHONPATH")) {
+    notices.emplace_back(
+        "jobs see this worker's PYTHONPATH: when a module there changes, finished results are "
+        "still reused; list it in the approach's field code");
+  }
   process::AdoptOrphans();
   return std::unique_ptr<SubprocessExecutor>(
       new SubprocessExecutor(std::move(options), std::move(directories), std::move(artifacts),

@@ -649,6 +649,17 @@ TEST_F(SubprocessExecutorTest, AResultWhoseArtifactsWereUploadedIsPublishedByThe
   EXPECT_FALSE(cache->Has(finished.result.artifacts[0].digest));
 }
 
+// A library on it was edited, and the old score stood.
+TEST_F(SubprocessExecutorTest, APythonPathThatJobsSeeIsANotice) {
+  EXPECT_TRUE(executor_->notices().empty());
+  executor_.reset();
+  options_.environment["PYTHONPATH"] = temp_.path();
+  ASSERT_OK_AND_ASSIGN(
+      executor_, SubprocessExecutor::Open(options_, transfer_, {}, [this] { waker_.Wake(); }));
+  ASSERT_EQ(executor_->notices().size(), 1u);
+  EXPECT_THAT(executor_->notices()[0], HasSubstr("jobs see this worker's PYTHONPATH"));
+}
+
 TEST_F(SubprocessExecutorTest, TwoResultsWithOneArtifactAreBothPublishedByTheNextWorker) {
   options_.cache_bytes_max = 1;
   Reopen();
