@@ -139,6 +139,11 @@ Option* Option::Delimiter(char delimiter) {
   return this;
 }
 
+Option* Option::Needs(Option* other) {
+  option_->needs(other->option_);
+  return this;
+}
+
 Option* Option::Excludes(Option* other) {
   option_->excludes(other->option_);
   return this;

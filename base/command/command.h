@@ -37,6 +37,8 @@ class Option {
   Option* Expected(int values);
   Option* Delimiter(char delimiter);
   Option* Excludes(Option* other);
+  // An error without the other one.
+  Option* Needs(Option* other);
   Option* Environment(const std::string& variable);
   Option* Group(const std::string& heading);
   Option* Positive();

@@ -94,24 +94,26 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
   CONCUR_RETURN_IF_ERROR(CheckMetric(client, sweep, flags.metric));
   CONCUR_ASSIGN_OR_RETURN(SweepSpec spec, rpc::FromProto(sweep.spec()));
   CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(std::move(spec)));
+  std::vector<Column> columns = {{"JOB"},
+                                 {.name = "APPROACH", .width_max = 40},
+                                 {.name = "TRAIN", .drop = 1, .width_max = 40},
+                                 {.name = "TEST", .width_max = 40},
+                                 {"SETTING", true},
+                                 {"SEED", true},
+                                 {.name = "METRIC", .drop = 2},
+                                 {"VALUE", true},
+                                 {.name = "EXAMPLES", .is_number = true, .drop = 3},
+                                 {.name = "STATE", .is_state = true}};
   Json prototype = ScoreJson(JobScore());
   for (const ApproachSpec& approach : expansion.spec().approaches) {
     for (const auto& [name, value] : approach.hyperparameters.defaults) {
       prototype["setting"][name] = Json();
     }
   }
-  Listing listing(context,
-                  {{"JOB"},
-                   {.name = "APPROACH", .width_max = 40},
-                   {.name = "TRAIN", .drop = 1, .width_max = 40},
-                   {.name = "TEST", .width_max = 40},
-                   {"SETTING", true},
-                   {"SEED", true},
-                   {.name = "METRIC", .drop = 2},
-                   {"VALUE", true},
-                   {.name = "EXAMPLES", .is_number = true, .drop = 3},
-                   {.name = "STATE", .is_state = true}},
-                  prototype, "No scores: the sweep evaluates nothing.");
+  for (const auto& [name, value] : prototype["setting"].items()) {
+    columns.push_back({.name = LineText(name), .drop = 4, .width_max = 20});
+  }
+  Listing listing(context, columns, prototype, "No scores: the sweep evaluates nothing.");
   if (IsJson(context) && !sweep.spec().imported().empty()) {
     CONCUR_RETURN_IF_ERROR(ListImported(client, sweep, flags.metric,
                                         [&listing](const Json& score) { listing.Add({}, score); }));
@@ -119,12 +121,18 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
     return absl::OkStatus();
   }
   CONCUR_RETURN_IF_ERROR(client.ListScores(sweep.id(), flags.metric, [&](const JobScore& score) {
+    const Setting* const setting = SettingOf(expansion, score.job.index);
     if (listing.wants_cells()) {
-      listing.Add(CellsOf(score), Json());
+      std::vector<std::string> cells = CellsOf(score);
+      for (const auto& [name, unset] : prototype["setting"].items()) {
+        cells.push_back(setting != nullptr && setting->contains(name)
+                            ? LineText(ParamText(setting->at(name)))
+                            : "");
+      }
+      listing.Add(std::move(cells), Json());
       return;
     }
     Json json = ScoreJson(score);
-    const Setting* const setting = SettingOf(expansion, score.job.index);
     json["setting"] = setting == nullptr ? Json::object() : SettingJson(*setting);
     if (context.output == OutputMode::kCsv && setting != nullptr) {
       for (const auto& [name, value] : *setting) {

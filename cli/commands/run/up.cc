@@ -672,12 +672,14 @@ void AddUpCommand(Command& app, CommandContext& context) {
                   "Number of workers on this machine (default: 1, with --slurm 0)")
       ->TypeName("N")
       ->InRange(0, kWorkersMax);
-  command
-      ->AddOption(
-          "--slurm", flags->slurm,
-          "Start workers through Slurm when jobs wait, in this partition, or Slurm's own: default")
-      ->TypeName("PARTITION");
+  Option* const slurm =
+      command
+          ->AddOption("--slurm", flags->slurm,
+                      "Start workers through Slurm when jobs wait, in this partition, or Slurm's "
+                      "own: default")
+          ->TypeName("PARTITION");
   command->AddOption("--max", flags->slurm_max, "Workers through --slurm at a time")
+      ->Needs(slurm)
       ->ShowDefault()
       ->TypeName("N")
       ->InRange(1, 10000);
@@ -709,15 +711,17 @@ void AddUpCommand(Command& app, CommandContext& context) {
       ->OneValueEach();
   command->AddOption("--options", flags->options, "Options of the coordinator (a YAML file)")
       ->TypeName("FILE");
-  command
-      ->AddOption("--run", flags->run,
-                  "Submit this sweep file, watch it, and stop when it has ended; exit 5 unless "
-                  "all jobs succeeded")
-      ->TypeName("FILE");
+  Option* const run = command
+                          ->AddOption("--run", flags->run,
+                                      "Submit this sweep file, watch it, and stop when it has "
+                                      "ended; exit 5 unless all jobs succeeded")
+                          ->TypeName("FILE");
   command->AddOption("--var", flags->variables, "Sets a variable of that file")
       ->TypeName("NAME=VALUE")
-      ->OneValueEach();
-  command->AddFlag("--no-check", flags->no_check, "Do not read its data sets before it runs");
+      ->OneValueEach()
+      ->Needs(run);
+  command->AddFlag("--no-check", flags->no_check, "Do not read its data sets before it runs")
+      ->Needs(run);
   command->Footer(
       "Finished jobs are kept: after a restart they do not run again.\n"
       "Examples:\n"

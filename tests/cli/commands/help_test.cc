@@ -245,6 +245,13 @@ TEST(HelpTest, ConcurAloneAndAGroupAlonePrintTheirHelp) {
   EXPECT_EQ(RunConcur({"-o", "json"}).code, kExitUsage) << "there is more to it";
 }
 
+// They were ignored, and `up --max 8` started one worker here.
+TEST(HelpTest, AnOptionOfUpThatBelongsToAnotherOneNeedsIt) {
+  EXPECT_THAT(RunConcur({"up", "--max", "8"}).err, HasSubstr("--max requires --slurm"));
+  EXPECT_THAT(RunConcur({"up", "--var", "a=1"}).err, HasSubstr("--var requires --run"));
+  EXPECT_EQ(RunConcur({"up", "--no-check"}).code, kExitUsage);
+}
+
 TEST(HelpTest, UnknownValuesAreAnsweredWithTheNearest) {
   const struct {
     std::vector<std::string> args;

@@ -177,6 +177,9 @@ TEST_F(ScoresCommandTest, ColumnsHaveEveryValueOfEveryScore) {
   EXPECT_THAT(
       Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
       AllOf(HasSubstr(",worker,seconds,setting.depth,setting.lr\n"), HasSubstr(",3.0,2,0.5\n")));
+  // People saw the number of a setting alone.
+  EXPECT_THAT(Concur({"scores", "s12", "--by-job"}).out,
+              AllOf(HasSubstr("  STATE      depth  lr\n"), HasSubstr("  succeeded  2      0.5\n")));
   // 1.10 and 1.1 were printed alike.
   spec.approaches[0].hyperparameters.defaults["lr"] = WrittenNumber{"0.50"};
   *sweep.mutable_spec() = rpc::ToProto(spec);
