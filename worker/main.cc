@@ -128,13 +128,14 @@ void AddFlags(concur::Command& app, Flags& flags) {
                 "jobs whose environment that is, and runs them without a sandbox; they see all of "
                 "this worker's environment but CONCUR_* and KUBERNETES_*");
   app.AddOption("--time-limit", flags.time_limit,
-                "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
+                "how long after its start this machine goes away, e.g. 4h: no job is started that "
                 "cannot end before");
-  app.AddOption("--drain-margin", flags.drain_margin,
-                "take nothing new so long before that, and hand back what runs at half of it "
-                "(default: 1m)");
+  app.AddOption(
+      "--drain-margin", flags.drain_margin,
+      "how long before that no job is started; at half of it running jobs are handed back "
+      "(default: 1m)");
   app.AddOption("--orphan-timeout", flags.orphan_timeout,
-                "leave when no coordinator has answered for so long (default: never)");
+                "leave when no coordinator has answered for this long (default: never)");
   app.AddOption("--options", flags.options_file, "options file (kind: WorkerOptions)");
   app.AddOption("--token-file", flags.credentials.token,
                 "token with the role worker (default: CONCUR_TOKEN, else that of your own "

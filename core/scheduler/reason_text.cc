@@ -108,7 +108,7 @@ std::string ShortValue(const std::optional<std::string>& value) {
   constexpr size_t kDigits = 12;
   std::string text;
   size_t run = 0;  // hexadecimal digits at the end of `text`
-  for (const char c : value.value_or("absent")) {
+  for (const char c : value.value_or("").empty() ? "none" : *value) {
     run = absl::ascii_isxdigit(static_cast<unsigned char>(c)) ? run + 1 : 0;
     text.push_back(c);
     if (run == kDigest) {
@@ -133,7 +133,7 @@ std::string DifferenceText(const NoReuse& reason, const NoReuse::Field& field) {
   const size_t more = files.size() > kShownMax ? files.size() - kShownMax : 0;
   files.resize(files.size() - more);
   return absl::StrCat("code: ", absl::StrJoin(files, ", "),
-                      more == 0 ? "" : absl::StrCat(" and ", more, " more files"));
+                      more == 0 ? "" : absl::StrCat(" and ", more, " more"));
 }
 
 // Why it took no result of an earlier job; "" when there is nothing to say.
@@ -163,8 +163,8 @@ std::string PausedText(const JobReason& reason) {
   return absl::StrCat(
       "paused by early_stop at ", reason.rung.until, " of ", reason.rung.max, " steps: of the ",
       reason.rung.reached, " settings ", reason.rung.has_brackets ? "of its bracket " : "",
-      "that have reached this step, the best 1 in ", reason.rung.eta, " by ", reason.metric,
-      " continues, and at least one when no more can reach it; `concur sweep steps ",
+      "that have reached this step, 1 in ", reason.rung.eta, " goes on, the best by ",
+      reason.metric, "; at least one does once no other can reach it; `concur sweep steps ",
       reason.job.sweep.ToString(), "` shows what they reported");
 }
 
@@ -201,8 +201,9 @@ std::string UseText(const JobReason::Use& use) {
                         use.name, ": ", use.in_use, " of ", *use.amount, " in use");
   }
   return use.silent.empty()
-             ? absl::StrCat("waits for ", use.name, ": a worker still has an attempt of a deleted ",
-                            "sweep, and it is not known what that uses")
+             ? absl::StrCat("waits for ", use.name,
+                            ": a worker still runs an attempt of a deleted ",
+                            "sweep, whose use is unknown")
              : absl::StrCat("waits for ", use.name, ": worker ", use.silent,
                             " may hold some, and has not called since the coordinator started");
 }
@@ -243,7 +244,7 @@ std::string FleetText(const JobReason& reason) {
           needs, aside, DrainedText(fleet.drained));
     case ReasonCode::kLabelsOnNoneAtOnce:
       return absl::StrCat("waits for a worker with all of the labels ", LabelsText(reason.labels),
-                          ": each is on some live worker, and together they are on none", aside);
+                          ": live workers have each of them, but none has all", aside);
     case ReasonCode::kNoEnvironment:
       return absl::StrCat("waits for a worker with ", LabelsText(reason.missing),
                           ", which no live worker has: none can build and run the approach's "
@@ -288,8 +289,8 @@ std::string ReadyText(const JobReason& reason) {
                           " of this one; `concur sweep set ", sweep, " --budget-usd N` raises it");
     }
     case ReasonCode::kAwaitsCost:
-      return "waits until the job of its sweep that runs has ended: with a budget, one runs at a "
-             "time until it is known what they cost";
+      return "waits for the running job of its sweep: until their cost is known, a sweep with a "
+             "budget runs one job at a time";
     case ReasonCode::kSweepCanceled:
       return absl::StrCat("is about to be canceled with sweep ", reason.job.sweep.ToString());
     case ReasonCode::kSweepRetried:
@@ -314,12 +315,11 @@ std::string ReadyText(const JobReason& reason) {
           reason.deaths, " times in a row while it ran; waits for one that is empty and holds ",
           RequestText(reason.resources, reason.labels));
     case ReasonCode::kNoTime:
-      return absl::StrCat("waits for time: it takes about ",
+      return absl::StrCat("waits for a worker that stays long enough: it takes about ",
                           absl::FormatDuration(absl::Floor(reason.expected, absl::Milliseconds(1))),
                           ", and none of the ", reason.fleet.fits_free,
-                          " workers with room is there for so long; a pool's "
-                          "time_limit says how long its workers "
-                          "are");
+                          " workers with room stays that long; a pool's time_limit says how "
+                          "long its workers stay");
     default:
       return FleetText(reason);
   }
@@ -360,7 +360,7 @@ std::string EndText(const JobReason& reason) {
     case ReasonCode::kSkipped:
       return absl::StrCat("skipped: ",
                           reason.message.empty()
-                              ? "enough like it had failed by then, and none succeeded"
+                              ? "too many jobs like it had failed, and none had succeeded"
                               : reason.message,
                           "; `concur sweep retry` tries it again");
     case ReasonCode::kStopped:
@@ -419,8 +419,8 @@ std::string Rounded(absl::Duration duration) {
 std::string PilotsLostText(const PoolReason& reason) {
   const bool one = reason.pilots.size() == 1;
   return absl::StrCat(absl::StrJoin(reason.pilots, ", "),
-                      one ? " does not call, and the provider still has it: stopped "
-                          : " do not call, and the provider still has them: stopped ",
+                      one ? " is silent, but its provider still has it: it is stopped "
+                          : " are silent, but their provider still has them: they are stopped ",
                       absl::FormatDuration(reason.span), " after the last lease, unless ",
                       one ? "it calls" : "they call", " again");
 }
@@ -476,8 +476,7 @@ std::string ReasonText(const PoolReason& reason) {
       return absl::StrCat("starts nothing of image ", reason.image, " before ",
                           FormatIsoTime(reason.time), ": ", reason.message);
     case PoolCode::kDoubted:
-      return "jobs go to other pools first, where these take them: workers do "
-             "not come here";
+      return "other pools take these jobs first";
     case PoolCode::kLastFailure:
       return absl::StrCat("last failure, at ", FormatIsoTime(reason.time), ": ", reason.message);
     case PoolCode::kProviderSilent:

@@ -392,7 +392,7 @@ absl::Status Ask(Run& run, ConcurrenceResult& result) {
     CONCUR_RETURN_IF_ERROR(Probe(run));
     if (run.out_of_time) {
       return absl::DeadlineExceededError(absl::StrFormat(
-          "--hours %g: over before the panel could start; give more", *run.flags.hours));
+          "--hours %g: they were over before the panel could start; give more", *run.flags.hours));
     }
   }
   std::vector<bool> released(run.grid.has_job.size(), false);

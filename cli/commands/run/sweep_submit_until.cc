@@ -308,8 +308,8 @@ absl::StatusOr<SweepSpec> SpecOfReleased(const SweepSpec& spec, const UntilGrid&
   }
   if (batch.exclude.size() > kExcludeRulesMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--until: the cells that wait take ", batch.exclude.size(),
-                     " exclude rules, a sweep has at most ", kExcludeRulesMax,
+        absl::StrCat("--until: leaving out the cells that wait takes ", batch.exclude.size(),
+                     " exclude rules, and a sweep has at most ", kExcludeRulesMax,
                      "; submit a part of its approaches or benchmarks"));
   }
   return batch;

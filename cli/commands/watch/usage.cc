@@ -29,6 +29,7 @@
 #include "cli/study/open_study.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/spent.h"
+#include "report/text.h"
 
 namespace concur::cli {
 namespace {
@@ -328,9 +329,9 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
                                     " rows without any figure are left out; -o csv has them"));
   }
   if (table.lost() > 0) {
-    PrintNote(context, absl::StrCat("of ", table.lost(),
-                                    " attempts it is not known how long they ran: they were lost "
-                                    "with their workers"));
+    PrintNote(context,
+              absl::StrCat("without the hours of ", analysis::Counted(table.lost(), "lost attempt"),
+                           ", which are unknown"));
   }
 }
 

@@ -165,7 +165,7 @@ TEST_F(UsageTest, WhatEndedOutsideOfAPeriodIsLeftOut) {
 TEST_F(UsageTest, LostAttemptsAreToldOf) {
   Failed(0, &fake_.jobs[0]);
   const Output output = Concur({"usage", "s12"});
-  EXPECT_THAT(output.err, HasSubstr("of 1 attempts it is not known how long they ran"));
+  EXPECT_THAT(output.err, HasSubstr("without the hours of 1 lost attempt, which are unknown"));
   EXPECT_THAT(output.out, HasSubstr("lr           2         3   1.50"));
 }
 

@@ -305,9 +305,10 @@ TEST(PoolsTest, WorkersThatDoNotCallAreNamed) {
   sim.Steps(200);
   EXPECT_THAT(ExplanationOf(sim.pools()), Not(HasSubstr("not call")));
   sim.Restart();
-  EXPECT_THAT(ExplanationOf(sim.pools()),
-              HasSubstr("cpu-1, cpu-2 do not call, and the provider still has them: stopped 5m "
-                        "after the last lease, unless they call again"));
+  EXPECT_THAT(
+      ExplanationOf(sim.pools()),
+      HasSubstr("cpu-1, cpu-2 are silent, but their provider still has them: they are stopped 5m "
+                "after the last lease, unless they call again"));
   sim.Step();
   EXPECT_THAT(ExplanationOf(sim.pools()), Not(HasSubstr("not call")));
 }

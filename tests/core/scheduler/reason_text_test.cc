@@ -61,13 +61,16 @@ TEST(ReasonTextTest, OfManyLabelsAndFilesTheFirstFiveAreNamed) {
   EXPECT_THAT(ReasonText(reason), HasSubstr("(there are gpu=a, gpu=b, gpu=c, gpu=d, gpu=e, …)"));
   reason.no_reuse.nearest = JobId{{1}, 2};
   reason.no_reuse.fields = {{.name = "seed", .here = "1", .there = "2"},
+                            {.name = "version", .here = "", .there = "1"},
                             {.name = NoReuse::kCodeField}};
   reason.no_reuse.code_here = true;
   reason.no_reuse.code_there = true;
   reason.no_reuse.code_files = {"a", "b", "c", "d", "e", "f"};
-  EXPECT_THAT(ReasonText(reason), EndsWith("; not reused: the nearest earlier job, s1/2, differs "
-                                           "in seed (2 there, 1 "
-                                           "here), code: a, b, c, d, e and 1 more files"));
+  EXPECT_THAT(
+      ReasonText(reason),
+      EndsWith("; not reused: the nearest earlier job, s1/2, differs "
+               "in seed (2 there, 1 "
+               "here), version (1 there, none here), code: a, b, c, d, e and 1 more"));
   reason.no_reuse.code_there = false;
   EXPECT_THAT(ReasonText(reason), EndsWith(", code (none there)"));
 }

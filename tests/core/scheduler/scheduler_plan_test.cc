@@ -53,7 +53,7 @@ TEST_F(PlanSchedulerTest, EachJobOfAPlanSaysWhetherItRunsAndWhy) {
   EXPECT_THAT(PlanOf(spec),
               ElementsAre("reused: takes the result of s1/0",
                           "runs: nothing equal has finished; not reused: the nearest earlier job, "
-                          "s1/1, differs in predict program (absent there, " +
+                          "s1/1, differs in predict program (none there, " +
                               Sha256Of("edited").ToHex().substr(0, 12) + "… here)"));
   EXPECT_EQ(scheduler().views().sweep_count(), 1u) << "it is only a plan";
 }
