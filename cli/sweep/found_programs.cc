@@ -228,8 +228,8 @@ void AddPaths(absl::string_view text, std::set<std::string>* paths) {
 
 // Files below `folders` that words of a command name: "./run" and "x.py" after "cd /folder", and
 // the modules of "-m NAME".
-std::set<std::string> FilesBelow(const std::set<std::string>& folders,
-                                 const std::vector<std::string>& command, bool modules_only) {
+std::set<std::string> FilesNamedBelow(const std::set<std::string>& folders,
+                                      const std::vector<std::string>& command, bool modules_only) {
   std::set<std::string> files;
   const auto add = [&](const std::string& path) {
     std::error_code error;
@@ -294,7 +294,7 @@ Values ValuesOf(const SweepSpec& sweep) {
 }
 
 // Replaces each word by what it is with each of the values; at most kFilledMax.
-void Fill(const Values& values, std::vector<std::string>* words) {
+void FillPlaceholders(const Values& values, std::vector<std::string>* words) {
   for (const auto& [placeholder, texts] : values) {
     if (!absl::StrContains(words->front(), placeholder)) {
       continue;
@@ -333,8 +333,8 @@ std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
       word = absl::StrReplaceAll(word, {{kCodePlaceholder, step.code.root}});
     }
     std::vector<std::string> filled = {word};
-    Fill(values, &filled);
-    Fill(shared, &filled);
+    FillPlaceholders(values, &filled);
+    FillPlaceholders(shared, &filled);
     for (const std::string& one : filled) {
       AddPaths(one, &files);
     }
@@ -361,7 +361,7 @@ std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
   if (const char* python = std::getenv("PYTHONPATH")) {  // NOLINT(concurrency-mt-unsafe)
     AddPaths(python, &folders);
   }
-  files.merge(FilesBelow(folders, step.command, /*modules_only=*/false));
+  files.merge(FilesNamedBelow(folders, step.command, /*modules_only=*/false));
   return files;
 }
 
@@ -398,7 +398,7 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
       files.insert(file);
     }
   };
-  for (const std::string& module : FilesBelow({folder}, command, /*modules_only=*/true)) {
+  for (const std::string& module : FilesNamedBelow({folder}, command, /*modules_only=*/true)) {
     if (!named.contains(std::filesystem::absolute(module).lexically_normal().string()) &&
         !absl::StrContains(absl::StrJoin(command, " "), kCodePlaceholder)) {
       add(std::filesystem::path(module).lexically_relative(folder).string());
