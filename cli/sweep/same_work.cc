@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/suggest.h"
 #include "core/sweep/content_key.h"
 #include "core/sweep/params.h"
 #include "core/sweep/sweep.h"
@@ -50,16 +51,19 @@ std::vector<std::string> WarnOfSameWork(const Expansion& expansion) {
     }
     groups[found->second].push_back(spec.approaches[a].name);
   }
-  std::vector<std::string> warnings;
+  std::vector<std::string> equals;
   for (const std::vector<std::string>& names : groups) {
     if (names.size() > 1) {
-      warnings.push_back(absl::StrCat(
-          "approaches ", absl::StrJoin(names, ", "),
-          " run the same work: their commands, code and settings are equal, so that one result "
-          "counts for all of them; what tells them apart must stand in a command, env or setting"));
+      equals.push_back(FirstNames(names));
     }
   }
-  return warnings;
+  if (equals.empty()) {
+    return {};
+  }
+  return {absl::StrCat(
+      "approaches ", FirstNames(equals, "; "),
+      " run the same work: their commands, code and settings are equal, so that one result counts "
+      "for all of them; what tells them apart must stand in a command, env or setting")};
 }
 
 }  // namespace concur::cli

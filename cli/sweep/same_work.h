@@ -12,9 +12,9 @@
 
 namespace concur::cli {
 
-// A warning for each set of approaches all of whose jobs have the same content keys
-// (core/sweep/content_key.h), so that one result counts for all of them: in the order of the sweep.
-// REQUIRES: spec::ResolveCode was OK on the sweep that was expanded.
+// One warning, or none, of the sets of approaches all of whose jobs have the same content keys
+// (core/sweep/content_key.h), so that one result counts for all of a set: in the order of the
+// sweep. REQUIRES: spec::ResolveCode was OK on the sweep that was expanded.
 std::vector<std::string> WarnOfSameWork(const Expansion& expansion);
 
 }  // namespace concur::cli

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "core/sweep/expansion.h"
 #include "core/sweep/sweep.h"
 #include "tests/core/sweep/sweep_builder.h"
@@ -41,6 +42,19 @@ TEST(SameWorkTest, ApproachesThatDifferInTheirNamesAloneAreNamed) {
   // Each read CONCUR_APPROACH; all got the scores of the one that ran, without a word.
   EXPECT_THAT(WarningsOf(ThreeNamesOfOneCommand()),
               ElementsAre(HasSubstr("approaches good, close, flaky run the same work")));
+}
+
+// 3,000 names on one line, or 1,000 lines.
+TEST(SameWorkTest, ManyApproachesAreOneShortWarning) {
+  SweepSpec spec = ThreeNamesOfOneCommand();
+  spec.approaches.clear();
+  for (int i = 0; i < 40; ++i) {
+    spec.approaches.push_back(testing::UntrainedApproach(absl::StrCat("a", i)));
+    spec.approaches.back().env = {{"HOW", absl::StrCat(i < 20 ? 0 : i / 2)}};
+  }
+  EXPECT_THAT(WarningsOf(spec),
+              ElementsAre(HasSubstr("approaches a0, a1, a2, a3, a4, a5 and 14 more; a20, a21; a22, "
+                                    "a23; a24, a25; a26, a27; a28, a29 and 5 more run the same")));
 }
 
 TEST(SameWorkTest, WhatCountsInAKeyTellsApproachesApart) {
