@@ -127,7 +127,7 @@ class GrpcClient : public Client {
   absl::StatusOr<v1::Sweep> SetSweep(const std::string& sweep, std::optional<int32_t> priority,
                                      std::optional<double> budget_usd) override {
     absl::StatusOr<v1::Sweep> changed =
-        absl::InvalidArgumentError("expected --priority or --budget-usd: nothing else changes");
+        absl::InvalidArgumentError("expected --priority or --budget-usd, got neither");
     if (priority) {
       v1::SetPriorityRequest request;
       request.set_sweep(sweep);

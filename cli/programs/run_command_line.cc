@@ -70,9 +70,16 @@ const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-// "b is required" with what b is.
+// The parser's error in the words of all others; "b is required" with what b is.
 std::string WithDescription(const CLI::App& command, const std::string& error) {
   absl::string_view name = error;
+  if (absl::ConsumePrefix(&name, "The following argument was not expected: ") ||
+      absl::ConsumePrefix(&name, "The following arguments were not expected: ")) {
+    return absl::StrCat("expected no more arguments, got ", name);
+  }
+  if (absl::EndsWith(error, " missing") && absl::StrContains(error, ": 1 required ")) {
+    return absl::StrCat(error.substr(0, error.find(": ")), ": expected a value, got none");
+  }
   if (absl::ConsumeSuffix(&name, " is required")) {
     for (const CLI::Option* option : command.get_options()) {
       if (option->get_name() == name && !option->get_description().empty()) {

@@ -252,6 +252,14 @@ TEST(HelpTest, AnOptionOfUpThatBelongsToAnotherOneNeedsIt) {
   EXPECT_EQ(RunConcur({"up", "--no-check"}).code, kExitUsage);
 }
 
+// "The following argument was not expected: b", "--interval: 1 required FLOAT missing".
+TEST(HelpTest, TheParsersErrorsAreInOurWords) {
+  EXPECT_EQ(RunConcur({"scores", "a", "b"}).err,
+            "concur: error: expected no more arguments, got b\n");
+  EXPECT_EQ(RunConcur({"matrix", "a", "--interval"}).err,
+            "concur: error: --interval: expected a value, got none\n");
+}
+
 TEST(HelpTest, UnknownValuesAreAnsweredWithTheNearest) {
   const struct {
     std::vector<std::string> args;
