@@ -10,6 +10,7 @@
 #include "core/reported_step.h"
 #include "tests/fuzz/fuzz.h"
 #include "worker/execution/step_reader.h"
+#include "worker/executor.h"
 
 namespace {
 
