@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,7 +22,9 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/csv.h"
+#include "base/latex_table.h"
 #include "base/status_macros.h"
+#include "base/table_header.h"
 #include "base/utf8.h"
 
 namespace concur {
@@ -71,24 +72,6 @@ std::vector<size_t> Widths(absl::string_view text, char separator) {
   return widths;
 }
 
-// The width that most have, and how many; one field alone is no row.
-std::pair<size_t, size_t> MostCommonWidth(const std::vector<size_t>& widths) {
-  std::map<size_t, size_t> counts;
-  for (const size_t width : widths) {
-    counts[width] += width > 1 ? 1 : 0;
-  }
-  const auto most =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? std::pair<size_t, size_t>() : std::pair<size_t, size_t>(*most);
-}
-
-// "; " with its blank: ";a;b" is a header whose first name is empty.
-bool BeginsAsComment(absl::string_view text) {
-  return absl::StartsWith(text, "#") || absl::StartsWith(text, "%") ||
-         absl::StartsWith(text, "//") || absl::StartsWith(text, "; ");
-}
-
 char FindSeparator(absl::string_view text, absl::string_view file) {
   text = text.substr(0, kHeadBytes);
   while (BeginsAsComment(text)) {
@@ -118,16 +101,6 @@ bool IsRule(absl::string_view line) {
   return absl::StrContains(line, '-') && line.find_first_not_of("|+-:= \t") == line.npos;
 }
 
-void LeaveOut(TableText& table, absl::string_view reason, int64_t line) {
-  const auto found = std::find_if(table.left_out.begin(), table.left_out.end(),
-                                  [&](const auto& lines) { return lines.reason == reason; });
-  if (found != table.left_out.end()) {
-    ++found->count;
-  } else {
-    table.left_out.push_back({std::string(reason), line, 1});
-  }
-}
-
 absl::StatusOr<TableText> SplitPipes(absl::string_view text, absl::string_view file) {
   TableText table;
   table.separator = '|';
@@ -146,7 +119,7 @@ absl::StatusOr<TableText> SplitPipes(absl::string_view text, absl::string_view f
     }
     if (!absl::StrContains(row, '|')) {
       if (!row.empty()) {
-        LeaveOut(table, "a line outside the table", line);
+        LeaveOutLine(table, "a line outside the table", line);
       }
       continue;
     }
@@ -169,65 +142,6 @@ absl::StatusOr<TableText> SplitPipes(absl::string_view text, absl::string_view f
   return table;
 }
 
-bool IsEmptyFrom(const CsvRecord& record, size_t first) {
-  return std::all_of(record.fields.begin() + static_cast<std::ptrdiff_t>(first),
-                     record.fields.end(), [](const std::string& field) { return field.empty(); });
-}
-
-bool HasNumber(const CsvRecord& record) {
-  return std::any_of(record.fields.begin(), record.fields.end(), [](const std::string& field) {
-    return ParseCell(field).kind == CellKind::kNumber;
-  });
-}
-
-// True when the record at `at` stands above the header: a title is alone in its line, or has fewer
-// fields than the header below it, which has no numbers.
-bool IsTitle(const std::vector<CsvRecord>& records, size_t at, size_t width) {
-  const CsvRecord& record = records[at];
-  if (at + 2 >= records.size() || width < 2) {
-    return false;
-  }
-  const size_t fields = record.fields.size();
-  if (fields == 1) {
-    return true;
-  }
-  const bool is_padded = fields > 2 && !record.fields[0].empty() && IsEmptyFrom(record, 1);
-  return is_padded ||
-         (fields < width && records[at + 1].fields.size() == width && !HasNumber(records[at + 1]));
-}
-
-// Takes comments, titles and blank rows out of the records.
-void TakeHeader(TableText& table) {
-  std::vector<CsvRecord> records = std::move(table.records);
-  table.records.clear();
-  std::vector<size_t> widths;
-  widths.reserve(records.size());
-  for (const CsvRecord& record : records) {
-    widths.push_back(record.fields.size());
-  }
-  const size_t width = MostCommonWidth(widths).first;
-  for (size_t r = 0; r < records.size(); ++r) {
-    CsvRecord& record = records[r];
-    const bool is_first = table.records.empty();
-    const size_t columns = is_first ? width : table.records[0].fields.size();
-    const bool is_alone = is_first && record.fields[0].size() > 1 && IsEmptyFrom(record, 1);
-    if (IsEmptyFrom(record, 0)) {
-      continue;
-    }
-    if (BeginsAsComment(record.fields[0]) && width > 1 &&
-        ((record.fields.size() != columns && record.fields.size() != width) || is_alone)) {
-      LeaveOut(table, "a comment", record.line);
-    } else if (is_first && IsTitle(records, r, width)) {
-      LeaveOut(table, "a line above the header", record.line);
-    } else {
-      if (is_first && absl::StartsWith(record.fields[0], "# ")) {
-        record.fields[0].erase(0, 2);
-      }
-      table.records.push_back(std::move(record));
-    }
-  }
-}
-
 // --- Text.
 
 // A blank for what only separates, nothing for what has no width, else the character itself.
@@ -243,12 +157,12 @@ bool IsPlain(absl::string_view text) {
   char before = ' ';
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f || c == '<' ||
-        (c == ' ' && before == ' ')) {
+        c == '\\' || c == '$' || (c == ' ' && before == ' ')) {
       return false;
     }
     before = c;
   }
-  return text.empty() || (before != ' ' && !absl::StrContains("'*_`[", text[0]));
+  return text.empty() || (before != ' ' && !absl::StrContains("'*_`[~", text[0]));
 }
 
 // Takes one layer off `text`; false when it has none.
@@ -260,9 +174,9 @@ bool Unwrap(absl::string_view& text) {
   }
   using Wrap = std::pair<absl::string_view, absl::string_view>;
   for (const auto& [open, close] :
-       {Wrap("**", "**"), Wrap("__", "__"), Wrap("`", "`"), Wrap("<b>", "</b>"),
-        Wrap("<strong>", "</strong>"), Wrap("<em>", "</em>"), Wrap("<u>", "</u>"),
-        Wrap("<i>", "</i>")}) {
+       {Wrap("**", "**"), Wrap("__", "__"), Wrap("~~", "~~"), Wrap("*", "*"), Wrap("_", "_"),
+        Wrap("`", "`"), Wrap("<b>", "</b>"), Wrap("<strong>", "</strong>"), Wrap("<em>", "</em>"),
+        Wrap("<u>", "</u>"), Wrap("<i>", "</i>")}) {
     if (text.size() > open.size() + close.size() && absl::StartsWith(text, open) &&
         absl::EndsWith(text, close)) {
       text = text.substr(open.size(), text.size() - open.size() - close.size());
@@ -366,7 +280,7 @@ std::optional<CellKind> KindOfWord(absl::string_view text) {
                                                               : std::nullopt;
 }
 
-constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "+-", "\\pm", "↑", "↓"};
+constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "+-", "↑", "↓"};
 
 // A number that may have the sign of a margin and a percent sign.
 bool IsMargin(absl::string_view text) {
@@ -428,20 +342,11 @@ bool TakeMarks(absl::string_view& text) {
   return text.size() < before;
 }
 
-// The minus signs of typesetting before a number; LaTeX's and HTML's margins and footnote marks.
+// The minus signs of typesetting before a number; HTML's margins and footnote marks.
 std::string WithAsciiSigns(absl::string_view text) {
-  for (const auto& [open, close] : {std::pair("_", "_"), std::pair("$", "$"),
-                                    std::pair("\\textbf{", "}"), std::pair("\\underline{", "}")}) {
-    absl::string_view inner = text;
-    text = absl::ConsumePrefix(&inner, open) && absl::ConsumeSuffix(&inner, close) ? inner : text;
-  }
   std::string plain = absl::StrReplaceAll(text, {{"−", "-"},
                                                  {"’", "'"},
                                                  {"％", "%"},
-                                                 {"\\%", "%"},
-                                                 {"$\\pm$", "±"},
-                                                 {"_{", " ("},
-                                                 {"}", ")"},
                                                  {"<sub>", " ("},
                                                  {"</sub>", ")"},
                                                  {"<sup>", "^"},
@@ -455,10 +360,10 @@ std::string WithAsciiSigns(absl::string_view text) {
   return plain;
 }
 
-// "10^3" and "1.5×10^3" as "1e3" and "1.5e3": the power is no footnote.
+// "10^3" and "1.5×10^3" as "1e3" and "1.5e3": the power is no footnote. Else "·" is a point.
 std::string WithExponents(std::string text) {
   if (!absl::StrContains(text, "10^")) {
-    return text;
+    return absl::StrReplaceAll(text, {{"·", "."}});
   }
   for (const absl::string_view times : {" × ", "×", " x ", "x", " · ", "·", " * ", "*"}) {
     text = absl::StrReplaceAll(text, {{absl::StrCat(times, "10^"), "e"}});
@@ -591,6 +496,9 @@ std::string CleanText(absl::string_view text) {
     absl::StrAppend(&spaced, PlainCharacter(c, text.substr(begin, at - begin)));
   }
   spaced = absl::StrReplaceAll(spaced, {{"<br>", " "}, {"<br/>", " "}, {"<br />", " "}});
+  if (IsLatex(spaced)) {
+    spaced = PlainLatex(spaced);
+  }
   absl::RemoveExtraAsciiWhitespace(&spaced);
   absl::string_view inner = spaced;
   while (Unwrap(inner)) {
@@ -622,7 +530,10 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
                                                    " separators; read a part of the table"));
   }
   TableText table;
-  if (separator == '|') {
+  if (HasLatexTable(text)) {
+    table.separator = '&';
+    CONCUR_ASSIGN_OR_RETURN(table.records, ParseLatexTable(text, file, fields_max));
+  } else if (separator == '|') {
     CONCUR_ASSIGN_OR_RETURN(table, SplitPipes(is_stated ? rest : text, file));
   } else {
     table.separator = separator;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables as people write them: the one reader of their rows, names and cells.
 //
-// Rows are separated by commas, semicolons, tabs or the pipes of Markdown; names and cells come
-// with line breaks, no-break spaces, emphasis, margins and footnote marks. Nothing is dropped in
-// silence: lines that are left out are listed, and what is assumed of a column is said.
+// Rows are separated by commas, semicolons, tabs, the pipes of Markdown or LaTeX's ampersands;
+// names and cells come with line breaks, no-break spaces, emphasis, margins and footnote marks.
+// Nothing is dropped in silence: lines that are left out are listed, and what is assumed of a
+// column is said.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_BASE_TABLE_TEXT_H_

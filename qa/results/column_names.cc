@@ -36,7 +36,9 @@ constexpr absl::string_view kProperties =
     "vocabulary|token|tokens|flops|gflops|tflops|macs|gmacs|cost|costs|price|time|times|duration|"
     "seconds|minutes|hours|memory|vram|ram|energy|emissions|co2|co₂|ttft|tpot|count|counts|sample|"
     "samples|example|examples|item|items|question|questions|instance|instances|win|wins|loss count|"
-    "losses|tie|ties|support|rank|ranking|position|pos|place|placement|standing|likes|downloads|"
+    "losses|tie|ties|errors|mistakes|failures|refusals|support|rank|ranking|position|pos|place|"
+    "placement|"
+    "standing|likes|downloads|"
     "votes|dimensions|dims|length|lengths|len|characters|chars|#|";
 constexpr absl::string_view kPropertyWords =
     "|number|num|no|nr|n|of|the|total|all|avg|average|mean|max|maximum|min|minimum|median|peak|"
@@ -147,8 +149,10 @@ bool NamesAggregate(absl::string_view name) {
 
 bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& header) {
   std::vector<std::string> words = NameWords(name.substr(0, name.find(',')));
-  if (words.empty()) {
-    return false;
+  const auto sign = std::find(words.begin(), words.end(), "±");
+  if (words.empty() || (sign > words.begin() && sign + 1 < words.end() &&
+                        std::all_of(sign + 1, words.end(), IsAmount))) {
+    return false;  // "GSM8K ± 0.3" states the margin of its scores
   }
   const auto is_whole = [](const std::vector<std::string>& of) {
     return of.size() == 1 && (IsIn(kUncertainties, of[0]) || IsIn(kShortUncertainties, of[0])) &&

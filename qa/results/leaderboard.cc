@@ -663,8 +663,10 @@ absl::StatusOr<FileResults> ReadLeaderboard(const std::string& path, const ReadO
   CONCUR_ASSIGN_OR_RETURN(const std::string text, qa::ReadUnpacked(path, kTableBytesMax));
   results.digest = Sha256Of(text);
   CONCUR_ASSIGN_OR_RETURN(TableText read, ReadTableText(text, path, 2 * kTableFieldsMax));
-  if (IsMarkdown(path) && read.separator != '|') {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a Markdown table, got text"));
+  const bool is_latex = absl::EndsWithIgnoreCase(path, ".tex");
+  if ((IsMarkdown(path) && read.separator != '|') || (is_latex && read.separator != '&')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected a ", is_latex ? "LaTeX" : "Markdown", " table, got text"));
   }
   CONCUR_ASSIGN_OR_RETURN(LeaderboardTable table, TableOf(std::move(read), path, results));
   CONCUR_RETURN_IF_ERROR(CheckModelColumn(table, options, path));
@@ -686,11 +688,12 @@ absl::StatusOr<FileResults> ReadLeaderboard(const std::string& path, const ReadO
 }  // namespace
 
 Format LeaderboardFormat() {
-  return {"leaderboard", "CSV, TSV or Markdown with a row for each model, task or score",
+  return {"leaderboard", "CSV, TSV, Markdown or LaTeX with a row for each model, task or score",
           [](absl::string_view name) {
             const std::string lower = absl::AsciiStrToLower(name);
             return absl::EndsWith(lower, ".csv") || absl::EndsWith(lower, ".tsv") ||
-                   absl::EndsWith(lower, ".psv") || IsMarkdown(lower);
+                   absl::EndsWith(lower, ".psv") || absl::EndsWith(lower, ".tex") ||
+                   IsMarkdown(lower);
           },
           ReadLeaderboard};
 }

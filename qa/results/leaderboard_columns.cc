@@ -241,7 +241,8 @@ void SettleScores(LeaderboardTable& table, std::vector<ColumnPlan>& plan) {
       most = cell.kind == CellKind::kNumber ? std::max(most, cell.value()) : most;
     }
     const bool is_percent = SettlePercent(cells, column.remarks);
-    if (is_percent || (absl::StrContains(table.header[c], "(%)") && most > 1)) {
+    if (is_percent || (most > 1 && (absl::StrContains(table.header[c], "(%)") ||
+                                    absl::StrContains(table.header[c], "[%]")))) {
       plan[c].meaning.scale.kind = Scale::Kind::kPercent;
     }
     if (is_percent || plan[c].meaning.goal == Goal::kMaximize) {
@@ -498,9 +499,12 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
       Append(column.why, "a guess: it may be a property; --leave-out makes it one");
     }
   }
-  // The only result may be called a mean.
+  // The only result may be called a mean, also beside an error rate or a latency.
   const auto is_score = [](const ColumnPlan& column) { return column.kind == ColumnKind::kScore; };
-  if (std::none_of(plan.begin(), plan.end(), is_score)) {
+  const bool has_more = std::any_of(plan.begin(), plan.end(), [&](const ColumnPlan& column) {
+    return is_score(column) && column.meaning.goal == Goal::kMaximize;
+  });
+  if (!has_more && std::count_if(plan.begin(), plan.end(), is_score) < 2) {
     for (ColumnPlan& column : plan) {
       if (column.kind == ColumnKind::kAggregate &&
           !absl::StrContains(PlainName(column.name), "rank")) {

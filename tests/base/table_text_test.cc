@@ -57,7 +57,15 @@ TEST(TableTextTest, ATableIsTheSameHoweverItIsWritten) {
         "Our results:\n\nModel | A | B\n--- | --- | ---\n`m1` | __1.5__ | 2\n[m2](u) | 2 | 1\n",
         "+---+---+\n| Model | A | B |\n+===+===+\n| m1 | 1.5 | 2 |\n+---+\n| m2 | 2 | 1 |\n+---+\n",
         "\u00a0Model ,\"\u2009A\n\",B\u200b\nm1,1.5,2\nm2,2,1\n",
-        "<b>Model</b>,A<br>,<u>B</u>\n\"m1\r\n\",1.5,2\nm2,2,1\n"}) {
+        "<b>Model</b>,A<br>,<u>B</u>\n\"m1\r\n\",1.5,2\nm2,2,1\n",
+        "; mine\n; of May\nModel;A;B\nm1;1.5;2\nm2;2;1\n",
+        "*Model*,_A_,~~B~~\n\\textbf{m1},$1.5$,\\textcolor{red}{2}\nm2,2,1\n",
+        "\\begin{table}\n\\begin{tabular}{lcc}\n\\toprule\n\\textbf{Model} & A & B\\cite{b} "
+        "\\\\ \\cmidrule(lr){2-3}\n m1 & $1.5$ & {\\bf 2} \\\\[2pt] % best\n"
+        "\\rowcolor{gray!20} m2 &\n2 & 1\\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}\n",
+        "\\begin{tabular*}{\\textwidth}{l@{}cc}\n\\multirow{2}{*}{Model} & "
+        "\\begin{tabular}[c]{@{}c@{}}A\\\\ \\end{tabular} & \\makecell{B}\\\\\nm1&1.5&2\\\\m2&2&1"
+        "\\end{tabular*}"}) {
     EXPECT_EQ(ReadRows(text), expected) << text;
   }
 }
@@ -83,6 +91,23 @@ TEST(TableTextTest, AHeaderWithoutItsFirstNameIsNoComment) {
             (Rows{{"", "A", "B"}, {"m1", "1.5", "2"}, {"m2", "2", "1"}}));
 }
 
+TEST(TableTextTest, LinesOfAHeaderAreJoined) {
+  // The second line was a row, and columns without a name in the first one were lost.
+  for (const char* text :
+       {",R,,M\nModel,A,B,C\nm1,1,2,3\n", "Model,R,R,M\n,A,B,C\nm1,1,2,3\n",
+        ",R,R,M\n,A,B,C\nModel,,,\nm1,1,2,3\n", "| |R| |M|\n|-|-|-|-|\n|Model|A|B|C|\n|m1|1|2|3|\n",
+        "\\begin{tabular}{lccc}&\\multicolumn{2}{c}{R}&M\\\\Model&A&B&C\\\\m1&1&2&3\\\\\\end{"
+        "tabular}"}) {
+    EXPECT_EQ(ReadRows(text), (Rows{{"Model", "R A", "R B", "M C"}, {"m1", "1", "2", "3"}}))
+        << text;
+  }
+  for (const char* text : {"Model,A,\nm1,x,y\nm2,1,z\n", "Model,,A\nm1,chat,-\nm2,base,50\n",
+                           "Model,A,B,\nm1,OOM,OOM,\nm2,1,2,\n", ",A,B\nm1,-,x\nm2,1,2\n",
+                           "model,task,score\n,mmlu,OOM\nm2,mmlu,2\n"}) {
+    EXPECT_EQ(ReadRows(text).size(), 3u) << text;
+  }
+}
+
 TEST(TableTextTest, LinesThatAreLeftOutAreCountedWithTheFirst) {
   ASSERT_OK_AND_ASSIGN(const TableText table,
                        ReadTableText("# a\nTitle\nM,A\nx,1\n#b\n# c\ny,2\n", "t.csv"));
@@ -101,6 +126,20 @@ TEST(TableTextTest, WhatCannotBeReadIsRefusedWithItsLineAndARemedy) {
   EXPECT_THAT(
       ReadTableText("|M|A|\n|-|-|\n|x|1|\n\n|M|B|\n|-|-|\n", "t.md"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.md:6: expected one table")));
+  EXPECT_THAT(
+      ReadTableText("\n\\begin{tabular}{l}a&b\\\\\n", "t.tex"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.tex:3: expected \\end{tabular}")));
+  const std::string table = "\\begin{tabular}{l}a&b\\\\\\end{tabular}\n";
+  EXPECT_THAT(
+      ReadTableText(table + table, "t.tex"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.tex:1: expected one table")));
+  EXPECT_THAT(ReadTableText(table, "t.tex", 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 1 fields")));
+  std::string nested;
+  for (int i = 0; i < 100'000; ++i) {
+    nested += "\\a{";
+  }
+  EXPECT_EQ(CleanText(nested), "") << "in linear time";
   EXPECT_THAT(ReadTableText("a,b\nc,d\n", "t.csv", 3),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected at most 3 fields")));
 }
@@ -138,10 +177,16 @@ TEST(ParseCellTest, UnitsMarginsMarksAndSignsAreRead) {
                            "$71.2_{\\pm 0.3}$",
                            "\\textbf{71.2}",
                            "71.2\\%",
+                           "71.2\\std{0.3}",
+                           "71.2$^{*}$",
+                           "$\\mathbf{71.2}$",
+                           "\\textcolor{red}{71.2}",
+                           "71·2",
+                           "~~71.2~~",
                            "71.2<sub>±0.3</sub>",
                            "71.2<sup>1</sup>"}) {
-    EXPECT_EQ(ParseCell(text).kind, CellKind::kNumber) << text;
-    EXPECT_EQ(ParseCell(text).value(), 71.2) << text;
+    EXPECT_EQ(ParseCell(CleanText(text)).kind, CellKind::kNumber) << text;
+    EXPECT_EQ(ParseCell(CleanText(text)).value(), 71.2) << text;
   }
   EXPECT_EQ(ParseCell("−0.5").value(), -0.5);
   EXPECT_EQ(ParseCell("–0,5").value(), -0.5);

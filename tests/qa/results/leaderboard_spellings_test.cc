@@ -191,16 +191,18 @@ TEST_F(SpellingsTest, ModelsAreNamesAndNotRanks) {
               ElementsAre("Model A", "Model B"));
 }
 
-TEST_F(SpellingsTest, MarkdownBoardsInFoldersAreReadOrCounted) {
+TEST_F(SpellingsTest, MarkdownAndLatexBoardsInFoldersAreReadOrCounted) {
   // Nothing said that they were skipped.
   Write("f/a.csv", "Model,A\nm,60\nn,50\n");
   Write("f/b.md", "# Results\n\nText, of all.\n\n| Model | B |\n|---|---|\n| m | 6 |\n| n | 5 |\n");
+  Write("f/c.tex", "\\begin{tabular}{lc}\nModel & C \\\\\nm & 7 \\\\\n\\end{tabular}\n");
+  Write("f/paper.tex", "See a.csv, which has 2 models, and b.md.\n");
   Write("f/README.md", "# Results\n\nSee a.csv, which has 2 models, and b.md.\n");
   const auto results = ImportAs("leaderboard", {dir_.File("f")});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_THAT(Names(results->models), ElementsAre("m", "n"));
-  EXPECT_THAT(Names(results->tasks), ElementsAre("A", "B"));
-  EXPECT_EQ(SkippedOf(*results, "a file that cannot be read as leaderboard"), 1);
+  EXPECT_THAT(Names(results->tasks), ElementsAre("A", "B", "C"));
+  EXPECT_EQ(SkippedOf(*results, "a file that cannot be read as leaderboard"), 2);
 }
 
 TEST_F(SpellingsTest, BoardsOfTwoDatesAreNotAveraged) {
@@ -342,6 +344,33 @@ TEST_F(SpellingsTest, UncertaintiesAreNeitherBenchmarksNorModels) {
     EXPECT_EQ(NamesUncertainty(name), std::string(name) == "se" || std::string(name) == "std")
         << name;
   }
+}
+
+TEST_F(SpellingsTest, AHeaderThatStatesAMarginIsABenchmark) {
+  // The column was an uncertainty by its name.
+  EXPECT_THAT(Tasks("Model,GSM8K ± 0.3,MMLU (+/- .5),± 0.2\na,5,4,.1\nb,6,5,.2\n"),
+              ElementsAre("GSM8K ± 0.3", "MMLU (+/- .5)"));
+}
+
+TEST_F(SpellingsTest, AScoreBesideCountsOfErrorsIsNoMean) {
+  // The counts were benchmarks, and the score was left out as their mean.
+  const ImportedResults results =
+      Read("model,errors,error_rate,failures,refusals,score\na,3,.3,1,0,70\nb,4,.4,2,1,60\n");
+  EXPECT_THAT(Names(results.tasks), ElementsAre("error_rate", "score"));
+  EXPECT_THAT(Tasks("model,WER,CER,Average\na,3,2,2.5\nb,4,2,3\n"), ElementsAre("WER", "CER"));
+}
+
+TEST_F(SpellingsTest, HeadersOfTwoLinesNameEveryColumn) {
+  // Columns below a group's second field were left out, and equal names were an error.
+  const ImportedResults results =
+      Read(",Reading,,Math,\nModel,SQuAD,DROP,GSM8K,GSM8K stderr\na,40,60,10,1\nb,50,52,12,1\n");
+  EXPECT_THAT(Names(results.tasks), ElementsAre("Reading SQuAD", "Reading DROP", "Math GSM8K"));
+  EXPECT_EQ(Score(results, "b", "Reading DROP"), 52);
+  EXPECT_EQ(SkippedOf(results, "a line of the header, joined to its first, a guess"), 1);
+  EXPECT_THAT(Tasks("Model,MMLU,MMLU\n,0,5\na,40,60\nb,50,52\n"), ElementsAre("MMLU 0", "MMLU 5"));
+  const ImportedResults units = Read("Model,A,B\n,(%),↓\na,40,60\nb,50,52\n");
+  EXPECT_EQ(units.tasks[0].meaning.scale.kind, Scale::Kind::kPercent);
+  EXPECT_EQ(units.tasks[1].meaning.goal, Goal::kMinimize);
 }
 
 TEST_F(SpellingsTest, NamesMadeOfPropertyWordsAreNoBenchmarks) {

@@ -125,6 +125,30 @@ std::string AsLong(const Cells& cells) {
   return text;
 }
 
+std::string AsLatex(const Cells& cells) {
+  std::string text = "\\begin{tabular}{lcccc}\n\\toprule\n";
+  for (const std::vector<std::string>& row : cells) {
+    absl::StrAppend(
+        &text,
+        absl::StrReplaceAll(absl::StrJoin(row, " & "), {{"_{", "_{"}, {"_", "\\_"}, {"%", "\\%"}}),
+        " \\\\\n");
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+// The last words of the tasks' names in a line of their own.
+std::string InTwoLines(Cells cells) {
+  cells.insert(cells.begin() + 1, std::vector<std::string>(cells[0].size()));
+  for (size_t c = 1; c < cells[0].size(); ++c) {
+    const size_t blank = cells[0][c].rfind(' ');
+    if (blank != std::string::npos) {
+      cells[1][c] = cells[0][c].substr(blank + 1);
+      cells[0][c].resize(blank);
+    }
+  }
+  return Written(cells, ",", "\n");
+}
+
 std::vector<std::pair<std::string, std::string>> Spellings(const RandomTable& table) {
   const auto with = [&](const std::string& behind) {
     return CellsOf(table, "", [=](int tenths) { return Number(tenths) + behind; });
@@ -160,6 +184,15 @@ std::vector<std::pair<std::string, std::string>> Spellings(const RandomTable& ta
       {"tasks in rows", Written(Turned(plain), ",", "\n")},
       {"long", AsLong(plain)},
       {"links", Written(links, ",", "\n")},
+      {"middle dot", Written(CellsOf(table, "",
+                                     [](int tenths) {
+                                       return absl::StrReplaceAll(Number(tenths), {{".", "·"}});
+                                     }),
+                             ",", "\n")},
+      {"LaTeX", AsLatex(CellsOf(
+                    table, "--",
+                    [](int tenths) { return absl::StrCat("$", Number(tenths), "_{\\pm 0.3}$"); }))},
+      {"header of two lines", InTwoLines(plain)},
       {"gzip", concur::testing::Gzip(Written(plain, ",", "\n"))},
   };
 }
