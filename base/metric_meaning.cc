@@ -151,7 +151,7 @@ bool IsReversed(absl::string_view name, const Words& parts) {
 bool UsuallyMinimized(absl::string_view name) {
   // Only at the end: a benchmark of error detection is none of errors.
   constexpr absl::string_view kEnds =
-      "error|errors|error rate|err|abs rel|cross entropy|latency|bits per byte|bits byte|"
+      "error|errors|error rate|err|err rate|abs rel|cross entropy|latency|bits per byte|bits byte|"
       "bits per character|bits character|bits per char|bits char|runtime|distance|divergence|"
       "mistakes|mistake rate|invalid|invalid rate|invalid output rate|invalid outputs|"
       "hallucination rate|hallucinations|failure rate|failures|violation rate|violations|miss rate|"

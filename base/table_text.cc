@@ -280,7 +280,7 @@ std::optional<CellKind> KindOfWord(absl::string_view text) {
                                                               : std::nullopt;
 }
 
-constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "+-", "↑", "↓"};
+constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "-/+", "+-", "↑", "↓"};
 
 // A number that may have the sign of a margin and a percent sign.
 bool IsMargin(absl::string_view text) {
@@ -328,8 +328,9 @@ bool TakeMargin(absl::string_view& text) {
   return false;
 }
 
+// Takes footnote marks, points and "(n=5)" off the end.
 bool TakeMarks(absl::string_view& text) {
-  constexpr absl::string_view kMarks = "* † ‡ § ¶ # ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁰ ᵃ ᵇ ᶜ ᵈ ↑ ↓";
+  constexpr absl::string_view kMarks = "* † ‡ § ¶ # ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁰ ᵃ ᵇ ᶜ ᵈ ↑ ↓ pts points pp";
   const size_t before = text.size();
   absl::ConsumePrefix(&text, "*");
   for (const absl::string_view mark : absl::StrSplit(kMarks, ' ')) {
@@ -337,6 +338,15 @@ bool TakeMarks(absl::string_view& text) {
   }
   if (const size_t at = text.rfind('^'); at != text.npos && text.size() - at <= 4) {
     text = text.substr(0, at);
+  }
+  if (const size_t at = text.rfind('('); at != text.npos && absl::EndsWith(text, ")")) {
+    const std::string inner =
+        absl::StrReplaceAll(absl::AsciiStrToLower(text.substr(at + 1)), {{" ", ""}});
+    int64_t repetitions = 0;
+    if (absl::StartsWith(inner, "n=") &&
+        absl::SimpleAtoi(inner.substr(2, inner.size() - 3), &repetitions)) {
+      text = text.substr(0, at);
+    }
   }
   text = absl::StripAsciiWhitespace(text);
   return text.size() < before;
@@ -455,7 +465,9 @@ Cell CellBy(absl::string_view text, DecimalMark mark) {
   const std::string plain = WithExponents(WithAsciiSigns(text));
   absl::string_view rest = plain;
   while (true) {
-    const bool has_percent = absl::ConsumeSuffix(&rest, "%");
+    const bool has_percent = absl::ConsumeSuffix(&rest, "%") ||
+                             absl::ConsumeSuffix(&rest, " percent") ||
+                             absl::ConsumeSuffix(&rest, " pct");
     const bool has_margin = TakeMargin(rest);
     cell.has_percent = cell.has_percent || has_percent;
     cell.has_margin = cell.has_margin || has_margin;

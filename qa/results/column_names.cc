@@ -24,7 +24,8 @@ constexpr absl::string_view kAggregates =
 constexpr absl::string_view kAggregateWords =
     "|score|scores|acc|accuracy|em|f1|rank|ranking|macro|micro|weighted|unweighted|geometric|"
     "arithmetic|harmonic|global|all|final|pts|points|pct|percent|result|results|performance|win|"
-    "winrate|rate|of|over|across|task|tasks|dataset|datasets|benchmark|benchmarks|column|columns|";
+    "winrate|rate|run|runs|seed|seeds|of|over|across|task|tasks|dataset|datasets|benchmark|"
+    "benchmarks|column|columns|";
 constexpr absl::string_view kUncertainties =
     "|stderr|std|stdev|stddev|variance|std err|std error|std dev|standard error|standard err|"
     "standard dev|standard deviation|confidence interval|error bar|error bars|margin of error|±|";

@@ -54,6 +54,7 @@ TEST(MetricMeaningTest, KnowsNamesOfWhichLessIsBetter) {
                            "FID@50k",
                            "Runtime (sec.)",
                            "Err.",
+                           "Err. rate [%]",
                            "Top-1 err (%)",
                            "EER",
                            "FPR@95",

@@ -182,6 +182,12 @@ TEST(ParseCellTest, UnitsMarginsMarksAndSignsAreRead) {
                            "$\\mathbf{71.2}$",
                            "\\textcolor{red}{71.2}",
                            "71·2",
+                           "71.2 ± 0.3 (n=5)",
+                           "71.2 (N = 3)",
+                           "71.2 -/+ 0.3",
+                           "71.2 pts",
+                           "71.2 points",
+                           "71.2 percent",
                            "~~71.2~~",
                            "71.2<sub>±0.3</sub>",
                            "71.2<sup>1</sup>"}) {
@@ -195,13 +201,14 @@ TEST(ParseCellTest, UnitsMarginsMarksAndSignsAreRead) {
   }
   EXPECT_EQ(ParseCell("94.0/92.0").value(), 93.0);
   EXPECT_TRUE(ParseCell("71.2%").has_percent);
+  EXPECT_TRUE(ParseCell("71.2 pct").has_percent);
   EXPECT_TRUE(ParseCell("71.2 (0.3)").has_margin);
 }
 
 TEST(ParseCellTest, DatesSizesAndWordsAreNoNumbers) {
   for (const char* text :
        {"2023/3/15", "67B", "0x10", "1,23,456", ",", "about 3", "12-14", "/", "1//2", "(3)", "$5",
-        "_5", "71.2 (n=5)", "1 2", "e5", "1.2.3", "%", "±", "+-5"}) {
+        "_5", "71.2 (n=x)", "1 2", "e5", "1.2.3", "%", "±", "+-5"}) {
     EXPECT_EQ(ParseCell(text).kind, CellKind::kWord) << text;
   }
   EXPECT_EQ(ParseCell("NaN").kind, CellKind::kNotFinite);

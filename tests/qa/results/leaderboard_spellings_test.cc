@@ -368,7 +368,8 @@ TEST_F(SpellingsTest, HeadersOfTwoLinesNameEveryColumn) {
   EXPECT_EQ(Score(results, "b", "Reading DROP"), 52);
   EXPECT_EQ(SkippedOf(results, "a line of the header, joined to its first, a guess"), 1);
   EXPECT_THAT(Tasks("Model,MMLU,MMLU\n,0,5\na,40,60\nb,50,52\n"), ElementsAre("MMLU 0", "MMLU 5"));
-  const ImportedResults units = Read("Model,A,B\n,(%),↓\na,40,60\nb,50,52\n");
+  const ImportedResults units = Read("Model,A (↑),B\n,(%),↓\na,40,60\nb,50,52\n");
+  EXPECT_THAT(Names(units.tasks), ElementsAre("A (%)", "B"));
   EXPECT_EQ(units.tasks[0].meaning.scale.kind, Scale::Kind::kPercent);
   EXPECT_EQ(units.tasks[1].meaning.goal, Goal::kMinimize);
 }
@@ -409,7 +410,7 @@ TEST_F(SpellingsTest, NamesMadeOfPropertyWordsAreNoBenchmarks) {
     EXPECT_FALSE(NamesAggregate(name)) << name;
   }
   for (const char* name : {"Sum", "Avg. acc", "Mean accuracy", "AVG (2)", "Total score", "Ave.",
-                           "Overall Acc", "macro_avg", "All", "AvgScore"}) {
+                           "Overall Acc", "macro_avg", "All", "AvgScore", "Avg (5 runs)"}) {
     EXPECT_TRUE(NamesAggregate(name)) << name;
   }
   for (const char* name :
