@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
@@ -31,6 +32,15 @@ std::optional<absl::string_view> Predictions::FirstIdNotIn(
   return first;
 }
 
+namespace {
+
+absl::Status OfAnotherForm(const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; \"concur adapt\" reads other forms"));
+}
+
+}  // namespace
+
 absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path, kPredictionsBytesMax));
   absl::string_view text(bytes.data(), bytes.size() - kRawPadding);
@@ -46,10 +56,11 @@ absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
   const simdjson::error_code code =
       parser->parse(text.data(), text.size(), /*realloc_if_needed=*/false).get(document);
   if (code != simdjson::SUCCESS) {
-    return json.BadJson(text, code);
+    return OfAnotherForm(json.BadJson(text, code));
   }
   if (!document.is_object()) {
-    return json.Invalid("expected an object {\"id\": \"answer\"}, got another JSON value");
+    return OfAnotherForm(
+        json.Invalid("expected an object {\"id\": \"answer\"}, got another JSON value"));
   }
   const auto view = [](std::string_view v) { return absl::string_view(v.data(), v.size()); };
   const simdjson::dom::object object(document);
@@ -57,7 +68,7 @@ absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
   predictions.Reserve(object.size());
   for (const auto& [key, value] : object) {
     if (!value.is_string()) {
-      return json.Wrong(Shown(view(key)), "a string", value);
+      return OfAnotherForm(json.Wrong(Shown(view(key)), "a string", value));
     }
     if (!predictions.Add(view(key), view(std::string_view(value)))) {
       return json.Invalid(Shown(view(key)) + ": appears twice; ids must be unique");

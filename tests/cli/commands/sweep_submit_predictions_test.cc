@@ -168,8 +168,11 @@ TEST_F(SubmitPredictionsTest, BadFilesAreRefusedBeforeAnythingIsSent) {
   for (const Case& bad : std::vector<Case>{
            {"", "the file is empty; expected predictions"},
            {"{\"1\": \"Ada\", ", "not valid JSON"},
-           {"[]", "expected an object {\"id\": \"answer\"}"},
-           {R"({"1": "Ada", "2": 3})", "\"2\": expected a string"},
+           {"{\"id\": \"1\"}\n{\"id\": \"2\"}", "; \"concur adapt\" reads other forms"},
+           {"[]",
+            "expected an object {\"id\": \"answer\"}, got another JSON value; \"concur adapt\" "
+            "reads"},
+           {R"({"1": "Ada", "2": 3})", "\"2\": expected a string, got 3; \"concur adapt\" reads"},
            {R"({"1": "Ada", "1": "Bob"})", "appears twice"},
            {R"({"1": "Ada"})",
             "1 of 2 questions of squad have no answer, such as \"2\"; with --allow-missing"},
