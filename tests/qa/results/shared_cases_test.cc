@@ -120,7 +120,9 @@ TEST_F(SharedCasesTest, PercentMixed) {
 TEST_F(SharedCasesTest, RunsChatTemplate) {
   CONCUR_READ_CASE_OR_SKIP(results, "lm-eval", "runs-chat-template");
   EXPECT_EQ(results.seeds, 1U);
-  EXPECT_EQ(results.cells.size(), 3U);
+  EXPECT_THAT(
+      Scores(results),
+      UnorderedElementsAre("a/one t 0.3", "a/one (chat_template {{m}}) t 0.7", "a/two t 0.6"));
 }
 
 TEST_F(SharedCasesTest, RunsLimit) {
@@ -148,6 +150,8 @@ TEST_F(SharedCasesTest, Transposed) {
   CONCUR_READ_CASE_OR_SKIP(results, "leaderboard", "transposed/in.csv");
   EXPECT_THAT(Names(results.models), ElementsAre("m-small", "m-large"));
   EXPECT_THAT(Names(results.tasks), ElementsAre("gsm8k", "math", "bbh"));
+  EXPECT_EQ(Score(results, "m-large", "gsm8k"), 60);
+  EXPECT_EQ(Score(results, "m-small", "bbh"), 35);
 }
 
 }  // namespace
