@@ -17,27 +17,21 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/csv.h"
+#include "base/table_text.h"
 
 namespace concur {
 namespace {
 
-constexpr size_t kSpanMax = 50;  // columns of one cell
-// Names between "|". Commands that are nothing, with all their arguments.
+constexpr int kSpanMax = 20;  // columns of one cell
+// Commands that are nothing, with all their arguments.
 constexpr absl::string_view kDropped =
-    "|cite|citep|citet|citealp|ref|label|footnote|footnotemark|cellcolor|rowcolor|color|cmidrule|"
-    "cline|vspace|hspace|phantom|hphantom|caption|begin|end|hline|toprule|midrule|bottomrule|"
-    "addlinespace|quad|qquad|rule|noalign|";
+    "|cite|citep|citet|ref|label|footnote|footnotemark|cellcolor|rowcolor|color|cmidrule|cline|"
+    "vspace|hspace|phantom|caption|begin|end|hline|toprule|midrule|bottomrule|addlinespace|quad|";
 // Commands that are nothing but for their last argument, which may continue a number.
 constexpr absl::string_view kStyles =
     "|textbf|textit|emph|underline|uline|texttt|textsc|textrm|textsf|mathbf|mathrm|mathit|mathsf|"
     "bm|boldsymbol|text|mbox|makecell|shortstack|bf|it|tt|em|bfseries|itshape|ttfamily|tiny|"
     "scriptsize|footnotesize|small|normalsize|large|centering|left|right|endhead|endfirsthead|";
-constexpr absl::string_view kOfTwo = "|textcolor|colorbox|scalebox|rotatebox|";
-constexpr absl::string_view kOfThree = "|multicolumn|multirow|resizebox|fontsize|";
-
-bool Has(absl::string_view names, absl::string_view name) {
-  return absl::StrContains(names, absl::StrCat("|", name, "|"));
-}
 
 size_t LettersAt(absl::string_view text, size_t at) {
   size_t end = at;
@@ -64,20 +58,16 @@ size_t FindTable(absl::string_view text, size_t from) {
   return std::min(text.find("\\begin{tabular", from), text.find("\\begin{longtable", from));
 }
 
-// Moves a cell to the record, with an empty field for each more column; returns their number.
-size_t AppendField(std::string& field, CsvRecord& record) {
+// Moves a cell to the record, with an empty field for each more column that it spans.
+void AppendField(std::string& field, CsvRecord& record) {
   const size_t at = field.find("\\multicolumn{");
-  const size_t digits = at == field.npos ? 0 : at + 13;
-  size_t span = 1;
-  if (digits == 0 ||
-      !absl::SimpleAtoi(field.substr(digits, field.find('}', digits) - digits), &span)) {
-    span = 1;
-  }
+  const absl::string_view span = at == field.npos ? "1" : absl::string_view(field).substr(at + 13);
+  int columns = 1;
+  columns = absl::SimpleAtoi(span.substr(0, span.find('}')), &columns) ? columns : 1;
   record.fields.push_back(PlainLatex(field));
-  span = std::clamp<size_t>(span, 1, kSpanMax);
-  record.fields.resize(record.fields.size() + span - 1);
+  record.fields.resize(record.fields.size() +
+                       static_cast<size_t>(std::clamp(columns, 1, kSpanMax) - 1));
   field.clear();
-  return span;
 }
 
 }  // namespace
@@ -103,7 +93,6 @@ std::string PlainLatex(absl::string_view text) {
                                                          {"\\uparrow", "↑"},
                                                          {"\\dagger", "†"},
                                                          {"\\ddagger", "‡"},
-                                                         {"\\Delta", "Δ"},
                                                          {"\\ast", "*"},
                                                          {"~", " "}});
   std::string plain;
@@ -117,18 +106,19 @@ std::string PlainLatex(absl::string_view text) {
     if (letters > 0) {
       rest.remove_prefix(1 + letters);
       taken = 0;
-      if (Has(kDropped, name)) {
-        TakeArguments(rest, 9);
-      } else if (Has(kOfTwo, name) || Has(kOfThree, name)) {
-        TakeArguments(rest, Has(kOfTwo, name) ? 1 : 2);
-      } else if (absl::StartsWith(rest, "[")) {
-        TakeArguments(rest, 1);
-      } else if (!Has(kStyles, name) && !absl::StartsWith(rest, "{")) {
-        absl::StrAppend(&plain, name);  // of an author, for a name
-      } else if (!Has(kStyles, name) && follows_digit) {
-        plain += " (";  // "71.2\std{0.3}"
-        ends += ')';
-        taken = 1;
+      const bool is_dropped = HasWord(kDropped, name);
+      const bool is_style = HasWord(kStyles, name);
+      const bool spans = HasWord("|multicolumn|multirow|", name);
+      const bool colors = HasWord("|textcolor|colorbox|", name);
+      TakeArguments(rest, is_dropped ? 9 : spans ? 2 : colors || rest.substr(0, 1) == "[" ? 1 : 0);
+      if (!is_dropped && !is_style && !spans && !colors) {
+        if (!absl::StartsWith(rest, "{")) {
+          absl::StrAppend(&plain, name);  // of an author, for a name
+        } else if (follows_digit) {
+          plain += " (";  // "71.2\std{0.3}"
+          ends += ')';
+          taken = 1;
+        }
       }
     } else if (absl::StartsWith(rest, "_{")) {
       plain += " (";
@@ -155,7 +145,7 @@ std::string PlainLatex(absl::string_view text) {
 bool HasLatexTable(absl::string_view text) { return FindTable(text, 0) != text.npos; }
 
 absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
-                                                       absl::string_view file, size_t fields_max) {
+                                                       absl::string_view file) {
   const size_t begin = FindTable(text, 0);
   absl::string_view rest = text.substr(std::min(text.find('}', begin), text.size() - 1) + 1);
   const bool has_width = absl::StrContains("*xy", text[text.size() - rest.size() - 2]);
@@ -164,7 +154,6 @@ absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
   int64_t line = 1 + std::count(text.begin(), text.end() - static_cast<long>(rest.size()), '\n');
   std::vector<CsvRecord> records(1);
   std::string field;
-  size_t fields = 0;
   int depth = 0;  // of braces and of environments within cells
   while (!rest.empty() && (depth > 0 || !absl::StartsWith(rest, "\\end{"))) {
     size_t size = std::min<size_t>(rest[0] == '\\' ? 2 : 1, rest.size());
@@ -178,7 +167,7 @@ absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
       absl::StrAppend(&field, rest.substr(0, size));
     } else {
       records.back().line = line;
-      fields += AppendField(field, records.back());
+      AppendField(field, records.back());
       if (rest[0] == '\\') {
         records.emplace_back();
       }
@@ -187,10 +176,6 @@ absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
     rest.remove_prefix(size);
     if (is_end && absl::StartsWith(rest, "[")) {
       TakeArguments(rest, 1);
-    }
-    if (fields > fields_max) {
-      return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": expected at most ",
-                                                     fields_max, " fields; read a part of them"));
     }
   }
   records.back().line = line;

@@ -3,7 +3,6 @@
 #ifndef CONCUR_BASE_LATEX_TABLE_H_
 #define CONCUR_BASE_LATEX_TABLE_H_
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -21,11 +20,11 @@ bool IsLatex(absl::string_view text);
 std::string PlainLatex(absl::string_view text);
 
 // The rows of the first tabular or longtable, in plain text, if there is one; a cell over several
-// columns is followed by empty ones. InvalidArgument, as `FILE:LINE: …`, for a second table, one
-// without an end, and more than `fields_max` fields.
+// columns is followed by empty ones. InvalidArgument, as `FILE:LINE: …`, for a second table, and
+// one without an end.
 bool HasLatexTable(absl::string_view text);
 absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
-                                                       absl::string_view file, size_t fields_max);
+                                                       absl::string_view file);
 
 }  // namespace concur
 

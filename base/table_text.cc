@@ -246,11 +246,6 @@ DecimalMark Other(DecimalMark mark) {
   return mark == DecimalMark::kPoint ? DecimalMark::kComma : DecimalMark::kPoint;
 }
 
-// True when `words`, each between "|", has `word`.
-bool HasWord(absl::string_view words, absl::string_view word) {
-  return absl::StrContains(words, absl::StrCat("|", word, "|"));
-}
-
 // Nothing for a text that may be a number.
 std::optional<CellKind> KindOfWord(absl::string_view text) {
   constexpr absl::string_view kGaps =
@@ -497,6 +492,10 @@ Cell CellBy(absl::string_view text, DecimalMark mark) {
 
 }  // namespace
 
+bool HasWord(absl::string_view words, absl::string_view word) {
+  return absl::StrContains(words, absl::StrCat("|", word, "|"));
+}
+
 std::string CleanText(absl::string_view text) {
   if (IsPlain(text)) {
     return std::string(text);
@@ -528,13 +527,15 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
   const bool is_stated = first == "sep=\\t" || first == "sep=" ||
                          (first.size() == 5 && absl::StartsWith(first, "sep="));
   // WriteScores's table without columns, below which names may have any separator, is as it is.
+  const bool is_latex = HasLatexTable(text);
   const char separator = first == "approach" ? ','
+                         : is_latex          ? '&'
                          : !is_stated        ? FindSeparator(text, file)
                          : first.size() == 5 ? first[4]
                                              : '\t';
   const auto fields =
-      static_cast<size_t>(std::count_if(text.begin(), text.end(), [separator](char c) {
-        return c == separator || c == '\n' || c == '\r';
+      static_cast<size_t>(std::count_if(text.begin(), text.end(), [separator, is_latex](char c) {
+        return c == separator || c == '\n' || c == '\r' || (is_latex && c == '\\');
       }));
   if (fields > fields_max) {
     return absl::InvalidArgumentError(absl::StrCat(file, ":1: expected at most ", fields_max,
@@ -542,9 +543,9 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
                                                    " separators; read a part of the table"));
   }
   TableText table;
-  if (HasLatexTable(text)) {
-    table.separator = '&';
-    CONCUR_ASSIGN_OR_RETURN(table.records, ParseLatexTable(text, file, fields_max));
+  if (is_latex && separator == '&') {
+    table.separator = separator;
+    CONCUR_ASSIGN_OR_RETURN(table.records, ParseLatexTable(text, file));
   } else if (separator == '|') {
     CONCUR_ASSIGN_OR_RETURN(table, SplitPipes(is_stated ? rest : text, file));
   } else {

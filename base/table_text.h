@@ -46,6 +46,9 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
 // gone. Cleaning twice changes nothing.
 std::string CleanText(absl::string_view text);
 
+// True when `words`, each between "|", has `word`.
+bool HasWord(absl::string_view words, absl::string_view word);
+
 enum class CellKind {
   kGap,        // no score: "", "-", "N/A", …
   kFailure,    // a word for a score that could not be had: "OOM", "timeout"; a gap among numbers

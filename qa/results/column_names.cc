@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/metric_meaning.h"
+#include "base/table_text.h"
 
 namespace concur::imports {
 namespace {
@@ -92,10 +93,6 @@ constexpr absl::string_view kBetter =
     "|better|best|direction|goal|objective|optimum|minimize|minimise|minimized|minimised|maximize|"
     "maximise|maximized|maximised|";
 
-bool IsIn(absl::string_view list, absl::string_view name) {
-  return absl::StrContains(list, absl::StrCat("|", name, "|"));
-}
-
 bool IsAmount(const std::string& word) {
   return absl::ascii_isdigit(static_cast<unsigned char>(word[0])) && word.size() <= 4;
 }
@@ -104,9 +101,9 @@ bool IsAmount(const std::string& word) {
 bool AllOf(const std::vector<std::string>& words, absl::string_view needed,
            absl::string_view others) {
   return std::any_of(words.begin(), words.end(),
-                     [&](const auto& word) { return IsIn(needed, word); }) &&
+                     [&](const auto& word) { return HasWord(needed, word); }) &&
          std::all_of(words.begin(), words.end(), [&](const auto& word) {
-           return IsIn(needed, word) || IsIn(others, word) || IsAmount(word);
+           return HasWord(needed, word) || HasWord(others, word) || IsAmount(word);
          });
 }
 
@@ -143,7 +140,7 @@ std::vector<std::string> NameWords(absl::string_view name) {
 
 bool NamesAggregate(absl::string_view name) {
   const std::string plain = PlainName(name);
-  return AllOf(NameWords(name), kAggregates, kAggregateWords) || IsIn("|score|all|", plain) ||
+  return AllOf(NameWords(name), kAggregates, kAggregateWords) || HasWord("|score|all|", plain) ||
          absl::StartsWith(plain, "mean (") || absl::StartsWith(plain, "average (") ||
          absl::StartsWith(plain, "mean win rate");
 }
@@ -156,7 +153,8 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
     return false;  // "GSM8K ± 0.3" states the margin of its scores
   }
   const auto is_whole = [](const std::vector<std::string>& of) {
-    return of.size() == 1 && (IsIn(kUncertainties, of[0]) || IsIn(kShortUncertainties, of[0])) &&
+    return of.size() == 1 &&
+           (HasWord(kUncertainties, of[0]) || HasWord(kShortUncertainties, of[0])) &&
            of[0] != "err";
   };
   const auto is_of_other = [&](const std::vector<std::string>& of) {
@@ -165,13 +163,13 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
   };
   const bool has_level = std::any_of(words.begin(), words.end(), IsAmount);
   std::vector<std::string> rest = words;
-  while (rest.size() > 1 && (IsIn(kLevels, rest.back()) || IsAmount(rest.back()))) {
+  while (rest.size() > 1 && (HasWord(kLevels, rest.back()) || IsAmount(rest.back()))) {
     rest.pop_back();
   }
   for (std::vector<std::string>* part : {&words, &rest}) {
     const std::string text = absl::StrCat(" ", absl::StrJoin(*part, " "));
     for (size_t at = 0; at < text.size(); at = std::min(text.find(' ', at + 1), text.size())) {
-      if (IsIn(kUncertainties, text.substr(at + 1))) {
+      if (HasWord(kUncertainties, text.substr(at + 1))) {
         return true;
       }
     }
@@ -184,20 +182,20 @@ bool NamesUncertainty(absl::string_view name, const std::vector<std::string>& he
     }
     const std::string last = part->back();
     part->pop_back();
-    if (IsIn(kShortUncertainties, last) && (is_of_other(*part) || (last == "ci" && has_level))) {
+    if (HasWord(kShortUncertainties, last) && (is_of_other(*part) || (last == "ci" && has_level))) {
       return true;
     }
   }
   const std::vector<std::string> all = NameWords(name);
-  return all.size() > 1 && IsIn("|stderr|std|stdev|stddev|", all[0]);
+  return all.size() > 1 && HasWord("|stderr|std|stdev|stddev|", all[0]);
 }
 
 bool NamesTag(absl::string_view name) {
   const std::string plain = PlainName(name);
   const size_t open = plain.rfind('(');  // "MMLU (n)"
   const std::string unit = open == plain.npos ? "" : plain.substr(open);
-  return IsIn(kTagNames, plain) || IsIn(kTagNames, Joined(name)) || NamesSetting(name) ||
-         IsIn("|(n)|(#)|(count)|(samples)|(num samples)|", unit) || NamesOccasion(name) ||
+  return HasWord(kTagNames, plain) || HasWord(kTagNames, Joined(name)) || NamesSetting(name) ||
+         HasWord("|(n)|(#)|(count)|(samples)|(num samples)|", unit) || NamesOccasion(name) ||
          (AllOf(NameWords(name), kProperties, kPropertyWords) && !absl::StrContains(name, "%")) ||
          absl::StartsWith(plain, "rank ") || absl::StartsWith(plain, "rank(") ||
          absl::StartsWith(plain, "n ") || absl::StartsWith(plain, "num ") ||
@@ -212,7 +210,7 @@ bool NamesMeasure(absl::string_view name) {
 
 bool NamesIncidental(absl::string_view name) {
   const std::string plain = Joined(name);
-  return IsIn(kIncidental, plain) || absl::EndsWith(plain, " url") ||
+  return HasWord(kIncidental, plain) || absl::EndsWith(plain, " url") ||
          absl::StartsWith(plain, "rank ") ||
          AllOf(NameWords(name), kIncidental,
                "|$|usd|eur|s|ms|sec|secs|min|mins|h|hr|hrs|total|avg|average|mean|median|in|kg|kwh|"
@@ -225,7 +223,7 @@ bool NamesOccasion(absl::string_view name) {
 }
 
 bool NamesSetting(absl::string_view name) {
-  return IsIn(kSettings, Joined(name)) || NamesRepeat(name) || NamesShots(name) ||
+  return HasWord(kSettings, Joined(name)) || NamesRepeat(name) || NamesShots(name) ||
          AllOf(NameWords(name), kSettingWords, "|id|no|nr|number|num|#|n|of|train|training|");
 }
 
@@ -243,7 +241,7 @@ bool NamesData(absl::string_view name, bool& is_sure) {
   const std::vector<std::string> words = NameWords(name);
   const auto any = [&](absl::string_view list) {
     return std::any_of(words.begin(), words.end(),
-                       [list](const auto& word) { return IsIn(list, word); });
+                       [list](const auto& word) { return HasWord(list, word); });
   };
   is_sure = any(kDataWords) || Joined(name) == "test set";
   return is_sure || any(kPerhapsDataWords);
@@ -257,7 +255,7 @@ std::optional<Goal> StatedGoal(absl::string_view column, absl::string_view value
                                             {"⬇️", " less better "}}));
   const std::vector<std::string> asked = NameWords(column);
   const auto states = [](const std::vector<std::string>& of, absl::string_view list) {
-    return std::any_of(of.begin(), of.end(), [&](const auto& word) { return IsIn(list, word); });
+    return std::any_of(of.begin(), of.end(), [&](const auto& word) { return HasWord(list, word); });
   };
   const auto goal_in = [&](const std::vector<std::string>& of) -> std::optional<Goal> {
     const bool less = states(of, kLess);
@@ -269,11 +267,11 @@ std::optional<Goal> StatedGoal(absl::string_view column, absl::string_view value
   }
   const std::optional<Goal> goal = states(asked, kBetter) ? goal_in(asked) : std::nullopt;
   const std::string text = absl::StrJoin(words, " ");
-  if (!goal.has_value() || IsIn("|true|yes|1|y|t|", text)) {
+  if (!goal.has_value() || HasWord("|true|yes|1|y|t|", text)) {
     return goal;
   }
   const Goal other = *goal == Goal::kMinimize ? Goal::kMaximize : Goal::kMinimize;
-  return IsIn("|false|no|0|n|f|", text) ? std::optional(other) : std::nullopt;
+  return HasWord("|false|no|0|n|f|", text) ? std::optional(other) : std::nullopt;
 }
 
 std::string TagName(absl::string_view column) {

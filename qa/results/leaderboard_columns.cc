@@ -30,11 +30,6 @@
 namespace concur::imports {
 namespace {
 
-// `words`, each between "|".
-bool HasWord(absl::string_view words, absl::string_view word) {
-  return absl::StrContains(words, absl::StrCat("|", word, "|"));
-}
-
 // Names of properties that are benchmarks, too: numbers that can be scores are scores.
 constexpr absl::string_view kEitherNames =
     "|code|type|t|precision|context|source|tag|zero-shot|category|domain|correct|";
