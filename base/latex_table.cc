@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/csv.h"
 #include "base/table_text.h"
 
@@ -32,6 +33,10 @@ constexpr absl::string_view kStyles =
     "|textbf|textit|emph|underline|uline|texttt|textsc|textrm|textsf|mathbf|mathrm|mathit|mathsf|"
     "bm|boldsymbol|text|mbox|makecell|shortstack|bf|it|tt|em|bfseries|itshape|ttfamily|tiny|"
     "scriptsize|footnotesize|small|normalsize|large|centering|left|right|endhead|endfirsthead|";
+
+constexpr std::pair<absl::string_view, absl::string_view> kSymbols[] = {
+    {"\\pm", "±"},     {"\\times", "×"},   {"\\downarrow", "↓"}, {"\\uparrow", "↑"},
+    {"\\dagger", "†"}, {"\\ddagger", "‡"}, {"\\ast", "*"},       {"~", " "}};
 
 size_t LettersAt(absl::string_view text, size_t at) {
   size_t end = at;
@@ -87,14 +92,7 @@ bool IsLatex(absl::string_view text) {
 }
 
 std::string PlainLatex(absl::string_view text) {
-  const std::string symbols = absl::StrReplaceAll(text, {{"\\pm", "±"},
-                                                         {"\\times", "×"},
-                                                         {"\\downarrow", "↓"},
-                                                         {"\\uparrow", "↑"},
-                                                         {"\\dagger", "†"},
-                                                         {"\\ddagger", "‡"},
-                                                         {"\\ast", "*"},
-                                                         {"~", " "}});
+  const std::string symbols = absl::StrReplaceAll(text, absl::MakeConstSpan(kSymbols));
   std::string plain;
   std::string ends;  // written where the braces that are open close: ")" or a blank, which is none
   for (absl::string_view rest = symbols; !rest.empty();) {

@@ -29,12 +29,6 @@ bool IsEmptyFrom(const CsvRecord& record, size_t first) {
                      record.fields.end(), [](const std::string& field) { return field.empty(); });
 }
 
-bool HasNumber(const CsvRecord& record) {
-  return std::any_of(record.fields.begin(), record.fields.end(), [](const std::string& field) {
-    return ParseCell(field).kind == CellKind::kNumber;
-  });
-}
-
 // True when the record at `at` stands above the header: a title is alone in its line, or has fewer
 // fields than the header below it, which has no numbers.
 bool IsTitle(const std::vector<CsvRecord>& records, size_t at, size_t width) {
@@ -52,8 +46,10 @@ bool IsTitle(const std::vector<CsvRecord>& records, size_t at, size_t width) {
          records[header].fields.size() < width) {
     ++header;
   }
-  return is_padded || (fields < width && header < records.size() &&
-                       records[header].fields.size() == width && !HasNumber(records[header]));
+  return is_padded ||
+         (fields < width && header < records.size() && records[header].fields.size() == width &&
+          std::none_of(records[header].fields.begin(), records[header].fields.end(),
+                       [](const auto& name) { return ParseCell(name).kind == CellKind::kNumber; }));
 }
 
 // Joins `below` to the header where it is a line of it: names below groups, that span the fields
@@ -99,23 +95,21 @@ bool JoinHeader(CsvRecord& header, const CsvRecord& below, absl::Span<const CsvR
 
 void JoinHeaders(TableText& table) {
   std::vector<CsvRecord>& records = table.records;
+  const auto take_second = [&] {
+    LeaveOutLine(table, "a line of the header, joined to its first, a guess", records[1].line);
+    records.erase(records.begin() + 1);
+  };
   size_t lines = 1;
-  while (lines < std::min(records.size(), kHeaderLinesMax) &&
-         JoinHeader(records[0], records[lines],
-                    absl::MakeSpan(records).subspan(lines + 1, kHeadRows))) {
-    ++lines;
+  for (; lines < kHeaderLinesMax && records.size() > 1 &&
+         JoinHeader(records[0], records[1], absl::MakeSpan(records).subspan(2, kHeadRows));
+       ++lines) {
+    take_second();
   }
   // Below the names of columns, pandas names the first one in a line of its own.
-  if (lines > 1 && lines < records.size() && records[0].fields[0].empty() &&
-      IsEmptyFrom(records[lines], 1)) {
-    records[0].fields[0] = records[lines].fields[0];
-    ++lines;
-  }
-  for (size_t line = 1; line < lines; ++line) {
-    LeaveOutLine(table, "a line of the header, joined to its first, a guess", records[line].line);
-  }
-  if (lines > 1) {
-    records.erase(records.begin() + 1, records.begin() + static_cast<std::ptrdiff_t>(lines));
+  if (lines > 1 && records.size() > 1 && records[0].fields[0].empty() &&
+      IsEmptyFrom(records[1], 1)) {
+    records[0].fields[0] = records[1].fields[0];
+    take_second();
   }
 }
 

@@ -19,9 +19,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
+#include "base/table_text.h"
 #include "qa/raw_stream.h"
 #include "qa/results/example_means.h"
 #include "qa/results/json.h"
@@ -33,11 +35,7 @@
 namespace concur::imports {
 namespace {
 
-const std::vector<std::string>& KnownSchemas() {
-  static const auto& known =
-      *new std::vector<std::string>{"0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.3.0"};
-  return known;
-}
+constexpr absl::string_view kSchemas = "|0.1.0|0.2.0|0.2.1|0.2.2|0.3.0|";
 
 Metric MetricOf(const MaybeJson& config, const MaybeJson& details) {
   Metric metric;
@@ -271,9 +269,9 @@ absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
   CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
   results.digest = document.digest();
   const std::string schema = Text(Field(root, "schema_version"));
-  if (std::find(KnownSchemas().begin(), KnownSchemas().end(), schema) == KnownSchemas().end()) {
-    return WrongField(path, "schema_version",
-                      absl::StrCat("one of ", absl::StrJoin(KnownSchemas(), ", ")),
+  if (!HasWord(kSchemas, schema)) {
+    const std::vector<absl::string_view> known = absl::StrSplit(kSchemas, '|', absl::SkipEmpty());
+    return WrongField(path, "schema_version", absl::StrCat("one of ", absl::StrJoin(known, ", ")),
                       Field(root, "schema_version"));
   }
   const auto list = List(Field(root, "evaluation_results"));

@@ -66,7 +66,7 @@ std::vector<std::string> MainMetrics(const std::string& task, const MaybeJson& s
   if (const std::string main = Text(Field(scenario, "main_metric")); !main.empty()) {
     names.push_back(main);
   }
-  static const auto& by_scenario = *new std::vector<std::pair<const char*, const char*>>{
+  constexpr std::pair<const char*, const char*> kByScenario[] = {
       {"mmlu", "exact_match"},
       {"commonsense", "exact_match"},
       {"truthful_qa", "exact_match"},
@@ -82,7 +82,7 @@ std::vector<std::string> MainMetrics(const std::string& task, const MaybeJson& s
       {"the_pile", "bits_per_byte"},
       {"gsm", "final_number_exact_match"},
       {"math", "math_equiv_chain_of_thought"}};
-  for (const auto& [prefix, metric] : by_scenario) {
+  for (const auto& [prefix, metric] : kByScenario) {
     if (absl::StartsWith(task, prefix)) {
       names.emplace_back(metric);
     }

@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
+#include "base/table_text.h"
 #include "qa/results/example_means.h"
 #include "qa/results/json.h"
 #include "qa/results/reader.h"
@@ -214,29 +215,10 @@ std::string LimitOfEval(const MaybeJson& eval, const MaybeJson& outcome) {
 
 // Fields of "eval" that are no settings of their own: names, times, what is read elsewhere, and
 // defaults beside their changes. "revision" is counted where it differs.
-constexpr absl::string_view kNoEvalSettings[] = {"config",
-                                                 "created",
-                                                 "dataset",
-                                                 "eval_id",
-                                                 "eval_set_id",
-                                                 "metrics",
-                                                 "model",
-                                                 "model_args",
-                                                 "model_generate_config",
-                                                 "model_roles",
-                                                 "model_base_url",
-                                                 "packages",
-                                                 "revision",
-                                                 "run_id",
-                                                 "scorers",
-                                                 "task",
-                                                 "task_args",
-                                                 "task_args_passed",
-                                                 "task_display_name",
-                                                 "task_id",
-                                                 "task_registry_name",
-                                                 "task_version",
-                                                 "viewer"};
+constexpr absl::string_view kNoEvalSettings =
+    "|config|created|dataset|eval_id|eval_set_id|metrics|model|model_args|model_generate_config|"
+    "model_roles|model_base_url|packages|revision|run_id|scorers|task|task_args|task_args_passed|"
+    "task_display_name|task_id|task_registry_name|task_version|viewer|";
 
 void TakeEvalSettings(const JsonValue& root, const MaybeJson& eval, Run& run) {
   AddSettings(run.data_settings, "task_args", Field(eval, "task_args"));
@@ -259,8 +241,7 @@ void TakeEvalSettings(const JsonValue& root, const MaybeJson& eval, Run& run) {
   const auto fields = Object(eval);
   for (const auto field : *fields) {
     const absl::string_view name(field.key.data(), field.key.size());
-    if (std::find(std::begin(kNoEvalSettings), std::end(kNoEvalSettings), name) ==
-        std::end(kNoEvalSettings)) {
+    if (!HasWord(kNoEvalSettings, name)) {
       AddSettings(run.task_settings, name, MaybeJson(field.value));
     }
   }

@@ -23,6 +23,7 @@
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
+#include "base/table_text.h"
 #include "qa/results/harness_samples.h"
 #include "qa/results/json.h"
 #include "qa/results/reader.h"
@@ -215,33 +216,15 @@ Settings ModelSettings(const JsonValue& root, const Run& run) {
 // The harness's version, and whatever else the file records of the evaluation; of fields by task
 // that of this one.
 void AddFieldsOfFile(const JsonValue& root, const std::string& task, Settings& settings) {
-  static constexpr absl::string_view kNoSettings[] = {"results",
-                                                      "groups",
-                                                      "group_subtasks",
-                                                      "configs",
-                                                      "versions",
-                                                      "n-shot",
-                                                      "n-samples",
-                                                      "config",
-                                                      "config_general",
-                                                      "config_tasks",
-                                                      "summary_general",
-                                                      "summary_tasks",
-                                                      "samples",
-                                                      "higher_is_better",
-                                                      "model_name",
-                                                      "date",
-                                                      "start_time",
-                                                      "end_time",
-                                                      "total_evaluation_time_seconds",
-                                                      "model_name_sanitized"};
+  constexpr absl::string_view kNoSettings =
+      "|results|groups|group_subtasks|configs|versions|n-shot|n-samples|config|config_general|"
+      "config_tasks|summary_general|summary_tasks|samples|higher_is_better|model_name|date|"
+      "start_time|end_time|total_evaluation_time_seconds|model_name_sanitized|";
   const auto fields = Object(MaybeJson(root));
   for (const auto field : *fields) {
     const absl::string_view name(field.key.data(), field.key.size());
-    const auto is_in = [&](const auto& names) {
-      return std::find(std::begin(names), std::end(names), name) != std::end(names);
-    };
-    if (!is_in(kNoSettings) && !is_in(kModelFields)) {
+    if (!HasWord(kNoSettings, name) && std::find(std::begin(kModelFields), std::end(kModelFields),
+                                                 name) == std::end(kModelFields)) {
       const MaybeJson of_task = Field(field.value, task);
       AddSettings(settings, name, of_task.has_value() ? of_task : MaybeJson(field.value));
     }

@@ -26,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "base/table_text.h"
 #include "qa/results/json.h"
 #include "qa/results/languages.h"
 #include "qa/results/reader.h"
@@ -130,11 +131,8 @@ SplitScores ScoresOf(const JsonValue& split, const ReadOptions& options) {
 // True if a field is a split: by its name, or because it looks like scores, as some data sets have
 // splits of their own.
 bool IsSplit(absl::string_view name, const JsonValue& value) {
-  for (const char* known :
-       {"test", "validation", "dev", "devtest", "dev2", "val", "standard", "train"}) {
-    if (name == known) {
-      return value.is_array() || value.is_object();
-    }
+  if (HasWord("|test|validation|dev|devtest|dev2|val|standard|train|", name)) {
+    return value.is_array() || value.is_object();
   }
   return value.is_array() || MainScore(value).has_value();
 }
@@ -203,12 +201,7 @@ bool IsRevision(absl::string_view name) {
     });
   };
   const absl::string_view number = absl::StripPrefix(name, "v");
-  for (const char* word : {"external", "latest", "main", "master"}) {
-    if (name == word) {
-      return true;
-    }
-  }
-  return absl::StartsWith(name, "no_revision") ||
+  return HasWord("|external|latest|main|master|", name) || absl::StartsWith(name, "no_revision") ||
          (name.size() >= kHashMin && all_of(name, "abcdef")) ||
          (!number.empty() && all_of(number, "._-"));
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
+#include "base/table_text.h"
 #include "base/utf8.h"
 #include "qa/results/results.h"
 
@@ -28,51 +29,17 @@ bool IsSeed(absl::string_view lower) {
 // The one list of settings that usually change no score: speed, place, logging, and digests of
 // other settings. docs/leaderboards.md names them by kind.
 bool IsNotCompared(absl::string_view lower) {
-  static constexpr absl::string_view kNames[] = {"api_key",
-                                                 "batch_size",
-                                                 "batch_sizes",
-                                                 "bootstrap_iters",
-                                                 "cache_dir",
-                                                 "cache_requests",
-                                                 "continue_on_fail",
-                                                 "data_parallel_size",
-                                                 "debug_errors",
-                                                 "device",
-                                                 "device_map",
-                                                 "disable_log_stats",
-                                                 "evaluation_date",
-                                                 "fail_on_error",
-                                                 "git_hash",
-                                                 "gpu_memory_utilization",
-                                                 "lighteval_sha",
-                                                 "low_cpu_mem_usage",
-                                                 "max_batch_size",
-                                                 "max_connections",
-                                                 "max_retries",
-                                                 "max_sandboxes",
-                                                 "max_subprocesses",
-                                                 "max_tasks",
-                                                 "no_cache",
-                                                 "num_concurrent",
-                                                 "output_path",
-                                                 "override_batch_size",
-                                                 "parallelize",
-                                                 "pipeline_parallel_size",
-                                                 "pretty_env_info",
-                                                 "retry_on_error",
-                                                 "run_id",
-                                                 "sandbox_cleanup",
-                                                 "score_display",
-                                                 "swap_space",
-                                                 "task_hashes",
-                                                 "tensor_parallel_size",
-                                                 "tokenized_requests",
-                                                 "trust_remote_code",
-                                                 "upper_git_hash",
-                                                 "use_cache",
-                                                 "verbosity"};
-  return std::find(std::begin(kNames), std::end(kNames), lower) != std::end(kNames) ||
-         absl::StartsWith(lower, "log_") || absl::StartsWith(lower, "wandb");
+  constexpr absl::string_view kNames =
+      "|api_key|batch_size|batch_sizes|bootstrap_iters|cache_dir|cache_requests|continue_on_fail|"
+      "data_parallel_size|debug_errors|device|device_map|disable_log_stats|evaluation_date|"
+      "fail_on_error|git_hash|gpu_memory_utilization|lighteval_sha|low_cpu_mem_usage|"
+      "max_batch_size|max_connections|max_retries|max_sandboxes|max_subprocesses|max_tasks|"
+      "no_cache|num_concurrent|output_path|override_batch_size|parallelize|pipeline_parallel_size|"
+      "pretty_env_info|retry_on_error|run_id|sandbox_cleanup|score_display|swap_space|task_hashes|"
+      "tensor_parallel_size|tokenized_requests|trust_remote_code|upper_git_hash|use_cache|"
+      "verbosity|";
+  return HasWord(kNames, lower) || absl::StartsWith(lower, "log_") ||
+         absl::StartsWith(lower, "wandb");
 }
 
 // "GROUP.NAME" and "NAME" are settings of the same name.

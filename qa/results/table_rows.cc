@@ -15,6 +15,7 @@
 #include "base/table_text.h"
 #include "qa/results/leaderboard_columns.h"
 #include "qa/results/results.h"
+#include "qa/results/variants.h"
 
 namespace concur::imports {
 namespace {
@@ -52,19 +53,8 @@ std::vector<size_t> FewestColumns(const LeaderboardTable& table, const std::vect
   std::erase_if(
       columns, [&](size_t c) { return names == table.rows.size() || kinds_of_rows({c}) == names; });
   const size_t kinds = kinds_of_rows(columns);
-  for (const size_t c : columns) {
-    if (kinds_of_rows({c}) == kinds) {
-      return {c};
-    }
-  }
-  for (size_t i = columns.size(); i-- > 0;) {
-    std::vector<size_t> fewer = columns;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (kinds_of_rows(fewer) == kinds) {
-      columns = std::move(fewer);
-    }
-  }
-  return columns;
+  return FewestOf(std::move(columns),
+                  [&](const auto& some) { return kinds_of_rows(some) == kinds; });
 }
 
 Versions FindVersions(const LeaderboardTable& table, size_t model, const std::vector<size_t>& group,

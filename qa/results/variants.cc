@@ -94,23 +94,9 @@ std::vector<std::string> DifferingKeys(const Cells& cells) {
   return keys;
 }
 
-// Few settings that tell all variants of each cell apart: one, where one does; else none of them
-// can be left out.
+// Few settings that tell all variants of each cell apart.
 std::vector<std::string> FewestKeys(const Cells& cells) {
-  std::vector<std::string> keys = DifferingKeys(cells);
-  for (const std::string& key : keys) {
-    if (Separate(cells, {key})) {
-      return {key};
-    }
-  }
-  for (size_t i = keys.size(); i-- > 0;) {
-    std::vector<std::string> fewer = keys;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (Separate(cells, fewer)) {
-      keys = std::move(fewer);
-    }
-  }
-  return keys;
+  return FewestOf(DifferingKeys(cells), [&](const auto& keys) { return Separate(cells, keys); });
 }
 
 void AddWords(const Axis& axis, const std::vector<size_t>& members,

@@ -6,14 +6,15 @@
 // - Data settings (examples shown, limit, version, arguments of the task) make benchmarks: they
 //   count wherever two runs of a task differ, also of different models.
 // - Model settings, then task settings, count where two runs of one model on one task differ.
-// Models
-//   are usually compared each with its own template and precision.
+//   Models are usually compared each with its own template and precision.
 //
 // Pure functions.
 #ifndef CONCUR_QA_RESULTS_VARIANTS_H_
 #define CONCUR_QA_RESULTS_VARIANTS_H_
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,24 @@ absl::Status SeparateBenchmarks(Variants variants, const std::vector<ImportedFil
 // variant that the model has on most tasks (that the task has of most models).
 absl::Status SeparateVariants(Variants variants, const std::vector<ImportedFile>& files,
                               std::vector<StoredRun>& runs, const LeaveOut& leave_out);
+
+// Few of `keys` that suffice: one, where one alone does; else none of them can be left out.
+template <typename Key, typename Suffice>
+std::vector<Key> FewestOf(std::vector<Key> keys, const Suffice& suffice) {
+  for (const Key& key : keys) {
+    if (suffice(std::vector<Key>{key})) {
+      return {key};
+    }
+  }
+  for (size_t i = keys.size(); i-- > 0;) {
+    std::vector<Key> fewer = keys;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (suffice(fewer)) {
+      keys = std::move(fewer);
+    }
+  }
+  return keys;
+}
 
 bool AreRepetitions(const StoredRun& a, const StoredRun& b);
 
