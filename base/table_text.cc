@@ -275,7 +275,9 @@ std::optional<CellKind> KindOfWord(absl::string_view text) {
                                                               : std::nullopt;
 }
 
-constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "-/+", "+-", "↑", "↓"};
+// The last ones are of numbers of repetitions: "71.2 (n=5)".
+constexpr absl::string_view kMarginSigns[] = {"±", "+/-", "-/+", "+-", "↑",
+                                              "↓", "n=",  "n =", "N=", "N ="};
 
 // A number that may have the sign of a margin and a percent sign.
 bool IsMargin(absl::string_view text) {
@@ -323,7 +325,7 @@ bool TakeMargin(absl::string_view& text) {
   return false;
 }
 
-// Takes footnote marks, points and "(n=5)" off the end.
+// Takes footnote marks and points off the end.
 bool TakeMarks(absl::string_view& text) {
   constexpr absl::string_view kMarks = "* † ‡ § ¶ # ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁰ ᵃ ᵇ ᶜ ᵈ ↑ ↓ pts points pp";
   const size_t before = text.size();
@@ -333,15 +335,6 @@ bool TakeMarks(absl::string_view& text) {
   }
   if (const size_t at = text.rfind('^'); at != text.npos && text.size() - at <= 4) {
     text = text.substr(0, at);
-  }
-  if (const size_t at = text.rfind('('); at != text.npos && absl::EndsWith(text, ")")) {
-    const std::string inner =
-        absl::StrReplaceAll(absl::AsciiStrToLower(text.substr(at + 1)), {{" ", ""}});
-    int64_t repetitions = 0;
-    if (absl::StartsWith(inner, "n=") &&
-        absl::SimpleAtoi(inner.substr(2, inner.size() - 3), &repetitions)) {
-      text = text.substr(0, at);
-    }
   }
   text = absl::StripAsciiWhitespace(text);
   return text.size() < before;

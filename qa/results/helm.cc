@@ -66,25 +66,21 @@ std::vector<std::string> MainMetrics(const std::string& task, const MaybeJson& s
   if (const std::string main = Text(Field(scenario, "main_metric")); !main.empty()) {
     names.push_back(main);
   }
-  constexpr std::pair<const char*, const char*> kByScenario[] = {
-      {"mmlu", "exact_match"},
-      {"commonsense", "exact_match"},
-      {"truthful_qa", "exact_match"},
-      {"boolq", "quasi_exact_match"},
-      {"imdb", "quasi_exact_match"},
-      {"civil_comments", "quasi_exact_match"},
-      {"raft", "quasi_exact_match"},
-      {"narrative_qa", "f1_score"},
-      {"natural_qa", "f1_score"},
-      {"quac", "f1_score"},
-      {"summarization", "rouge_2"},
-      {"wmt_14", "bleu_4"},
-      {"the_pile", "bits_per_byte"},
-      {"gsm", "final_number_exact_match"},
-      {"math", "math_equiv_chain_of_thought"}};
-  for (const auto& [prefix, metric] : kByScenario) {
-    if (absl::StartsWith(task, prefix)) {
-      names.emplace_back(metric);
+  constexpr std::pair<const char*, const char*> kByMetric[] = {
+      // beginnings of tasks
+      {"exact_match", "mmlu|commonsense|truthful_qa"},
+      {"quasi_exact_match", "boolq|imdb|civil_comments|raft"},
+      {"f1_score", "narrative_qa|natural_qa|quac"},
+      {"rouge_2", "summarization"},
+      {"bleu_4", "wmt_14"},
+      {"bits_per_byte", "the_pile"},
+      {"final_number_exact_match", "gsm"},
+      {"math_equiv_chain_of_thought", "math"}};
+  for (const auto& [metric, scenarios] : kByMetric) {
+    for (const absl::string_view begin : absl::StrSplit(scenarios, '|')) {
+      if (absl::StartsWith(task, begin)) {
+        names.emplace_back(metric);
+      }
     }
   }
   for (const char* name :
