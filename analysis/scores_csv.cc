@@ -21,7 +21,7 @@
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 
 namespace concur::analysis {
 namespace {

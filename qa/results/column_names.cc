@@ -14,7 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/metric_meaning.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 
 namespace concur::imports {
 namespace {

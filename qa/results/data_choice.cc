@@ -20,7 +20,7 @@
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 #include "qa/results/leaderboard_columns.h"
 #include "qa/results/results.h"
 #include "qa/results/stored_run.h"

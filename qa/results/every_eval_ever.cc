@@ -23,7 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 #include "qa/raw_stream.h"
 #include "qa/results/example_means.h"
 #include "qa/results/json.h"

@@ -25,7 +25,7 @@
 #include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 #include "qa/results/example_means.h"
 #include "qa/results/json.h"
 #include "qa/results/reader.h"

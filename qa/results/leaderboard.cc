@@ -22,7 +22,7 @@
 #include "base/digest.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 #include "base/utf8.h"
 #include "qa/raw_bytes.h"
 #include "qa/results/column_names.h"

@@ -23,7 +23,8 @@
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
+#include "base/table/words.h"
 #include "qa/results/column_names.h"
 #include "qa/results/reader.h"
 

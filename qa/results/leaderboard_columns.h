@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/metric_meaning.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 #include "qa/results/reader.h"
 
 namespace concur::imports {

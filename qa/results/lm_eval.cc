@@ -23,7 +23,7 @@
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 #include "qa/results/harness_samples.h"
 #include "qa/results/json.h"
 #include "qa/results/reader.h"

@@ -26,7 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 #include "qa/results/json.h"
 #include "qa/results/languages.h"
 #include "qa/results/reader.h"

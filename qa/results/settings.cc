@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 #include "base/utf8.h"
 #include "qa/results/results.h"
 

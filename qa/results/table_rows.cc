@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 #include "qa/results/leaderboard_columns.h"
 #include "qa/results/results.h"
 #include "qa/results/variants.h"

@@ -55,6 +55,7 @@ bool Separate(const Cells& cells, const std::vector<std::string>& keys) {
     std::set<std::vector<std::string>> seen;
     for (const Settings* const settings : cell.second) {
       std::vector<std::string> values;
+      values.reserve(keys.size());
       for (const std::string& key : keys) {
         values.push_back(ValueIn(*settings, key));
       }
@@ -85,6 +86,7 @@ std::vector<std::string> DifferingKeys(const Cells& cells) {
     }
   }
   std::vector<std::string> keys;
+  keys.reserve(lengths.size());
   for (const auto& [key, length] : lengths) {
     keys.push_back(key);
   }

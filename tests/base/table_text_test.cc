@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

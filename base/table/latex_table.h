@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables and cells written in LaTeX, as plain text. Thread-safe (stateless).
-#ifndef CONCUR_BASE_LATEX_TABLE_H_
-#define CONCUR_BASE_LATEX_TABLE_H_
+#ifndef CONCUR_BASE_TABLE_LATEX_TABLE_H_
+#define CONCUR_BASE_TABLE_LATEX_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -28,4 +28,4 @@ absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
 
 }  // namespace concur
 
-#endif  // CONCUR_BASE_LATEX_TABLE_H_
+#endif  // CONCUR_BASE_TABLE_LATEX_TABLE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/table_header.h"
+#include "base/table/table_header.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/csv.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 
 namespace concur {
 namespace {

@@ -7,8 +7,8 @@
 // column is said.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_BASE_TABLE_TEXT_H_
-#define CONCUR_BASE_TABLE_TEXT_H_
+#ifndef CONCUR_BASE_TABLE_TABLE_TEXT_H_
+#define CONCUR_BASE_TABLE_TABLE_TEXT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -45,9 +45,6 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
 // are single blanks; zero-width spaces, Markdown's emphasis and links, and CsvText's apostrophe are
 // gone. Cleaning twice changes nothing.
 std::string CleanText(absl::string_view text);
-
-// True when `words`, each between "|", has `word`.
-bool HasWord(absl::string_view words, absl::string_view word);
 
 enum class CellKind {
   kGap,        // no score: "", "-", "N/A", …
@@ -92,4 +89,4 @@ bool SettlePercent(absl::Span<Cell* const> cells, std::vector<std::string>& rema
 
 }  // namespace concur
 
-#endif  // CONCUR_BASE_TABLE_TEXT_H_
+#endif  // CONCUR_BASE_TABLE_TABLE_TEXT_H_

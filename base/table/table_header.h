@@ -2,8 +2,8 @@
 // The header of a table as people write it, and what stands above it: parts of ReadTableText.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_BASE_TABLE_HEADER_H_
-#define CONCUR_BASE_TABLE_HEADER_H_
+#ifndef CONCUR_BASE_TABLE_TABLE_HEADER_H_
+#define CONCUR_BASE_TABLE_TABLE_HEADER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 
 namespace concur {
 
@@ -29,4 +29,4 @@ void TakeHeader(TableText& table);
 
 }  // namespace concur
 
-#endif  // CONCUR_BASE_TABLE_HEADER_H_
+#endif  // CONCUR_BASE_TABLE_TABLE_HEADER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/latex_table.h"
+#include "base/table/latex_table.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/csv.h"
-#include "base/table_text.h"
+#include "base/table/words.h"
 
 namespace concur {
 namespace {
@@ -111,7 +111,7 @@ std::string PlainLatex(absl::string_view text) {
       TakeArguments(rest, is_dropped ? 9 : spans ? 2 : colors || rest.substr(0, 1) == "[" ? 1 : 0);
       if (!is_dropped && !is_style && !spans && !colors) {
         if (!absl::StartsWith(rest, "{")) {
-          absl::StrAppend(&plain, name);  // of an author, for a name
+          absl::StrAppend(&plain, name);  // stands for a name
         } else if (follows_digit) {
           plain += " (";  // "71.2\std{0.3}"
           ends += ')';
@@ -152,7 +152,7 @@ absl::StatusOr<std::vector<CsvRecord>> ParseLatexTable(absl::string_view text,
   int64_t line = 1 + std::count(text.begin(), text.end() - static_cast<long>(rest.size()), '\n');
   std::vector<CsvRecord> records(1);
   std::string field;
-  int depth = 0;  // of braces and of environments within cells
+  int depth = 0;  // counts braces, and environments within cells
   while (!rest.empty() && (depth > 0 || !absl::StartsWith(rest, "\\end{"))) {
     size_t size = std::min<size_t>(rest[0] == '\\' ? 2 : 1, rest.size());
     const bool is_end = depth == 0 && (rest[0] == '&' || absl::StartsWith(rest, "\\\\"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/table_text.h"
+#include "base/table/table_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,9 +22,10 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/csv.h"
-#include "base/latex_table.h"
 #include "base/status_macros.h"
-#include "base/table_header.h"
+#include "base/table/latex_table.h"
+#include "base/table/table_header.h"
+#include "base/table/words.h"
 #include "base/utf8.h"
 
 namespace concur {
@@ -484,10 +485,6 @@ Cell CellBy(absl::string_view text, DecimalMark mark) {
 }
 
 }  // namespace
-
-bool HasWord(absl::string_view words, absl::string_view word) {
-  return absl::StrContains(words, absl::StrCat("|", word, "|"));
-}
 
 std::string CleanText(absl::string_view text) {
   if (IsPlain(text)) {
