@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/table/table_header.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

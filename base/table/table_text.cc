@@ -24,7 +24,6 @@
 #include "base/csv.h"
 #include "base/status_macros.h"
 #include "base/table/latex_table.h"
-#include "base/table/table_header.h"
 #include "base/table/words.h"
 #include "base/utf8.h"
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -86,6 +87,20 @@ CellColumn ReadCells(absl::Span<const absl::string_view> fields, char separator)
 // 1, and percent when all are; the others are words then, since 0.9 beside 85 and 80% may be both.
 // True when the numbers are percent. Appends a remark when they were mixed.
 bool SettlePercent(absl::Span<Cell* const> cells, std::vector<std::string>& remarks);
+
+// --- Parts of ReadTableText, of table_header.cc.
+
+// "; " with its blank: ";a;b" is a header whose first name is empty.
+bool BeginsAsComment(absl::string_view text);
+
+// The width that most have, and how many; one field alone is no row.
+std::pair<size_t, size_t> MostCommonWidth(const std::vector<size_t>& widths);
+
+void LeaveOutLine(TableText& table, absl::string_view reason, int64_t line);
+
+// Takes comments, titles and blank rows out of the records, which are clean, and joins the lines of
+// the header to its first.
+void TakeHeader(TableText& table);
 
 }  // namespace concur
 

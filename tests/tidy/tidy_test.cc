@@ -126,7 +126,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
 const std::map<std::string, std::vector<std::string>>& Orders() {
   static const auto& orders = *new std::map<std::string, std::vector<std::string>>{
       {"analysis", {"statistics", "", "comparison", "concurrence", "plan"}},
-      {"base", {"", "command", "archive", "process", "http", "fetch", "metrics"}},
+      {"base", {"", "command", "archive", "process", "http", "fetch", "metrics", "table"}},
       {"cli", {"app", "output", "client", "data", "sweep", "study", "commands", "programs"}},
       {"coordinator",
        {"engine", "provision", "page", "access", "gate", "data", "ship", "services", ""}},
