@@ -44,7 +44,7 @@ struct ExecutorReport {
   bool published = false;
 };
 
-// Of a step that says how far its attempt is: `step` of `value` parts of the work are done. No
+// Names a step that says how far its attempt is: `step` of `value` parts of the work are done. No
 // program can report a name with a control character.
 inline constexpr char kProgressName[] = "\x01progress";
 
@@ -78,8 +78,9 @@ class Executor {
 
   // Reports of what has happened since the last call, in order.
   virtual std::vector<ExecutorReport> Poll() = 0;
-  // Steps and progress (kProgressName) that running attempts have reported since the last call, in order. A Poll that gives the
-  // end of an attempt is followed by one of these with the last that it reported.
+  // Steps and progress (kProgressName) that running attempts have reported since the last call, in
+  // order. A Poll that gives the end of an attempt is followed by one of these with the last that
+  // it reported.
   virtual std::vector<AttemptStep> PollSteps() { return {}; }
   // Services that have become ready since the last call.
   virtual std::vector<AttemptId> PollReady() { return {}; }

@@ -54,7 +54,7 @@ struct JobView {
   std::optional<JobId> reused_from;
   bool system_collected = false;  // its system was removed by retention
   uint32_t steps = 0;             // that counted, of ReporterOf the job
-  int64_t done = 0;               // of a running job, as it says; of `of` parts
+  int64_t done = 0;               // parts that a running job says are done, of `of`
   int64_t of = 0;                 // 0: it has not said
   // The verdict of early_stop on a train job that it compares with others, and its rung.
   std::optional<EarlyStop::State> early_stop;

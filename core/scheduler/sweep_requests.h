@@ -7,8 +7,8 @@
 // Each turn then goes on by SchedulerPolicy::slice_jobs, and saves how far a retry has come
 // (SweepRow::Retry): after a restart it goes on from there. A restart itself ends the jobs of
 // canceled sweeps. An import goes on likewise, but its results are in memory alone: it is answered
-// when all are saved, and a restart deletes the sweep of one that was not (Restorer). Of a sweep with
-// early_stop, no group is judged before the last turn.
+// when all are saved, and a restart deletes the sweep of one that was not (Restorer). No group of
+// early_stop is judged before the last turn.
 //
 // Thread-compatible. Nothing in the scheduler calls it.
 #ifndef CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_

@@ -101,7 +101,7 @@ struct SyncRequest {
   std::vector<RunningService> services;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
-  std::vector<AttemptProgress> progress;  // of running attempts, in every Sync
+  std::vector<AttemptProgress> progress;  // in every Sync
   std::vector<AttemptStep> steps;  // those of one attempt in the order in which it reported them
   // Until this worker hands back what still runs, for its machine is taken away then.
   absl::Duration time_left = absl::InfiniteDuration();

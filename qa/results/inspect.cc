@@ -454,8 +454,8 @@ absl::StatusOr<FileResults> ReadInspect(const std::string& path, const ReadOptio
 Format InspectFormat() {
   return {"inspect", "logs of Inspect",
           [](absl::string_view name) {  // eval-set lists its logs and tasks beside them
-            return absl::EndsWith(name, ".eval") ||
-                   (absl::EndsWith(name, ".json") && name != "logs.json" && name != "eval-set.json");
+            const bool is_list = name == "logs.json" || name == "eval-set.json";
+            return absl::EndsWith(name, ".eval") || (absl::EndsWith(name, ".json") && !is_list);
           },
           ReadInspect};
 }

@@ -480,7 +480,10 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(LeaderboardTable& table,
         continue;
       }
       const bool is_losses = PlainName(header) == "loss" && NamedColumn(table, "|win|wins|");
-      if (is_either ? !CanBeScores(cells) : is_losses || NamesTag(header)) {
+      // "errors ↓" says that it is a score.
+      const bool is_score = HasWord("|errors|mistakes|failures|refusals|", PlainName(header)) &&
+                            GoalInName(header).is_stated;
+      if (is_either ? !CanBeScores(cells) : is_losses || (NamesTag(header) && !is_score)) {
         column.why = "a guess by its name; --keep makes it a benchmark";
         continue;
       }

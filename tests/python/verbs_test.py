@@ -18,7 +18,7 @@ secret.set secret.list secret.delete job.outputs
 worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
 strata diff data.score data.build data.fetch data.import data.list data.majority data.mixture
 data.downsample data.split data.stats data.validate data.export adapt.predictions adapt.nbest
-adapt.lines adapt.metrics adapt.lm-eval schema annotate.export annotate.status
+adapt.lines adapt.metrics adapt.lm-eval adapt.results schema annotate.export annotate.status
 resource.list resource.set resource.delete
 """.split()
 

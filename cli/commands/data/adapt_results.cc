@@ -105,21 +105,21 @@ absl::Status AdaptResults(ResultsFlags& flags, CommandContext& context) {
   }
   nlohmann::json parts = nlohmann::json::object();
   double usd = 0;
-  double sum = 0;  // of scores
+  double score_sum = 0;
   size_t scored = 0;
   for (const imports::ImportedCell& cell : results.cells) {
     const imports::Run& run = results.runs[cell.run].run;
     const imports::ImportedAxis& task = results.tasks[cell.task];
     const nlohmann::json& part = parts[task.name] = PartOf(task, run.metrics[0]);
     if (part.contains(kScore)) {
-      sum += part[kScore].get<double>();
+      score_sum += part[kScore].get<double>();
       ++scored;
     }
     usd += run.cost_usd.value_or(0);
   }
   nlohmann::json metrics = nlohmann::json::object();
   if (scored > 0 && scored < parts.size()) {  // where all have one, the worker takes their mean
-    metrics[kScore] = sum / static_cast<double>(scored);
+    metrics[kScore] = score_sum / static_cast<double>(scored);
   }
   metrics["parts"] = std::move(parts);
   if (usd > 0) {

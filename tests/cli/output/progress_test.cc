@@ -75,10 +75,11 @@ TEST(ProgressTest, WhatRunningJobsSayIsDoneCountsInPercentAndEta) {
   EXPECT_THAT(progress.Update(update, kStart, 120),
               HasSubstr("65%  5/10 jobs · 2 (75%) running · 1.0 jobs/s · ETA 3.5 s"));
   update.mutable_sweep()->mutable_counts()->set_running_done(7);  // more than there are
-  EXPECT_THAT(progress.Update(update, kStart, 120), HasSubstr("70%  5/10 jobs · 2 (100%) running"));
+  EXPECT_THAT(progress.Update(update, kStart + absl::Seconds(1), 120),
+              HasSubstr("70%  5/10 jobs · 2 (100%) running"));
   update = UpdateOf(8, 2, 0);
   update.mutable_sweep()->mutable_counts()->set_running_done(2);
-  EXPECT_THAT(progress.Update(update, kStart, 120), HasSubstr("99%  8/10 jobs"));
+  EXPECT_THAT(progress.Update(update, kStart + absl::Seconds(2), 120), HasSubstr("99%  8/10 jobs"));
 }
 
 // "251 running" was said of two workers with one CPU each.
