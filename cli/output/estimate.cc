@@ -56,7 +56,8 @@ std::string RunningText(const v1::StateCounts& counts) {
   return running == 0 || counts.running_done() <= 0
              ? text
              : absl::StrFormat("%s (%.0f%%)", text,
-                               std::floor(100 * std::min(1.0, counts.running_done() / running)));
+                               std::floor(100 * std::min(1.0, counts.running_done() /
+                                                                  static_cast<double>(running))));
 }
 
 Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age) {
