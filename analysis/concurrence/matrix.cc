@@ -129,11 +129,23 @@ absl::string_view TrainSetOf(absl::string_view column) {
   return arrow == absl::string_view::npos ? "" : column.substr(0, arrow);
 }
 
+// By column, true where some cell has several seeds: only those have a reliability.
+std::vector<bool> ColumnsWithSeeds(const ScoreTable& table) {
+  std::vector<bool> with_seeds(table.benchmarks().size(), false);
+  for (size_t row = 0; row < table.approaches().size(); ++row) {
+    for (size_t column = 0; column < with_seeds.size(); ++column) {
+      with_seeds[column] = with_seeds[column] || table.cell(row, column).seeds >= 2;
+    }
+  }
+  return with_seeds;
+}
+
 void AddNoiseFree(const ScoreTable& table, ConcurrenceMatrix& matrix) {
+  const std::vector<bool> with_seeds = ColumnsWithSeeds(table);
   for (MatrixPair& pair : matrix.pairs) {
     const absl::string_view train = TrainSetOf(matrix.benchmarks[pair.a]);
     if (!pair.correlation.defined() || !HasNoiseCorrection(matrix.coefficient) ||
-        matrix.ties_within > 0 ||
+        matrix.ties_within > 0 || !with_seeds[pair.a] || !with_seeds[pair.b] ||
         (!train.empty() && train == TrainSetOf(matrix.benchmarks[pair.b]))) {
       continue;
     }
