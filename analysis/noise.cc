@@ -310,9 +310,8 @@ std::optional<double> SeedReliability(const ScoreTable& table, size_t column, si
       ++repeated;
     }
   }
-  // The moments sort the scores: not for every pair of a large table without seeds.
-  const double spread = repeated == 0 ? 0 : ComputeMoments(scores).standard_deviation;
-  if (spread == 0) {
+  const double spread = ComputeMoments(scores).standard_deviation;
+  if (repeated == 0 || spread == 0) {
     return std::nullopt;
   }
   return 1 - noise / repeated / (spread * spread);

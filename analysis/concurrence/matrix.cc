@@ -129,28 +129,36 @@ absl::string_view TrainSetOf(absl::string_view column) {
   return arrow == absl::string_view::npos ? "" : column.substr(0, arrow);
 }
 
-// By column, true where some cell has several seeds: only those have a reliability.
-std::vector<bool> ColumnsWithSeeds(const ScoreTable& table) {
-  std::vector<bool> with_seeds(table.benchmarks().size(), false);
+bool HasGap(const ScoreTable& table, size_t column) {
   for (size_t row = 0; row < table.approaches().size(); ++row) {
-    for (size_t column = 0; column < with_seeds.size(); ++column) {
-      with_seeds[column] = with_seeds[column] || table.cell(row, column).seeds >= 2;
+    if (table.cell(row, column).state != CellState::kValue) {
+      return true;
     }
   }
-  return with_seeds;
+  return false;
 }
 
 void AddNoiseFree(const ScoreTable& table, ConcurrenceMatrix& matrix) {
-  const std::vector<bool> with_seeds = ColumnsWithSeeds(table);
+  // A column's reliability is the same beside every column without a gap; where it has none alone,
+  // it has none beside another.
+  std::vector<std::optional<double>> alone(table.benchmarks().size());
+  std::vector<bool> has_gap(alone.size());
+  for (size_t column = 0; column < alone.size(); ++column) {
+    alone[column] = SeedReliability(table, column, column);
+    has_gap[column] = HasGap(table, column);
+  }
+  const auto reliability = [&](size_t column, size_t other) {
+    return alone[column] && has_gap[other] ? SeedReliability(table, column, other) : alone[column];
+  };
   for (MatrixPair& pair : matrix.pairs) {
     const absl::string_view train = TrainSetOf(matrix.benchmarks[pair.a]);
     if (!pair.correlation.defined() || !HasNoiseCorrection(matrix.coefficient) ||
-        matrix.ties_within > 0 || !with_seeds[pair.a] || !with_seeds[pair.b] ||
+        matrix.ties_within > 0 ||
         (!train.empty() && train == TrainSetOf(matrix.benchmarks[pair.b]))) {
       continue;
     }
-    const double first = SeedReliability(table, pair.a, pair.b).value_or(0);
-    const double second = SeedReliability(table, pair.b, pair.a).value_or(0);
+    const double first = reliability(pair.a, pair.b).value_or(0);
+    const double second = reliability(pair.b, pair.a).value_or(0);
     if (std::min(first, second) >= kReliabilityMin) {
       pair.noise_free = WithoutNoise(matrix.coefficient, pair.correlation.value, 0, first * second);
     }

@@ -279,7 +279,7 @@ Values ValuesOf(const ApproachSpec& approach) {
   return values;
 }
 
-// Those that are the same for all approaches.
+// The values of placeholders that every approach has: parameters of benchmarks, and seeds.
 Values ValuesOf(const SweepSpec& sweep) {
   Values values;
   for (const BenchmarkSpec& benchmark : sweep.benchmarks) {

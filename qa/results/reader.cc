@@ -26,16 +26,22 @@ const std::vector<Format>& Formats() {
   return formats;
 }
 
-absl::StatusOr<Format> FindFormat(absl::string_view name) {
+std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
+  for (const Format& format : Formats()) {
+    names.emplace_back(format.name);
+  }
+  return names;
+}
+
+absl::StatusOr<Format> FindFormat(absl::string_view name) {
   for (const Format& format : Formats()) {
     if (format.name == name) {
       return format;
     }
-    names.emplace_back(format.name);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("format: ", ExpectedOneOf(names, std::string(name))));
+      absl::StrCat("format: ", ExpectedOneOf(FormatNames(), std::string(name))));
 }
 
 namespace {

@@ -39,6 +39,7 @@ struct Format {
 };
 
 const std::vector<Format>& Formats();
+std::vector<std::string> FormatNames();
 // InvalidArgument with the names that there are.
 absl::StatusOr<Format> FindFormat(absl::string_view name);
 

@@ -83,6 +83,10 @@ class FakeExecutor : public worker::Executor {
       steps_.push_back({id, {step, "f1", static_cast<double>(step)}});
     }
   }
+  void ReportProgress(const AttemptId& id, int64_t done, int64_t of) {
+    CONCUR_CHECK(running_.contains(id));
+    steps_.push_back({id, {done, worker::kProgressName, static_cast<double>(of)}});
+  }
   void SetWaiting(size_t waiting) { waiting_ = waiting; }
   void SetLog(const AttemptId& id, std::string log) { logs_[id] = std::move(log); }
 

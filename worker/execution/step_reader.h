@@ -31,10 +31,10 @@ class StepReader {
   using Sink = std::function<void(const ReportedStep&)>;
   enum Source { kOutput, kError, kFile };  // lines of the file of reports may lack the mark
 
-  // Reads the next piece of the output, and gives the reports in it that count, and progress once
-  // for each percent
-  // (core/reported_step.h). Other text, and reports beyond the limits, are passed over. A line
-  // of one source goes on after pieces of the others.
+  // Reads the next piece of the output, and gives the reports in it that count
+  // (core/reported_step.h), and progress (kProgressName) when its percent changes. Other text, and
+  // reports beyond the limits, are passed over. A line of one source goes on after pieces of the
+  // others.
   void Add(absl::string_view data, Source source, const Sink& sink);
   // Output and file have ended: their last lines may lack a line feed. A warning for the job's log
   // on the first report that is malformed, whose name found no room beside kStepNamesMax others, or

@@ -143,15 +143,13 @@ void AddAdaptResults(Command& adapt, CommandContext& context) {
   flags->request.strict = true;
   Command* const command =
       adapt.AddSubcommand("results", "one run of an evaluation program: every task as a part");
-  std::vector<std::string> formats;
-  for (const imports::Format& format : imports::Formats()) {
-    formats.emplace_back(format.name);
-  }
   command->Footer(
       "Writes {\"parts\": {TASK: {METRIC: value, \"score\": value, \"n\": examples}}}. Every task\n"
       "has score but those of which less is better: name it as the benchmark's metric.\n"
       "Examples:\n  concur adapt results inspect \"{output}\" --out \"{metrics}\"");
-  command->AddOption("format", flags->request.format, "One of: " + absl::StrJoin(formats, ", "))
+  command
+      ->AddOption("format", flags->request.format,
+                  "One of: " + absl::StrJoin(imports::FormatNames(), ", "))
       ->TypeName("FORMAT")
       ->Required();
   command->AddOption("paths", flags->request.paths, "Its files, and folders with all in them")

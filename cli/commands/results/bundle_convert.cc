@@ -215,11 +215,9 @@ void AddBundleConvertCommand(Command& bundle, CommandContext& context) {
   Command* const command = bundle.AddSubcommand(
       "convert", "Result files of other programs, and leaderboards, as a bundle to analyse");
   const auto flags = std::make_shared<ConvertFlags>();
-  std::vector<std::string> names;
-  for (const imports::Format& format : imports::Formats()) {
-    names.emplace_back(format.name);
-  }
-  command->AddOption("format", flags->request.format, "One of: " + absl::StrJoin(names, ", "))
+  command
+      ->AddOption("format", flags->request.format,
+                  "One of: " + absl::StrJoin(imports::FormatNames(), ", "))
       ->TypeName("FORMAT")
       ->Required();
   command->AddOption("paths", flags->request.paths, "Files, and folders with all that is in them")

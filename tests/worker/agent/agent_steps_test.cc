@@ -52,6 +52,24 @@ TEST_F(AgentStepsTest, ReportsAreSentTogetherAnIntervalAfterTheFirst) {
   EXPECT_THAT(last().steps, IsEmpty());
 }
 
+// A restarted coordinator has it again from the next Sync.
+TEST_F(AgentStepsTest, ProgressIsInEverySyncWhileTheAttemptRuns) {
+  StartOne();
+  executor_.ReportProgress(Id(1), 1, 4);
+  executor_.ReportProgress(Id(1), 2, 4);
+  executor_.ReportSteps(Id(1), {1});
+  for (int sync = 0; sync < 2; ++sync) {
+    Step();
+    clock_.Advance(options_.step_interval);
+    Step();
+    ASSERT_EQ(last().progress.size(), 1u);
+    EXPECT_EQ(last().progress[0].id, Id(1));
+    EXPECT_EQ(last().progress[0].done, 2);
+    EXPECT_EQ(last().progress[0].of, 4);
+    Answer({});
+  }
+}
+
 TEST_F(AgentStepsTest, AJobThatReportsFasterThanTheCoordinatorAnswersMakesNoMoreCalls) {
   StartOne();
   executor_.ReportSteps(Id(1), {1});

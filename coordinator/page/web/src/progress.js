@@ -65,7 +65,7 @@ export function percentOf(counts) {
 }
 
 // " 42 %" of a running job that says how far it is; "" of others.
-export const shareOf = (job) => (Number(job.of ?? 0) > 0 ? ` ${Math.floor((100 * job.done) / job.of)} %` : "");
+export const shareOf = (job) => (Number(job.of ?? 0) > 0 ? ` ${Math.floor((100 * (job.done ?? 0)) / job.of)} %` : "");
 
 // True if parts of a score table's cell (seeds, settings that were chosen from) have no score.
 export const lacksParts = (cell) =>

@@ -33,6 +33,7 @@ test("a sweep is done when its last job has ended, not before", () => {
   assert.equal(percentOf({ ...NONE, succeeded: 1, running: 3, running_done: 1.5 }), 62);
   assert.equal(percentOf({ ...NONE, running: 2, running_done: 2 }), 99);
   assert.equal(shareOf({ done: "42", of: "1000" }), " 4 %");
+  assert.equal(shareOf({ of: "1000" }), " 0 %");
   assert.equal(shareOf({}), "");
 });
 
