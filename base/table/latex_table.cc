@@ -123,8 +123,9 @@ std::string PlainLatex(absl::string_view text) {
       ends += ')';
       taken = 2;
     } else if (rest[0] == '\\' && rest.size() > 1) {
+      const bool is_ascii = absl::ascii_isascii(static_cast<unsigned char>(rest[1]));
       plain += absl::StrContains("%&_#${}", rest[1]) ? rest[1] : ' ';
-      taken = 2;
+      taken = is_ascii ? 2 : 1;  // a character of several bytes stays whole
     } else if (rest[0] == '{') {
       ends += ' ';
     } else if (rest[0] == '}') {
