@@ -47,9 +47,9 @@ struct WorkerOrders {
 
 class WorkerExchange {
  public:
-  WorkerExchange(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places,
-                 SweepBook& book, ResultBook& results, WorkerRegistry& workers,
-                 EarlyStopGroups& groups, JobLifecycle& jobs)
+  WorkerExchange(const SchedulerPolicy& policy, Turn& turn, JobPlaces& places, SweepBook& book,
+                 ResultBook& results, WorkerRegistry& workers, EarlyStopGroups& groups,
+                 JobLifecycle& jobs)
       : policy_(policy),
         turn_(turn),
         places_(places),

@@ -66,11 +66,10 @@ TEST(ReasonTextTest, OfManyLabelsAndFilesTheFirstFiveAreNamed) {
   reason.no_reuse.code_here = true;
   reason.no_reuse.code_there = true;
   reason.no_reuse.code_files = {"a", "b", "c", "d", "e", "f"};
-  EXPECT_THAT(
-      ReasonText(reason),
-      EndsWith("; not reused: the nearest earlier job, s1/2, differs "
-               "in seed (2 there, 1 "
-               "here), version (1 there, none here), code: a, b, c, d, e and 1 more"));
+  EXPECT_THAT(ReasonText(reason),
+              EndsWith("; not reused: the nearest earlier job, s1/2, differs "
+                       "in seed (2 there, 1 "
+                       "here), version (1 there, none here), code: a, b, c, d, e and 1 more"));
   reason.no_reuse.code_there = false;
   EXPECT_THAT(ReasonText(reason), EndsWith(", code (none there)"));
 }
