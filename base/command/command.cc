@@ -24,6 +24,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/command/help_files.h"
+#include "base/command/usage_error.h"
 #include "base/suggest.h"
 #include "base/version.h"
 
@@ -303,17 +304,23 @@ void Command::OnParsed(std::function<void()> work) { app_->callback(std::move(wo
 bool Command::Parsed() const { return app_->parsed(); }
 
 std::optional<int> Command::Parse(int argc, char** argv, int exit_usage) {
-  app_->failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return absl::StrCat(failed->get_name(), ": ", error.what(), "; see ", failed->get_name(),
-                        " --help\n");
-  });
-  if (const auto status = AnswerHelpRequest(*app_, {argv + 1, argv + argc}, std::cout, std::cerr)) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (const auto status = AnswerHelpRequest(*app_, args, std::cout, std::cerr)) {
     return status;
   }
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? 0 : exit_usage;
+    if (error.get_exit_code() == 0) {  // --help, --version
+      return app_->exit(error);
+    }
+    const std::string why = ExplainUsage(*app_, args, error.what());
+    std::cerr << app_->get_name() << ": " << why;
+    if (!absl::EndsWith(why, " --help")) {
+      std::cerr << "; see " << app_->get_name() << " --help";
+    }
+    std::cerr << "\n";
+    return exit_usage;
   }
   return std::nullopt;
 }

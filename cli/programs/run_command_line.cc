@@ -20,10 +20,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/command/command.h"
 #include "base/command/help_files.h"
+#include "base/command/usage_error.h"
 #include "base/suggest.h"
 #include "cli/client/completion.h"
 #include "cli/output/print.h"
@@ -31,107 +31,6 @@
 
 namespace concur::cli {
 namespace {
-
-std::vector<std::string> CommandsOf(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
-}
-
-const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == name) {
-      return command;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<std::string> OptionsOf(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
-    for (const CLI::Option* option : level->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        names.push_back("--" + name);
-      }
-    }
-  }
-  return names;
-}
-
-const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
-    if (const CLI::Option* option = level->get_option_no_throw(name)) {
-      return option;
-    }
-  }
-  return nullptr;
-}
-
-// The parser's error in the words of all others; "b is required" with what b is.
-std::string WithDescription(const CLI::App& command, const std::string& error) {
-  absl::string_view name = error;
-  if (absl::ConsumePrefix(&name, "The following argument was not expected: ") ||
-      absl::ConsumePrefix(&name, "The following arguments were not expected: ")) {
-    return absl::StrCat("expected no more arguments, got ", name);
-  }
-  if (absl::EndsWith(error, " missing") && absl::StrContains(error, ": 1 required ")) {
-    return absl::StrCat(error.substr(0, error.find(": ")), ": expected a value, got none");
-  }
-  if (absl::ConsumeSuffix(&name, " is required")) {
-    for (const CLI::Option* option : command.get_options()) {
-      if (option->get_name() == name && !option->get_description().empty()) {
-        return absl::StrCat(error, ": ", option->get_description());
-      }
-    }
-  }
-  return error;
-}
-
-// The error message for a command line that the parser refused; for an unknown command or option,
-// with a suggestion.
-std::string ExplainUsage(const CLI::App& app, const std::vector<std::string>& args,
-                         const std::string& error) {
-  const CLI::App* command = &app;
-  for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
-    const std::string& arg = args[i];
-    if (arg.size() > 1 && arg[0] == '-') {
-      const std::string name = arg.substr(0, arg.find('='));
-      const CLI::Option* option =
-          FindOption(*command, absl::StartsWith(name, "--") ? name : name.substr(0, 2));
-      if (option == nullptr) {
-        return absl::StrCat("unknown option ", name, DidYouMean(name, OptionsOf(*command)));
-      }
-      const bool value_follows = option->get_expected_min() > 0 && name == arg && arg[1] == '-';
-      const bool short_value_follows =
-          option->get_expected_min() > 0 && arg[1] != '-' && arg.size() == 2;
-      i += value_follows || short_value_follows ? 1 : 0;
-    } else if (const CLI::App* next = FindCommand(*command, arg)) {
-      command = next;
-    } else if (!CommandsOf(*command).empty()) {
-      const std::string path = command == &app ? "" : absl::StrCat(" ", command->get_name());
-      return absl::StrCat("unknown command \"", arg, "\"", DidYouMean(arg, CommandsOf(*command)),
-                          "; see concur", path, " --help");
-    }
-  }
-  if (!CommandsOf(*command).empty()) {
-    const std::string path = command == &app ? "" : absl::StrCat(" ", command->get_name());
-    return absl::StrCat("expected a command; see concur", path, " --help");
-  }
-  return WithDescription(*command, error);
-}
-
-// The program or the group of commands that was named without a command of it, and nothing else;
-// null when something else was said.
-const CLI::App* BareGroup(const CLI::App& app, const std::vector<std::string>& args) {
-  const CLI::App* group = &app;
-  for (const std::string& arg : args) {
-    group = group == nullptr ? nullptr : FindCommand(*group, arg);
-  }
-  return group == nullptr || CommandsOf(*group).empty() ? nullptr : group;
-}
 
 // Puts into `context` which coordinator an unfinished command line and the environment name, for
 // completion. False when they do so wrongly.
@@ -282,7 +181,7 @@ int RunCommandLine(const std::vector<std::string>& given, const ProgramText& tex
   app.get_formatter()->column_width(28);
   AddGlobalOptions(root, context);
   add(root, context);
-  if (!CommandsOf(app).empty()) {
+  if (!app.get_subcommands([](const CLI::App*) { return true; }).empty()) {
     root.RequireSubcommand();
   }
   root.Footer(text.footer);  // last: commands take over what their parent has
