@@ -141,8 +141,16 @@ int Serve(ServerOptions options) {
   signal(SIGPIPE, SIG_IGN);
   umask(077);
 
+  options.wait_as_stand_by = [&signals](absl::Duration span) {
+    const timespec wait = absl::ToTimespec(span);
+    return sigtimedwait(&signals, nullptr, &wait) < 0;
+  };
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock, std::move(options));
+  if (absl::IsCancelled(server.status())) {
+    LogInfo("stopping", {{"because", std::string(server.status().message())}});
+    return 0;
+  }
   if (!server.ok()) {
     LogError("cannot start", {{"error", std::string(server.status().message())}});
     return absl::IsInvalidArgument(server.status()) ? 2 : 1;

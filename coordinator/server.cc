@@ -2,11 +2,14 @@
 #include "coordinator/server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -29,6 +33,7 @@
 #include "base/log.h"
 #include "base/metrics/metric_set.h"
 #include "base/metrics/status_server.h"
+#include "base/mutex.h"
 #include "base/process/machine.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -76,26 +81,6 @@ constexpr std::chrono::seconds kStopGrace{2};
 constexpr size_t kHeldForObjectStorage = 4;
 // Less than the four seconds that Kubernetes waits for /readyz.
 constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
-
-absl::StatusOr<std::unique_ptr<Store>> OpenStore(const ServerOptions& options) {
-  const std::string& data = options.data_directory;
-  CONCUR_RETURN_IF_ERROR(CheckDatabasePlace({data, std::nullopt, false, options.database}));
-  if (options.database.empty()) {
-    return SqliteStore::Open(data + kDatabaseFile);
-  }
-  LeadershipOptions leadership;
-  leadership.address = options.listen;
-  leadership.on_lost = [](const absl::Status& why) {
-    LogError("this coordinator leads no more: the process ends",
-             {{"error", std::string(why.message())}});
-    std::_Exit(1);
-  };
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<PostgresStore> store,
-                          PostgresStore::Open(options.database, std::move(leadership)));
-  CONCUR_RETURN_IF_ERROR(RecordDatabase(data, store->id(), store->address()));
-  store->WarnIfUnsynced();
-  return store;
-}
 
 // Clients authenticate by tokens; DATA/token has one for the user who runs the coordinator.
 absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOptions& options) {
@@ -236,6 +221,157 @@ absl::StatusOr<std::unique_ptr<gate::Gate>> OpenGate(gate::GateOptions options,
   return gate;
 }
 
+// Answers every call with Unavailable, and why.
+class RefusingService final : public grpc::CallbackGenericService {
+ public:
+  void set_reason(std::string reason) {
+    const MutexLock lock(mutex_);
+    reason_ = std::move(reason);
+  }
+  std::string reason() {
+    const MutexLock lock(mutex_);
+    return reason_;
+  }
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* /*context*/) override {
+    class Reactor final : public grpc::ServerGenericBidiReactor {
+      void OnDone() override { delete this; }
+    };
+    auto* reactor = new Reactor;  // deletes itself
+    reactor->Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, reason()));
+    return reactor;
+  }
+
+ private:
+  Mutex mutex_;
+  std::string reason_ ABSL_GUARDED_BY(mutex_);
+};
+
+// True when somebody listens on a unix socket, which a new listener would replace.
+bool IsTaken(const std::string& listen) {
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  if (!absl::StartsWith(listen, "unix:") || listen.size() - 5 >= sizeof where.sun_path) {
+    return false;
+  }
+  listen.copy(where.sun_path, listen.size() - 5, 5);
+  const FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* const address = reinterpret_cast<const sockaddr*>(&where);  // NOLINT
+  return fd.valid() && connect(fd.get(), address, sizeof where) == 0;
+}
+
+// The listeners of a coordinator that does not lead: they refuse calls, and /readyz fails.
+class StandBy {
+ public:
+  static absl::StatusOr<std::unique_ptr<StandBy>> Start(const ServerOptions& options) {
+    auto stand_by = std::make_unique<StandBy>();
+    if (IsTaken(options.listen)) {
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
+                                                 ": another process does; choose another with "
+                                                 "--listen"));
+    }
+    grpc::ServerBuilder builder;
+    SetLimits(options.connections, &builder);
+    builder.RegisterCallbackGenericService(&stand_by->service_);
+    stand_by->server_ = builder.BuildAndStart();
+    gate::GateOptions gate;  // everybody is a stranger
+    gate.listen = options.listen;
+    gate.tls = options.tls;
+    gate.handshake_max = options.connections.handshake_timeout;
+    CONCUR_ASSIGN_OR_RETURN(stand_by->gate_, OpenGate(std::move(gate), *stand_by->server_,
+                                                      stand_by->peers_, "listen", "--listen"));
+    if (!options.metrics_listen.empty()) {
+      CONCUR_ASSIGN_OR_RETURN(
+          stand_by->status_server_,
+          StatusServer::Start(options.metrics_listen, {[] { return std::string(); },
+                                                       [service = &stand_by->service_] {
+                                                         return absl::UnavailableError(
+                                                             service->reason());
+                                                       }}));
+    }
+    return stand_by;
+  }
+  StandBy() = default;
+  ~StandBy() {
+    status_server_.reset();
+    gate_.reset();
+    if (server_ != nullptr) {
+      server_->Shutdown(std::chrono::system_clock::now());
+      server_->Wait();
+    }
+  }
+  StandBy(const StandBy&) = delete;
+  StandBy& operator=(const StandBy&) = delete;
+
+  void set_reason(std::string reason) { service_.set_reason(std::move(reason)); }
+  const std::string& address() const { return gate_->address(); }
+  std::string metrics_address() const {
+    return status_server_ == nullptr ? "" : status_server_->address();
+  }
+
+ private:
+  RefusingService service_;
+  gate::Peers peers_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<gate::Gate> gate_;
+  std::unique_ptr<StatusServer> status_server_;
+};
+
+constexpr absl::Duration kStandByPoll = absl::Milliseconds(250);
+
+// Waits once; starts the stand-by when there is none. False: `*failed` says why, or the process is
+// to end.
+bool WaitAsStandBy(ServerOptions& options, const std::string& leader,
+                   std::unique_ptr<StandBy>& stand_by, absl::Status* failed) {
+  if (stand_by == nullptr) {
+    absl::StatusOr<std::unique_ptr<StandBy>> started = StandBy::Start(options);
+    if (!started.ok()) {
+      *failed = started.status();
+      return false;
+    }
+    stand_by = *std::move(started);
+    options.listen = stand_by->address();  // the same ports when it leads
+    options.metrics_listen = stand_by->metrics_address();
+    LogInfo("stand-by: another coordinator leads",
+            {{"leader", leader}, {"address", options.listen}});
+  }
+  stand_by->set_reason(absl::StrCat("this coordinator is a stand-by; ", leader, " leads"));
+  return options.wait_as_stand_by(kStandByPoll);
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(ServerOptions& options,
+                                                 std::unique_ptr<StandBy>& stand_by) {
+  const std::string& data = options.data_directory;
+  CONCUR_RETURN_IF_ERROR(CheckDatabasePlace({data, std::nullopt, false, options.database}));
+  if (options.database.empty()) {
+    return SqliteStore::Open(data + kDatabaseFile);
+  }
+  LeadershipOptions leadership;
+  leadership.address = options.listen;
+  leadership.on_lost = [](const absl::Status& why) {
+    LogError("this coordinator leads no more: the process ends",
+             {{"error", std::string(why.message())}});
+    std::_Exit(1);
+  };
+  absl::Status failed;
+  if (options.wait_as_stand_by) {
+    leadership.wait = [&](const std::string& leader) {
+      return WaitAsStandBy(options, leader, stand_by, &failed);
+    };
+  }
+  absl::StatusOr<std::unique_ptr<PostgresStore>> store =
+      PostgresStore::Open(options.database, std::move(leadership));
+  CONCUR_RETURN_IF_ERROR(failed);
+  CONCUR_RETURN_IF_ERROR(store.status());
+  if (stand_by != nullptr) {
+    LogInfo("taking over: this coordinator leads, and loads");
+    stand_by->set_reason("this coordinator is taking over, and loads: try again");
+  }
+  CONCUR_RETURN_IF_ERROR(RecordDatabase(data, (*store)->id(), (*store)->address()));
+  (*store)->WarnIfUnsynced();
+  return store;
+}
+
 constexpr absl::Duration kStoreCheckInterval = absl::Seconds(2);
 
 // Also an idle coordinator notices when its database is deleted.
@@ -326,6 +462,7 @@ struct Server::Parts {
   std::unique_ptr<WorkerService> worker_service;
   std::unique_ptr<ServiceFront> front;
   rpc::CallbackThreads callback_threads;
+  std::unique_ptr<StandBy> stand_by;  // null while this coordinator serves
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<gate::Gate> gate;        // hands connections to the server
   std::unique_ptr<page::PageServer> page;  // a client of the server
@@ -489,7 +626,7 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   CONCUR_RETURN_IF_ERROR(CheckListen(parts.options));
   const std::string& data = parts.options.data_directory;
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
-  CONCUR_ASSIGN_OR_RETURN(parts.store, OpenStore(parts.options));
+  CONCUR_ASSIGN_OR_RETURN(parts.store, OpenStore(parts.options, parts.stand_by));
   CONCUR_ASSIGN_OR_RETURN(
       parts.artifacts,
       OpenArtifacts(clock, {data, parts.options.s3, parts.options.pack_small_artifacts}));
@@ -577,6 +714,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   gate_options.authenticate = [access = parts->access.get()](absl::string_view authorization) {
     return access->CallerOf(authorization).ok();
   };
+  parts->stand_by.reset();  // frees the addresses
   CONCUR_ASSIGN_OR_RETURN(parts->gate, OpenGate(std::move(gate_options), *parts->server,
                                                 parts->peers, "listen", "--listen"));
   parts->address = parts->gate->address();

@@ -10,6 +10,7 @@
 #ifndef CONCUR_COORDINATOR_SERVER_H_
 #define CONCUR_COORDINATOR_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,10 @@ struct ServerOptions {
   std::string static_worker;
   std::string version;  // this program's
   std::string data_directory;
-  std::string database;               // as DataPlace::database
+  std::string database;  // as DataPlace::database
+  // Waits while another coordinator of the database leads; false: the process is to end. Null:
+  // Start fails then.
+  std::function<bool(absl::Duration)> wait_as_stand_by;
   std::optional<s3::Options> s3;      // where artifacts are kept; unless set: in the data directory
   bool pack_small_artifacts = false;  // as DataPlace::makes_packs
   std::string user;                   // owner of the token in DATA/token
@@ -77,7 +81,8 @@ struct ServerOptions {
 class Server {
  public:
   // Opens the data directory and listens. FailedPrecondition when another coordinator has it open;
-  // Unavailable when the address is taken.
+  // Unavailable when the address is taken. While another coordinator leads in PostgreSQL, waits as
+  // a stand-by, which refuses calls; Cancelled when it is to end.
   static absl::StatusOr<std::unique_ptr<Server>> Start(Clock& clock, ServerOptions options);
   ~Server();
 

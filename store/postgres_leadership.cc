@@ -48,6 +48,7 @@ constexpr char kEndOthers[] =
     "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity "
     "WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid() "
     "AND application_name = 'concur-coordinator' AND backend_xid IS NOT NULL";
+constexpr char kLeader[] = "SELECT coalesce(address, 'nobody') FROM leader";
 constexpr char kHolder[] =
     "SELECT format('%s, since %s, until %s unless it renews', coalesce(address, 'nobody'), "
     "to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), "
@@ -89,6 +90,21 @@ absl::Status Leadership::Refusal(PostgresDatabase& database) {
                    ": stop that one (SIGTERM hands over at once), or start again after that time"));
 }
 
+absl::StatusOr<std::optional<Leadership::Row>> Leadership::TryAcquire(PostgresDatabase& database,
+                                                                      const std::string& address) {
+  const absl::Time begin = clock_.Now();
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * acquire, database.Prepare(kAcquire));
+  acquire->BindReal(1, absl::ToDoubleSeconds(options_.lease));
+  acquire->BindText(2, id_);
+  acquire->BindText(3, address);
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*acquire));
+  if (row) {
+    const MutexLock lock(mutex_);
+    deadline_ = begin + options_.lease - options_.margin;
+  }
+  return row;
+}
+
 absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::string& uri,
                                                                 PostgresDatabase& database,
                                                                 LeadershipOptions options) {
@@ -99,21 +115,27 @@ absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::strin
   gethostname(host, sizeof host - 1);
   const std::string address =
       absl::StrCat(host, " process ", getpid(), " on ", leadership->options_.address);
-  const absl::Time begin = leadership->clock_.Now();
-  CONCUR_ASSIGN_OR_RETURN(SqlStatement * acquire, database.Prepare(kAcquire));
-  acquire->BindReal(1, absl::ToDoubleSeconds(leadership->options_.lease));
-  acquire->BindText(2, leadership->id_);
-  acquire->BindText(3, address);
-  CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*acquire));
-  if (!row) {
-    return Refusal(database);
+  absl::StatusOr<std::optional<Row>> row = leadership->TryAcquire(database, address);
+  std::string leader;
+  while ((row.ok() && !row->has_value()) || (database.broken() && !leader.empty())) {
+    if (!leadership->options_.wait) {
+      return Refusal(database);
+    }
+    // A connection that is lost meanwhile is made again by the next statement.
+    const absl::StatusOr<std::string> now = database.QueryText(kLeader);
+    if (now.ok()) {
+      leader = *now;
+    } else if (leader.empty()) {
+      return now.status();
+    }
+    if (!leadership->options_.wait(leader)) {
+      return absl::CancelledError("ended while another coordinator led");
+    }
+    row = leadership->TryAcquire(database, address);
   }
-  leadership->acquired_ = *row;
+  CONCUR_RETURN_IF_ERROR(row.status());
+  leadership->acquired_ = **row;
   CONCUR_RETURN_IF_ERROR(database.QueryInt(kEndOthers).status());
-  {
-    const MutexLock lock(leadership->mutex_);
-    leadership->deadline_ = begin + leadership->options_.lease - leadership->options_.margin;
-  }
   leadership->renewer_ = std::thread([self = leadership.get()] { self->RenewLoop(); });
   leadership->watcher_ = std::thread([self = leadership.get()] { self->WatchLoop(); });
   return leadership;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,6 +34,9 @@ struct LeadershipOptions {
   absl::Duration renew_interval = absl::Seconds(2);
   // A holder that could not renew ends this much before its time.
   absl::Duration margin = absl::Milliseconds(500);
+  // Called again and again while another coordinator leads, with its name: waits a moment; false
+  // gives up. Null: nobody waits.
+  std::function<bool(const std::string& leader)> wait;
   // Called once, by a thread of its own, when the row is another's or could not be renewed in time:
   // the process must end. May be null.
   std::function<void(const absl::Status& why)> on_lost;
@@ -40,8 +44,9 @@ struct LeadershipOptions {
 
 class Leadership {
  public:
-  // Takes the row, which is made if needed. FailedPrecondition, naming the holder and its time,
-  // when another coordinator has it. `database` is used by this call only.
+  // Takes the row, which is made if needed. When another coordinator has it: FailedPrecondition,
+  // naming the holder and its time, or, with options.wait, waits until the row is free or expired;
+  // Cancelled when `wait` gives up. `database` is used by this call only.
   static absl::StatusOr<std::unique_ptr<Leadership>> Acquire(const std::string& uri,
                                                              PostgresDatabase& database,
                                                              LeadershipOptions options);
@@ -71,6 +76,9 @@ class Leadership {
   Leadership(std::string uri, std::string id, LeadershipOptions options)
       : uri_(std::move(uri)), id_(std::move(id)), options_(std::move(options)) {}
 
+  // nullopt: another has it.
+  absl::StatusOr<std::optional<Row>> TryAcquire(PostgresDatabase& database,
+                                                const std::string& address);
   void RenewLoop();
   void WatchLoop();
   absl::Status Renew(PostgresDatabase& database);

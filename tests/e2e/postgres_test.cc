@@ -97,17 +97,10 @@ class PostgresTest : public ::testing::Test {
   std::vector<std::string> options_;
 };
 
-TEST_F(PostgresTest, AKilledCoordinatorLosesNothingAndASecondOneIsRefused) {
+TEST_F(PostgresTest, AKilledCoordinatorLosesNothing) {
   cluster_.StartCoordinator(options_);
   cluster_.StartWorker("w1", 2);
   ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
-
-  std::vector<std::string> second = {"--listen", "unix:" + cluster_.File("socket2")};
-  second.insert(second.end(), options_.begin(), options_.end());
-  const Output refused = Admin(second, "data2");
-  EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("another coordinator leads"),
-                                 HasSubstr(cluster_.server()), HasSubstr("until 20")));
 
   int acknowledged = 0;
   ASSERT_TRUE(Eventually([&] { return (acknowledged = Succeeded()) >= 20; }));
@@ -130,6 +123,46 @@ TEST_F(PostgresTest, AKilledCoordinatorLosesNothingAndASecondOneIsRefused) {
   EXPECT_THAT(Admin({"check"}).err, HasSubstr("holds no concur.db"));
   EXPECT_THAT(Admin({"--listen", cluster_.server()}).err,
               HasSubstr("name it under database in the options"));
+}
+
+// Two coordinators on one data directory: the stand-by waits, refuses calls and takes over.
+TEST_F(PostgresTest, AStandByTakesOver) {
+  cluster_.StartCoordinator(options_);
+  cluster_.StartWorker("w1", 2);
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
+  const Output taken =
+      Admin({"--options", cluster_.File("options.yaml"), "--listen", cluster_.server()});
+  EXPECT_EQ(taken.exit_code, 1) << "its address is the leader's";
+  EXPECT_THAT(taken.err, HasSubstr("choose another with --listen"));
+
+  const std::string address = "unix:" + cluster_.File("socket2");
+  std::vector<std::string> argv = {Cluster::Binary("concur-coordinator"), "--data-dir",
+                                   cluster_.File("data"), "--listen", address};
+  argv.insert(argv.end(), options_.begin(), options_.end());
+  const auto call = [&] {
+    return Cluster::Run({Cluster::Binary("concur"), "--server", address, "--token-file",
+                         cluster_.File("data/token"), "sweep", "list"},
+                        cluster_.File("call"));
+  };
+  {
+    Process ended(argv, cluster_.File("logs/ended"));
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(cluster_.File("socket2")); }));
+    const Output refused = call();
+    EXPECT_NE(refused.exit_code, 0);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("this coordinator is a stand-by; "),
+                                   HasSubstr(cluster_.server() + " leads")));
+    ended.Signal(SIGTERM);
+    EXPECT_EQ(ended.Wait(), 0);
+  }
+  Process successor(argv, cluster_.File("logs/successor"));
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(cluster_.File("socket2")); }));
+  cluster_.KillCoordinator(SIGTERM);
+  ASSERT_TRUE(Eventually([&] { return call().exit_code == 0; }));
+  const std::string log = ReadFile(cluster_.File("logs/successor.err")).value_or("");
+  EXPECT_THAT(log, AllOf(HasSubstr("taking over"), HasSubstr("listening on " + address)));
+  successor.Signal(SIGTERM);
+  EXPECT_EQ(successor.Wait(), 0);
+  EXPECT_EQ(Query("SELECT holder IS NULL FROM concur.leader"), "t");
 }
 
 TEST_F(PostgresTest, ACoordinatorThatWasStoppedPastItsTimeWritesNothingAndEnds) {
