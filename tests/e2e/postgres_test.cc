@@ -12,11 +12,16 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/daemons.h"
+#include "tests/testing/http_client.h"
 #include "tests/testing/postgres_server.h"
 
 namespace concur::testing {
@@ -86,6 +91,12 @@ class PostgresTest : public ::testing::Test {
     return Cluster::Run(argv, cluster_.File("admin"));
   }
 
+  // A process logged this.
+  bool Said(const std::string& process, const std::string& text) {
+    return absl::StrContains(
+        ReadFile(cluster_.File(absl::StrCat("logs/", process, ".err"))).value_or(""), text);
+  }
+
   // Lines that jobs wrote when they ran.
   std::vector<std::string> Runs() {
     return absl::StrSplit(ReadFile(cluster_.File("runs")).value_or(""), '\n', absl::SkipEmpty());
@@ -139,6 +150,8 @@ TEST_F(PostgresTest, AStandByTakesOver) {
   std::vector<std::string> argv = {Cluster::Binary("concur-coordinator"), "--data-dir",
                                    cluster_.File("data"), "--listen", address};
   argv.insert(argv.end(), options_.begin(), options_.end());
+  const std::string status = absl::StrCat("127.0.0.1:", FreePort());
+  argv.insert(argv.end(), {"--metrics-listen", status});
   const auto call = [&] {
     return Cluster::Run({Cluster::Binary("concur"), "--server", address, "--token-file",
                          cluster_.File("data/token"), "sweep", "list"},
@@ -156,12 +169,33 @@ TEST_F(PostgresTest, AStandByTakesOver) {
   }
   Process successor(argv, cluster_.File("logs/successor"));
   ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(cluster_.File("socket2")); }));
+  ASSERT_TRUE(Eventually([&] { return Said("successor", "stand-by: another"); }));
+  EXPECT_EQ(HttpGet(status, "/healthz").status, 200);
+  const HttpAnswer not_ready = HttpGet(status, "/readyz");
+  EXPECT_EQ(not_ready.status, 503);
+  EXPECT_THAT(not_ready.body, HasSubstr("is a stand-by"));
+  const absl::Time handed_over = absl::Now();
   cluster_.KillCoordinator(SIGTERM);
   ASSERT_TRUE(Eventually([&] { return call().exit_code == 0; }));
+  RecordProperty("sigterm_ms", absl::StrCat((absl::Now() - handed_over) / absl::Milliseconds(1)));
+  EXPECT_EQ(HttpGet(status, "/readyz").status, 200);
   const std::string log = ReadFile(cluster_.File("logs/successor.err")).value_or("");
   EXPECT_THAT(log, AllOf(HasSubstr("taking over"), HasSubstr("listening on " + address)));
-  successor.Signal(SIGTERM);
-  EXPECT_EQ(successor.Wait(), 0);
+
+  // The first one is the stand-by now.
+  cluster_.LaunchCoordinator(options_);
+  ASSERT_TRUE(Eventually([&] { return Said("coordinator", "stand-by: another"); }));
+  const absl::Time killed = absl::Now();
+  successor.Signal(SIGKILL);
+  successor.Wait();
+  ASSERT_TRUE(Eventually([&] { return Said("coordinator", "taking over"); }));
+  RecordProperty("kill_ms", absl::StrCat((absl::Now() - killed) / absl::Milliseconds(1)));
+  EXPECT_LT(absl::Now() - killed, absl::Seconds(10));
+  const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(waited.exit_code, 0) << waited.err;
+  EXPECT_EQ(Succeeded(), 2 * kPairs);
+  EXPECT_EQ(Runs().size(), size_t{2 * kPairs}) << "a job ran twice, or never";
+  cluster_.KillCoordinator(SIGTERM);
   EXPECT_EQ(Query("SELECT holder IS NULL FROM concur.leader"), "t");
 }
 
