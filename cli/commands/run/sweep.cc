@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -106,12 +108,31 @@ absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/false));
-  PrintSweep(context, sweep);
-  return absl::OkStatus();
+// The services that workers run of the sweep's approaches, by the names of these; "" without any.
+absl::StatusOr<std::string> ServicesText(Client& client, const v1::Sweep& sweep) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> workers, client.ListWorkers());
+  if (std::all_of(workers.begin(), workers.end(),
+                  [](const v1::Worker& worker) { return worker.services().empty(); })) {
+    return "";
+  }
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep whole,
+                          client.GetSweep(sweep.id(), /*include_spec=*/true));
+  std::set<std::string> served;
+  for (const v1::Approach& approach : whole.spec().approaches()) {
+    if (approach.has_service()) {
+      served.insert(approach.name());
+    }
+  }
+  std::vector<std::string> texts;
+  for (const v1::Worker& worker : workers) {
+    for (const v1::Worker::Instance& service : worker.services()) {
+      if (served.contains(service.approach())) {
+        texts.push_back(absl::StrCat(service.approach(), " ", service.state(), " on ",
+                                     worker.name(), ", jobs: ", service.jobs()));
+      }
+    }
+  }
+  return absl::StrJoin(texts, "; ");
 }
 
 using Change = Client::SweepChange;
@@ -377,10 +398,9 @@ std::string ForecastText(const v1::Sweep& sweep) {
   return text;
 }
 
-}  // namespace
-
-void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
-                const std::vector<std::string>& warnings, bool was_watched) {
+void PrintSweepWith(CommandContext& context, const v1::Sweep& sweep,
+                    const std::vector<std::string>& warnings, bool was_watched,
+                    const std::string& services) {
   Json record = SweepJson(sweep);
   if (!warnings.empty()) {
     record["warnings"] = warnings;
@@ -408,6 +428,7 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
        sweep.reused() == 0 ? "" : absl::StrCat(CountText(sweep.reused()), " of ", CountText(jobs))},
       {"spent", SpentText(sweep.spent())},
       {"budget", BudgetText(sweep)},
+      {"services", services},
       {"created", TimeText(sweep.has_create_time(), sweep.create_time())},
       {"ended", TimeText(sweep.has_end_time(), sweep.end_time())},
       {"took", AgeText(sweep)},
@@ -418,6 +439,26 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
     });
   }
   PrintDetails(context, lines, record);
+}
+
+absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+  std::string services;
+  if (context.output == OutputMode::kTable) {
+    // What else there is to say is said if this fails.
+    services = ServicesText(*client, sweep).value_or("");
+  }
+  PrintSweepWith(context, sweep, {}, /*was_watched=*/false, services);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
+                const std::vector<std::string>& warnings, bool was_watched) {
+  PrintSweepWith(context, sweep, warnings, was_watched, "");
 }
 
 void AddSweepCommands(Command& app, CommandContext& context) {

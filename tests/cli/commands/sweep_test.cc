@@ -239,6 +239,23 @@ TEST_F(SweepCommandsTest, ASweepShowsHowFarItsSearchIs) {
   EXPECT_EQ(TestJson::parse(Concur({"sweep", "get", id, "-o", "json"}).out)["trials_chosen"], 12);
 }
 
+TEST_F(SweepCommandsTest, ASweepShowsItsServices) {
+  const std::string id = fake_.sweeps[0].id();
+  EXPECT_THAT(Concur({"sweep", "get", id}).out, ::testing::Not(HasSubstr("services")));
+  v1::Approach& approach = *fake_.sweeps[0].mutable_spec()->add_approaches();
+  approach.set_name("m7");
+  approach.mutable_service();
+  fake_.workers.resize(1);
+  fake_.workers[0].set_name("w1");
+  for (const char* name : {"m7", "another"}) {
+    v1::Worker::Instance& service = *fake_.workers[0].add_services();
+    service.set_approach(name);
+    service.set_state("starting");
+    service.set_jobs(3);
+  }
+  EXPECT_THAT(Concur({"sweep", "get", id}).out, HasSubstr("m7 starting on w1, jobs: 3\n"));
+}
+
 TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
   for (v1::Sweep& sweep : fake_.sweeps) {
     sweep.mutable_forecast()->set_seconds(100);
