@@ -78,3 +78,6 @@ export function settingText(setting) {
     .map(([name, value]) => `${name}=${memberOf(value)[1]}`)
     .join(", ");
 }
+
+// A service that a worker runs, an entry of its `services`; as `concur sweep get` says it.
+export const serviceText = (service) => `${service.approach} ${service.state}, jobs: ${integer(service.jobs)}`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and the pools that start them.
 import { Fleet } from "./fleet.jsx";
-import { bytes, integer, time } from "../format.js";
+import { bytes, integer, serviceText, time } from "../format.js";
 import { useGet } from "../hooks.js";
 import { Action, Loading, Problem, SaveRows, State, Table } from "../parts.jsx";
 import { Pools } from "./pools.jsx";
@@ -28,6 +28,11 @@ function Worker({ worker, isAdmin, onDone }) {
         {worker.notices?.map((notice) => (
           <div class="faint text" key={notice}>
             {notice}
+          </div>
+        ))}
+        {worker.services?.map((service, i) => (
+          <div class="faint text" key={i}>
+            {serviceText(service)}
           </div>
         ))}
       </td>

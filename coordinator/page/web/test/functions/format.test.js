@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toCsv } from "../../src/csv.js";
-import { bytes, decimal, enumName, secondsOf, settingText, span } from "../../src/format.js";
+import { bytes, decimal, enumName, secondsOf, serviceText, settingText, span } from "../../src/format.js";
 import { appendLog, decodeBase64, LOG_MAX } from "../../src/log_text.js";
 
 test("a span has two units at most", () => {
@@ -59,4 +59,9 @@ test("a log loses terminals' commands and, when it is long, its first lines", ()
 
 test("bytes come out of base64 as they went in", () => {
   assert.deepEqual([...decodeBase64(Buffer.from([0, 255, 195, 164]).toString("base64"))], [0, 255, 195, 164]);
+});
+
+test("a service says its state and its jobs", () => {
+  assert.equal(serviceText({ approach: "m7", state: "starting" }), "m7 starting, jobs: 0");
+  assert.equal(serviceText({ approach: "m7", state: "ready", jobs: 12 }), "m7 ready, jobs: 12");
 });
