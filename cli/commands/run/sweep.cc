@@ -447,7 +447,7 @@ absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
                           client->GetSweep(flags.sweep, /*include_spec=*/false));
   std::string services;
   if (context.output == OutputMode::kTable) {
-    // What else there is to say is said if this fails.
+    // If this fails, the rest of the sweep is shown all the same.
     services = ServicesText(*client, sweep).value_or("");
   }
   PrintSweepWith(context, sweep, {}, /*was_watched=*/false, services);
