@@ -447,8 +447,7 @@ absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
                           client->GetSweep(flags.sweep, /*include_spec=*/false));
   std::string services;
   if (context.output == OutputMode::kTable) {
-    // If this fails, the rest of the sweep is shown all the same.
-    services = ServicesText(*client, sweep).value_or("");
+    CONCUR_ASSIGN_OR_RETURN(services, ServicesText(*client, sweep));
   }
   PrintSweepWith(context, sweep, {}, /*was_watched=*/false, services);
   return absl::OkStatus();
