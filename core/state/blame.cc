@@ -45,8 +45,8 @@ Digest Blame::KeyOf(const Kind& kind) {
 }
 
 // Notes that the worker can do this, unless that is known well enough.
-void Blame::RecordSuccess(const Kind& kind, const std::string& worker, absl::Time time) {
-  const Digest key = KeyOf(kind);
+void Blame::RecordSuccess(const Digest& key, const Kind& kind, const std::string& worker,
+                          absl::Time time) {
   Row& row = RowOf(key, kind);
   // A time to come is from before a clock was set back.
   const auto is_old = [&](absl::Time then) { return then + kSuccessKept <= time || then > time; };
@@ -121,7 +121,8 @@ std::vector<std::string> Blame::AddSuccess(const Kind& kind, JobId job, const st
   const absl::Time time = absl::FromUnixNanos(absl::ToUnixNanos(now));
   const auto own = failed_.find(worker);
   const bool had_failed = own != failed_.end() && own->second.contains(kind);
-  const auto known = rows_.find(KeyOf(kind));
+  const Digest kind_key = KeyOf(kind);
+  const auto known = rows_.find(kind_key);
   if (had_failed && (known == rows_.end() || known->second.cells.empty())) {
     std::vector<std::string> all;
     for (const auto& [name, kinds] : failed_) {
@@ -133,8 +134,11 @@ std::vector<std::string> Blame::AddSuccess(const Kind& kind, JobId job, const st
   } else {
     DropFailures(worker, kind);
   }
-  RecordSuccess(kind, worker, time);
+  RecordSuccess(kind_key, kind, worker, time);
   std::vector<std::string> suspects;
+  if (failed_.empty()) {  // almost always: saves a hash
+    return suspects;
+  }
   if (const auto row = rows_.find(KeyOf(job)); row != rows_.end()) {
     for (const auto& [name, cell] : row->second.cells) {
       if (cell.failures > 0) {

@@ -130,7 +130,9 @@ class Blame {
   bool HasSucceeded(const Kind& kind, const std::string& worker) const {
     return CellOf(KeyOf(kind), worker).success_time.has_value();
   }
-  void RecordSuccess(const Kind& kind, const std::string& worker, absl::Time time);
+  // `key` is KeyOf(kind).
+  void RecordSuccess(const Digest& key, const Kind& kind, const std::string& worker,
+                     absl::Time time);
   // Drops the worker's failures in a kind.
   void DropFailures(const std::string& worker, const Kind& kind);
   void EraseCell(const Digest& key, const std::string& worker);
