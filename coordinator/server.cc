@@ -8,8 +8,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
 #include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -247,29 +245,11 @@ class RefusingService final : public grpc::CallbackGenericService {
   std::string reason_ ABSL_GUARDED_BY(mutex_);
 };
 
-// True when somebody listens on a unix socket, which a new listener would replace.
-bool IsTaken(const std::string& listen) {
-  sockaddr_un where{};
-  where.sun_family = AF_UNIX;
-  if (!absl::StartsWith(listen, "unix:") || listen.size() - 5 >= sizeof where.sun_path) {
-    return false;
-  }
-  listen.copy(where.sun_path, listen.size() - 5, 5);
-  const FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const auto* const address = reinterpret_cast<const sockaddr*>(&where);  // NOLINT
-  return fd.valid() && connect(fd.get(), address, sizeof where) == 0;
-}
-
 // The listeners of a coordinator that does not lead: they refuse calls, and /readyz fails.
 class StandBy {
  public:
   static absl::StatusOr<std::unique_ptr<StandBy>> Start(const ServerOptions& options) {
     auto stand_by = std::make_unique<StandBy>();
-    if (IsTaken(options.listen)) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
-                                                 ": another process does; choose another with "
-                                                 "--listen"));
-    }
     grpc::ServerBuilder builder;
     SetLimits(options.connections, &builder);
     builder.RegisterCallbackGenericService(&stand_by->service_);

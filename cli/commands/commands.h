@@ -91,9 +91,10 @@ void AddDataScoreCommand(Command& data, CommandContext& context);
 void AddSchemaCommand(Command& app, CommandContext& context);
 
 // Prints the sweep as `sweep get` does; after its progress was watched, people get only what the
-// last line of that has not said.
+// last line of that has not said. `services` are those that run, in words.
 void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
-                const std::vector<std::string>& warnings = {}, bool was_watched = false);
+                const std::vector<std::string>& warnings = {}, bool was_watched = false,
+                const std::string& services = "");
 
 }  // namespace concur::cli
 

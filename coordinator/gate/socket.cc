@@ -61,13 +61,17 @@ absl::StatusOr<Listeners> ListenOnPath(const std::string& address) {
         address, ": expected a path of at most ", sizeof where.sun_path - 1, " bytes after unix:"));
   }
   path.copy(where.sun_path, path.size());
+  auto* const bytes = reinterpret_cast<sockaddr*>(&where);  // NOLINT
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
+    const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (probe.valid() && connect(probe.get(), bytes, sizeof where) == 0) {
+      return absl::UnavailableError(absl::StrCat(address, ": another process listens there"));
+    }
     unlink(path.c_str());
   }
   FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid() ||
-      bind(fd.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) != 0 ||  // NOLINT
+  if (!fd.valid() || bind(fd.get(), bytes, sizeof where) != 0 ||
       listen(fd.get(), kUnixBacklog) != 0) {
     return absl::UnavailableError(
         absl::StrCat(address, ": ", std::generic_category().message(errno)));

@@ -398,9 +398,23 @@ std::string ForecastText(const v1::Sweep& sweep) {
   return text;
 }
 
-void PrintSweepWith(CommandContext& context, const v1::Sweep& sweep,
-                    const std::vector<std::string>& warnings, bool was_watched,
-                    const std::string& services) {
+absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+  std::string services;
+  if (context.output == OutputMode::kTable) {
+    CONCUR_ASSIGN_OR_RETURN(services, ServicesText(*client, sweep));
+  }
+  PrintSweep(context, sweep, {}, /*was_watched=*/false, services);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
+                const std::vector<std::string>& warnings, bool was_watched,
+                const std::string& services) {
   Json record = SweepJson(sweep);
   if (!warnings.empty()) {
     record["warnings"] = warnings;
@@ -439,25 +453,6 @@ void PrintSweepWith(CommandContext& context, const v1::Sweep& sweep,
     });
   }
   PrintDetails(context, lines, record);
-}
-
-absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/false));
-  std::string services;
-  if (context.output == OutputMode::kTable) {
-    CONCUR_ASSIGN_OR_RETURN(services, ServicesText(*client, sweep));
-  }
-  PrintSweepWith(context, sweep, {}, /*was_watched=*/false, services);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
-                const std::vector<std::string>& warnings, bool was_watched) {
-  PrintSweepWith(context, sweep, warnings, was_watched, "");
 }
 
 void AddSweepCommands(Command& app, CommandContext& context) {
