@@ -269,13 +269,6 @@ absl::StatusOr<FileDigest> PutDirectory(const std::string& path, absl::string_vi
 }
 
 // True if there is no such directory, or nothing in it.
-bool HasNothing(const std::string& path) {
-  const FileType type = TypeOf(path);
-  std::error_code error;
-  return type == FileType::kMissing ||
-         (type == FileType::kDirectory && std::filesystem::is_empty(path, error));
-}
-
 absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_max,
                                          Artifacts& artifacts) {
   if (TypeOf(path) != FileType::kDirectory) {

@@ -32,27 +32,29 @@ void AddFile(const char* label, HeldFile file, PreparedInputs& prepared) {
   prepared.files.push_back(std::move(file));
 }
 
-// Makes the checkpoint's directory. One that is gone or damaged only costs progress.
+// Lays out the checkpoint to go on from. One that is gone or damaged only costs progress.
 absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Artifacts& artifacts,
                                const Artifacts::IsCanceled& is_canceled, PreparedInputs& prepared) {
-  if (order.checkpoint) {
-    absl::StatusOr<HeldFile> tar = artifacts.FetchOnce(order.checkpoint->digest, is_canceled);
-    if (!tar.ok() && !absl::IsNotFound(tar.status()) && !absl::IsDataLoss(tar.status())) {
-      return tar.status();
-    }
-    absl::Status laid_out =
-        tar.ok() ? ExtractDirectoryTar(tar->path, paths.checkpoint) : tar.status();
-    if (laid_out.ok()) {
-      prepared.resumed_from = order.checkpoint->attempt;
-      return absl::OkStatus();
-    }
-    if (!IsFaultOfCheckpoint(laid_out)) {
-      return laid_out;
-    }
-    LogWarning("a job begins anew: its checkpoint cannot be read",
-               {{"attempt", order.id.ToString()}, {"error", laid_out.ToString()}});
-    CONCUR_RETURN_IF_ERROR(process::RemoveTree(paths.checkpoint));
+  if (!order.checkpoint) {
+    return absl::OkStatus();
   }
+  absl::StatusOr<HeldFile> tar = artifacts.FetchOnce(order.checkpoint->digest, is_canceled);
+  if (!tar.ok() && !absl::IsNotFound(tar.status()) && !absl::IsDataLoss(tar.status())) {
+    return tar.status();
+  }
+  CONCUR_RETURN_IF_ERROR(process::RemoveTree(paths.checkpoint));
+  absl::Status laid_out =
+      tar.ok() ? ExtractDirectoryTar(tar->path, paths.checkpoint) : tar.status();
+  if (laid_out.ok()) {
+    prepared.resumed_from = order.checkpoint->attempt;
+    return absl::OkStatus();
+  }
+  if (!IsFaultOfCheckpoint(laid_out)) {
+    return laid_out;
+  }
+  LogWarning("a job begins anew: its checkpoint cannot be read",
+             {{"attempt", order.id.ToString()}, {"error", laid_out.ToString()}});
+  CONCUR_RETURN_IF_ERROR(process::RemoveTree(paths.checkpoint));
   return MakeDirectories(paths.checkpoint, 0700);
 }
 

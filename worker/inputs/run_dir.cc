@@ -48,6 +48,12 @@ absl::Status MakeDirectory(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status MakeFolders(const RunPaths& paths) {
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.output));
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.checkpoint));
+  return MakeDirectory(paths.temporary);
+}
+
 FileDescriptor OpenDirectory(int parent, const char* name) {
   return FileDescriptor(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -165,6 +171,12 @@ std::string SafeSuffix(const std::string& suffix) {
 
 }  // namespace
 
+bool HasNothing(const std::string& path) {
+  const FileDescriptor directory = OpenDirectory(AT_FDCWD, path.c_str());
+  std::vector<std::string> none;
+  return directory.valid() ? ReadNames(directory.get(), 0, none) : errno == ENOENT;
+}
+
 std::string RunName(const AttemptId& id) {
   return absl::StrCat("s", id.job.sweep.number, "-", id.job.index, "-a", id.attempt.number);
 }
@@ -281,8 +293,7 @@ absl::Status RunDirectories::Make(const RunPaths& paths) {
     CONCUR_RETURN_IF_ERROR(process::RemoveTree(paths.directory));
     CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.directory));
   }
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.output));
-  return MakeDirectory(paths.temporary);
+  return MakeFolders(paths);
 }
 
 bool RunDirectories::IsMade(int directory) const {
@@ -302,19 +313,18 @@ bool RunDirectories::Empty(const RunPaths& paths) const {
   }
   int folders = 0;
   for (const std::string& name : names) {
-    if (name == kOutputName || name == kTemporaryName) {
+    if (name == kOutputName || name == kCheckpointName || name == kTemporaryName) {
       const FileDescriptor folder = OpenDirectory(directory.get(), name.c_str());
       std::vector<std::string> none;
       if (!folder.valid() || !IsMade(folder.get()) || !ReadNames(folder.get(), 0, none)) {
         return false;
       }
       ++folders;
-    } else if (unlinkat(directory.get(), name.c_str(),
-                        name == kCheckpointName ? AT_REMOVEDIR : 0) != 0) {
+    } else if (unlinkat(directory.get(), name.c_str(), 0) != 0) {
       return false;
     }
   }
-  return folders == 2;
+  return folders == 3;
 }
 
 absl::Status RunDirectories::Remove(const RunPaths& paths, bool has_log) {

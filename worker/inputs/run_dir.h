@@ -44,6 +44,9 @@ struct RunPaths {
   std::string service_url;  // address of the service that an eval job asks; "": none
 };
 
+// True for an empty directory, and where nothing is; a link is something.
+bool HasNothing(const std::string& path);
+
 // "s12-345-a2".
 std::string RunName(const AttemptId& id);
 
@@ -64,7 +67,7 @@ class RunDirectories {
   RunDirectories& operator=(const RunDirectories&) = delete;
 
   RunPaths PathsOf(const JobOrder& order) const;
-  // Makes the run directory, empty, with its `output` and temporary folders.
+  // Makes the run directory with nothing in it but empty folders: output, checkpoint, temporary.
   absl::Status Make(const RunPaths& paths);
   // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
   // whose permissions the command took away. A directory that is as Make left it is kept for the

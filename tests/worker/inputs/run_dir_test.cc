@@ -86,8 +86,11 @@ INSTANTIATE_TEST_SUITE_P(
     All, RunDirectoryTest,
     ::testing::Values("touch \"$3/left\"; printf x > \"$2\"", "chmod 700 \"$3\"; printf x > \"$2\"",
                       "mkdir \"$2\"; touch \"$2/m\" .hidden", "rmdir \"$3\"; printf x > \"$2\"",
-                      "rmdir \"$3\"; ln -s /tmp \"$3\"; exit 3", "mkdir more; exit 1",
-                      "chmod 500 .; exit 1", "for i in $(seq 100); do : > $i; done; exit 1"));
+                      "rmdir \"$3\"; ln -s /tmp \"$3\"; exit 3",
+                      "touch $CONCUR_CHECKPOINT/left; exit 1",
+                      "rmdir $CONCUR_CHECKPOINT; ln -s /tmp $CONCUR_CHECKPOINT; exit 1",
+                      "mkdir more; exit 1", "chmod 500 .; exit 1",
+                      "for i in $(seq 100); do : > $i; done; exit 1"));
 
 // --- elsewhere -----------------------------------------------------------------------------------
 
