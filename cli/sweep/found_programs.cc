@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sweep/found_programs.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -16,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -33,8 +37,8 @@ namespace {
 constexpr char kCodePlaceholder[] = "{code}";
 
 bool IsBelowRoots(absl::string_view path) {
-  constexpr absl::string_view kRoots[] = {"/bin/",  "/etc/",  "/lib", "/nix/",
-                                          "/sbin/", "/snap/", "/usr/"};
+  constexpr absl::string_view kRoots[] = {"/bin/", "/dev/",  "/etc/",  "/lib/", "/lib64/", "/nix/",
+                                          "/proc/", "/sbin/", "/snap/", "/sys/", "/usr/"};
   return std::any_of(std::begin(kRoots), std::end(kRoots),
                      [&](absl::string_view root) { return absl::StartsWith(path, root); });
 }
@@ -47,14 +51,12 @@ bool IsInstalled(const std::string& file) {
          IsBelowRoots(std::filesystem::weakly_canonical(file, error).string());
 }
 
-// True of a program that lies beside a Python (of a virtual environment, conda, pyenv) or beside
-// this one of Concur's: installed, too, but a script among them may be the user's own.
+// True of an interpreter, wherever it lies, and of a program beside this one of Concur's: `version`
+// stands for them, too.
 bool IsOfEnvironment(const std::filesystem::path& file) {
   std::error_code error;
-  const std::filesystem::path folder = file.parent_path();
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (!error && folder == self.parent_path()) ||
-         std::filesystem::exists(folder / "python3", error);
+  return (!error && file.parent_path() == self.parent_path()) || IsInterpreter(file.string());
 }
 
 // The code of a command, as it sees it.
@@ -161,15 +163,32 @@ absl::string_view NameInCode(const CodePlace& code, absl::string_view path) {
   return !code.root.empty() && absl::ConsumePrefix(&path, absl::StrCat(code.root, "/")) ? path : "";
 }
 
-// True of a folder that has Python modules or packages, which a script imports unnamed.
-bool HasModules(const std::string& folder) {
+// True of a folder with anything in it, but for one that everybody writes to, as /tmp.
+bool IsUsersFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(folder, error);
+  return std::filesystem::is_directory(status) &&
+         (status.permissions() & std::filesystem::perms::sticky_bit) ==
+             std::filesystem::perms::none &&
+         !std::filesystem::is_empty(folder, error) && !error;
+}
+
+// True of a folder that has programs, as modules that a script imports unnamed and as rules of
+// make.
+bool HasPrograms(const std::string& folder) {
   constexpr int kEntriesMax = 1000;
+  constexpr absl::string_view kSuffixes[] = {".jl", ".js", ".mjs", ".pl", ".py",
+                                             ".r",  ".rb", ".sh",  ".ts"};
+  constexpr absl::string_view kNames[] = {"gnumakefile", "makefile", "package.json", "snakefile"};
   std::error_code error;
   std::error_code ignored;
   std::filesystem::directory_iterator entry(folder, error);
   for (int i = 0; !error && i < kEntriesMax && entry != std::filesystem::directory_iterator();
        ++i, entry.increment(error)) {
-    if (entry->path().extension() == ".py" ||
+    const std::string name = absl::AsciiStrToLower(entry->path().filename().string());
+    const std::string suffix = std::filesystem::path(name).extension().string();
+    if (std::find(std::begin(kSuffixes), std::end(kSuffixes), suffix) != std::end(kSuffixes) ||
+        std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
         std::filesystem::exists(entry->path() / "__init__.py", ignored)) {
       return true;
     }
@@ -177,13 +196,13 @@ bool HasModules(const std::string& folder) {
   return false;
 }
 
-// A file of a user's, or a folder of modules, of whose contents no key knows.
+// A file or folder of a user's, of whose contents no key knows.
 bool IsInNoCode(const std::string& file, const CodePlace& code) {
   std::error_code error;
   const absl::string_view name = NameInCode(code, file);
   return !file.empty() && file[0] == '/' && !IsInstalled(file) && !IsOfEnvironment(file) &&
          file != code.root && (name.empty() || !HasFile(code, name)) &&
-         (std::filesystem::is_regular_file(file, error) || HasModules(file));
+         (std::filesystem::is_regular_file(file, error) || IsUsersFolder(file));
 }
 
 // Where the workers are expected to look for programs, too; with an environment, which has others,
@@ -203,7 +222,24 @@ std::string FileOf(const std::string& program, absl::string_view path) {
   return file.empty() ? "" : std::filesystem::absolute(file, error).lexically_normal().string();
 }
 
-constexpr char kWordEnds[] = " \t\n'\"`=,;:|&<>()[]#?";
+constexpr char kWordEnds[] = " \t\n'\"`=,;:|&<>()[]#?@";
+constexpr size_t kFilledMax = 256;
+
+// The paths that a shell makes of a word with "*", at most kFilledMax; the word itself without.
+std::vector<std::string> ExpandPattern(const std::string& word) {
+  if (!absl::StrContains(word, '*')) {
+    return {word};
+  }
+  constexpr ptrdiff_t kStarsMax = 2;  // each may lead through many folders
+  std::vector<std::string> paths;
+  glob_t found{};
+  if (std::count(word.begin(), word.end(), '*') <= kStarsMax &&
+      glob(word.c_str(), GLOB_NOESCAPE, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + std::min(found.gl_pathc, kFilledMax));
+  }
+  globfree(&found);
+  return paths;
+}
 
 // Absolute paths in a text: all of it, what stands between spaces, quotes and signs, as in
 // "model=/m,file=/f" and "F=/x.py; python3 $F", and what follows an option's letters, "-c/x". Those
@@ -216,8 +252,10 @@ void AddPaths(absl::string_view text, std::set<std::string>* paths) {
     const std::string file = is_at_home ? absl::StrCat(home, "/", word) : std::string(word);
     if (absl::StartsWith(file, "/") && !absl::StrContains(file, '{') &&
         file.size() < kPathBytesMax) {
-      const std::string path = std::filesystem::path(file).lexically_normal().string();
-      paths->emplace(absl::StripSuffix(path, "/"));
+      for (const std::string& one : ExpandPattern(file)) {
+        const std::string path = std::filesystem::path(one).lexically_normal().string();
+        paths->emplace(absl::StripSuffix(path, "/"));
+      }
     }
   };
   add(text);
@@ -226,21 +264,30 @@ void AddPaths(absl::string_view text, std::set<std::string>* paths) {
   }
 }
 
-// Files below `folders` that words of a command name: "./run" and "x.py" after "cd /folder", and
-// the modules of "-m NAME".
+// Files below `folders` that words of a command name: "./run" and "x.py" after "cd /folder",
+// "$D/run" after "D=/folder", "run" after "PATH=/folder", and the modules of "-m NAME".
 std::set<std::string> FilesNamedBelow(const std::set<std::string>& folders,
                                       const std::vector<std::string>& command, bool modules_only) {
   std::set<std::string> files;
   const auto add = [&](const std::string& path) {
     std::error_code error;
-    if (path.size() < kPathBytesMax && std::filesystem::is_regular_file(path, error)) {
-      files.insert(std::filesystem::path(path).lexically_normal().string());
+    for (const std::string& one :
+         path.size() < kPathBytesMax ? ExpandPattern(path) : std::vector<std::string>()) {
+      if (std::filesystem::is_regular_file(one, error)) {
+        files.insert(std::filesystem::path(one).lexically_normal().string());
+      }
     }
   };
   bool is_module = false;
+  const std::string text = absl::StrJoin(command, " ");
+  const bool sets_path = absl::StrContains(text, "PATH=");
   for (absl::string_view word :
-       absl::StrSplit(absl::StrJoin(command, " "), absl::ByAnyChar(kWordEnds), absl::SkipEmpty())) {
-    const bool is_path = !modules_only && word[0] != '/' && word.find_first_of("./") != word.npos;
+       absl::StrSplit(text, absl::ByAnyChar(kWordEnds), absl::SkipEmpty())) {
+    const bool is_path = !modules_only && word[0] != '/' &&
+                         (sets_path || word.find_first_of("./") != word.npos);
+    if (is_path && word[0] == '$') {
+      word.remove_prefix(std::min(word.find('/'), word.size()));
+    }
     is_module = absl::ConsumePrefix(&word, "-m") || is_module;
     for (const std::string& folder : folders) {
       if (is_path) {
@@ -261,8 +308,6 @@ std::set<std::string> FilesNamedBelow(const std::set<std::string>& folders,
 
 // The values that placeholders of a command may have, by placeholder.
 using Values = std::map<std::string, std::set<std::string>>;
-
-constexpr size_t kFilledMax = 256;
 
 Values ValuesOf(const ApproachSpec& approach) {
   Values values;
@@ -317,6 +362,29 @@ std::string UserPathOf(absl::string_view path) {
   return absl::StrJoin(folders, ":");
 }
 
+// The programs that run the scripts among `files`: "/opt/run" of one that begins with "#!/opt/run",
+// and what "#!/usr/bin/env NAME" finds on the path.
+std::set<std::string> InterpretersOf(const std::set<std::string>& files, absl::string_view path) {
+  constexpr size_t kLineBytesMax = 256;
+  std::set<std::string> interpreters;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (IsBelowRoots(file) || !std::filesystem::is_regular_file(file, error) ||
+        !spec::IsScript(file)) {
+      continue;
+    }
+    std::string line(kLineBytesMax, '\0');
+    std::ifstream(file).read(line.data(), kLineBytesMax);
+    line.resize(std::min(line.find_first_of("\n\0", 0, 2), line.size()));
+    AddPaths(line.substr(2), &interpreters);
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() > 1) {
+      interpreters.insert(FileOf(std::string(words.back()), path));
+    }
+  }
+  return interpreters;
+}
+
 // The files that a command, its variables and values name by absolute paths, those of the programs
 // and modules that it starts, and folders of modules, but the script that is digested.
 std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
@@ -327,8 +395,7 @@ std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
   }
   const Values values = ValuesOf(approach);
   const std::string user_path = UserPathOf(path);
-  for (size_t i = 1; i < step.command.size(); ++i) {
-    std::string word = step.command[i];
+  for (std::string word : step.command) {
     if (!step.code.root.empty()) {
       word = absl::StrReplaceAll(word, {{kCodePlaceholder, step.code.root}});
     }
@@ -346,21 +413,30 @@ std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
       }
     }
   }
+  files.merge(InterpretersOf(files, user_path));
   if (step.program) {
     files.erase(FileOf(step.command[0], path));
   }
+  std::set<std::string> others;
   for (const auto& [name, value] : approach.env) {
-    AddPaths(value, &files);
+    AddPaths(value, &others);
   }
   for (const auto& [placeholder, texts] : values) {
     for (const std::string& text : texts) {
-      AddPaths(text, &files);  // CONCUR_HP_NAME has it, too
+      AddPaths(text, &others);  // CONCUR_HP_NAME has it, too
     }
   }
   std::set<std::string> folders = files;
+  folders.insert(others.begin(), others.end());
   if (const char* python = std::getenv("PYTHONPATH")) {  // NOLINT(concurrency-mt-unsafe)
     AddPaths(python, &folders);
   }
+  // Variables name many a folder that a program writes to.
+  std::erase_if(others, [](const std::string& file) {
+    std::error_code error;
+    return std::filesystem::is_directory(file, error) && !HasPrograms(file);
+  });
+  files.merge(others);
   files.merge(FilesNamedBelow(folders, step.command, /*modules_only=*/false));
   return files;
 }
@@ -406,7 +482,7 @@ std::set<std::string> FilesBeside(const std::vector<std::string>& command, const
   }
   for (size_t i = 1; i < command.size(); ++i) {
     if (absl::StrContains(command[i], ".") || absl::StrContains(command[i], "/")) {
-      add(command[i]);
+      add(absl::StripPrefix(command[i], "@"));
     }
   }
   for (const std::string& program : ProgramsIn(command, code)) {

@@ -204,10 +204,6 @@ TEST_F(FoundProgramsTest, EveryOtherFileThatACommandNamesIsAWarning) {
   EXPECT_THAT(warnings_, IsEmpty()) << "listed";
   Missing(R"(code: [train.py], predict: {command: [python3, DIR/other.py, "{predictions}"]})");
   EXPECT_EQ(warnings_.size(), 1u) << "beside what is listed";
-  // A tool of a virtual environment is no program of the study's.
-  std::ofstream(dir_.File("bin/python3")) << "ELF";
-  Missing(R"(version: "1", predict: {command: [DIR/bin/built, "{predictions}"]})");
-  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(FoundProgramsTest, ScriptsOfTheCodeAreFoundThere) {
@@ -290,7 +286,12 @@ TEST_F(FoundProgramsTest, AFileWhosePathIsPutTogetherIsAWarning) {
            {R"(cat, "DIR/conf/{benchmark.size}.json")", "conf/small.json"},
            {R"(cat, "DIR/conf/{seed}.json")", "conf/1.json"},
            {R"(cat, "sqlite://DIR/data?mode=ro")", "data"},
-           {R"(cat, "[DIR/data]")", "data"}}) {
+           {R"(cat, "[DIR/data]")", "data"},
+           {R"(cat, "@DIR/data")", "data"},
+           {R"(sh, -c, "cat DIR/conf/sm*")", "conf/small.json"},
+           {R"(sh, -c, "cd DIR/conf && cat s*.json")", "conf/small.json"},
+           {R"(sh, -c, "D=DIR; $D/other.py")", "other.py"},
+           {R"(sh, -c, "D=DIR; sh $${{D}}/conf/small.json")", "conf/small.json"}}) {
     Missing(absl::StrCat(R"(version: "1", hyperparameters: {default: {size: small}}, )",
                          "predict: {command: [", command, R"(, "{predictions}"]})"));
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr(dir_.File(file) + ", which approach mine names, "
@@ -310,6 +311,44 @@ TEST_F(FoundProgramsTest, AProgramThatAnUnknownStarterStartsIsAWarning) {
               ElementsAre(HasSubstr("tools/scripted, which approach mine names, is in no code")));
   Missing(R"(version: "1", predict: {command: [scripted, scripted, "{predictions}"]})");
   EXPECT_THAT(warnings_, IsEmpty()) << "digested as the first word";
+}
+
+// An edited Makefile, an interpreter of the user's, a folder of prompts, or a program beside a
+// python3 was in no key and warned of by nobody.
+TEST_F(FoundProgramsTest, FoldersAndProgramsOfTheUsersAreAWarning) {
+  std::filesystem::create_directories(dir_.File("rules"));
+  std::filesystem::create_directories(dir_.File("shared/x.py"));
+  std::filesystem::permissions(dir_.File("shared"), std::filesystem::perms::sticky_bit,
+                               std::filesystem::perm_options::add);
+  std::filesystem::create_directories(dir_.File("texts"));
+  std::filesystem::create_directories(dir_.File("bin"));
+  std::ofstream(dir_.File("rules/Makefile")) << "all:";
+  std::ofstream(dir_.File("texts/prompt.json")) << "{}";
+  for (const auto& [program, text] : std::vector<std::pair<std::string, std::string>>{
+           {"python3", "ELF"}, {"tool", "ELF"}, {"script", "#!/bin/sh"}}) {
+    std::ofstream(dir_.File("bin/" + program)) << text;
+    std::filesystem::permissions(dir_.File("bin/" + program), std::filesystem::perms::owner_all);
+  }
+  std::ofstream(dir_.File("own.py")) << "#!" << dir_.File("data") << " -u\n";
+  for (const auto& [command, file] : std::vector<std::pair<std::string, std::string>>{
+           {R"(make, -C, DIR/rules)", "rules"},
+           {R"(sh, "{code}/own.py")", "data"},
+           {R"(cat, --prompts, DIR/texts)", "texts"},
+           {R"(env, "PATH=DIR/bin:/usr/bin", tool)", "bin/tool"},
+           {R"(DIR/bin/tool)", "bin/tool"},
+           {R"(nice, DIR/bin/script)", "bin/script"},
+           {R"("DIR/bin/{hp.prog}")", "bin/tool"}}) {
+    Missing(absl::StrCat(
+        "code: [own.py], hyperparameters: {default: {prog: tool}}, predict: {command: [", command,
+        R"(, "{predictions}"]})"));
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr(dir_.File(file) + ", which approach mine names, "
+                                                                   "is in no code")))
+        << command;
+  }
+  Missing(R"(version: "1", predict: {command: [ls, DIR/shared, "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "everybody's folder";
+  Missing(R"(version: "1", predict: {command: [DIR/bin/python3, -c, "", "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "an interpreter";
 }
 
 // Programs on the PATH that the approach's env sets were said to be missing.
