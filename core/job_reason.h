@@ -59,6 +59,7 @@ struct PlannedJob {
   bool awaits_setting = false;  // instead of these: a search has not chosen its setting
   std::optional<JobId> equal;   // does the same work, or did
   bool equal_runs = false;      // it has not ended
+  bool equal_is_own = false;    // it is an earlier job of this sweep
   bool asked_to_run = false;    // although `equal` has ended
   NoReuse not_reused;           // without `equal`, of the first jobs: the nearest one
 };

@@ -57,7 +57,8 @@ void AddPlannedJobs(const SchedulerViews& views, const std::shared_ptr<const Exp
     added.set_job(expansion->Describe(job));
     added.set_runs(plan[job].runs);
     if (plan[job].equal) {
-      added.set_equal(plan[job].equal->ToString());
+      added.set_equal(plan[job].equal_is_own ? expansion->Describe(plan[job].equal->index)
+                                             : plan[job].equal->ToString());
     }
     added.set_why(ReasonText(plan[job]));
   }

@@ -367,6 +367,7 @@ std::vector<PlannedJob> ReasonFinder::Plan(std::shared_ptr<const Expansion> expa
   row.id.number = std::numeric_limits<uint64_t>::max();  // later than all others
   SweepRecord sweep(std::move(row), std::move(expansion));
   std::vector<PlannedJob> plan(sweep.jobs.size());
+  std::map<Digest, uint32_t> own;  // by what they do, the jobs that run
   jobs_.ForEachBeforeSources(sweep, /*finished_only=*/false, [&](uint32_t job) {
     PlannedJob& planned = plan[job];
     const JobCoordinates at = sweep.expansion->Locate(job);
@@ -383,6 +384,14 @@ std::vector<PlannedJob> ReasonFinder::Plan(std::shared_ptr<const Expansion> expa
     if (!planned.equal) {
       planned.equal = places_.reuse.RunningWith(key);
       planned.equal_runs = planned.equal.has_value();
+    }
+    if (!planned.equal && !planned.asked_to_run) {
+      const auto [first, is_new] = own.emplace(key, job);
+      if (!is_new) {
+        planned.equal = sweep.IdOf(first->second);
+        planned.equal_runs = true;
+        planned.equal_is_own = true;
+      }
     }
     planned.runs = !planned.equal || planned.asked_to_run || has_no_system;
     if (!planned.runs && !planned.equal_runs) {
@@ -404,6 +413,7 @@ std::vector<PlannedJob> ReasonFinder::Plan(std::shared_ptr<const Expansion> expa
 
 void ReasonFinder::FindNearest(const SweepRecord& sweep, uint32_t own_job, NoReuse& reason) const {
   constexpr size_t kComparedMax = 2'000;  // the newest sweeps first: this is for people
+  constexpr size_t kDifferencesMax = 3;   // a job that differs in more is not like it
   const JobCoordinates at = sweep.expansion->Locate(own_job);
   const Block& own = sweep.expansion->blocks()[at.block];
   const std::string& approach = sweep.expansion->spec().approaches[own.approach].name;
@@ -411,7 +421,8 @@ void ReasonFinder::FindNearest(const SweepRecord& sweep, uint32_t own_job, NoReu
   size_t seen = 0;
   const auto compare = [&](const SweepRecord& other, uint32_t job) {
     std::vector<NoReuse::Field> differing = DifferingFields(fields, other.keys.FieldsOf(job));
-    if (!differing.empty() && (!reason.nearest || differing.size() < reason.fields.size())) {
+    if (!differing.empty() && differing.size() <= kDifferencesMax &&
+        (!reason.nearest || differing.size() < reason.fields.size())) {
       reason.fields = std::move(differing);
       reason.nearest = other.IdOf(job);
     }

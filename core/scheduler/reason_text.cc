@@ -338,10 +338,12 @@ std::string EndText(const JobReason& reason) {
       return absl::StrCat("succeeded in attempt ", reason.attempt, " on worker ", reason.worker,
                           UnansweredText(reason));
     case ReasonCode::kFailed:
-      return absl::StrCat("given up after attempt ", reason.attempt, ", which ended as ",
-                          FailureClassName(reason.failure), " (", TallyOf(reason),
-                          "): ", reason.message, "; what it printed: `concur job logs ",
-                          reason.job.ToString(), "`");
+      return absl::StrCat(
+          "given up after attempt ", reason.attempt, ", which ended as ",
+          FailureClassName(reason.failure), " (",
+          reason.failure == FailureClass::kConfig ? "not tried again" : TallyOf(reason),
+          "): ", reason.message, "; what it printed: `concur job logs ", reason.job.ToString(),
+          "`");
     case ReasonCode::kGap:
       return "a gap: no score was imported for it";
     case ReasonCode::kCanceledWithSweep:
@@ -508,8 +510,10 @@ std::string ReasonText(const PlannedJob& job) {
     return absl::StrCat("nothing equal has finished", NoReuseText(job.not_reused));
   }
   if (!job.runs) {
-    return job.equal_runs ? absl::StrCat("waits for ", equal, ", which does the same work now")
-                          : absl::StrCat("takes the result of ", equal);
+    return job.equal_is_own ? absl::StrCat("takes the result of job ", job.equal->index,
+                                           " of this sweep, which does the same work")
+           : job.equal_runs ? absl::StrCat("waits for ", equal, ", which does the same work now")
+                            : absl::StrCat("takes the result of ", equal);
   }
   return job.asked_to_run ? absl::StrCat("asked to run although ", equal, " does the same work")
                           : absl::StrCat("the system that ", equal, " trained is no longer kept");

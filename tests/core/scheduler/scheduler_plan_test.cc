@@ -15,6 +15,7 @@
 namespace concur::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 class PlanSchedulerTest : public BlameSchedulerTest {
@@ -56,6 +57,35 @@ TEST_F(PlanSchedulerTest, EachJobOfAPlanSaysWhetherItRunsAndWhy) {
                           "s1/1, differs in predict program (none there, " +
                               Sha256Of("edited").ToHex().substr(0, 12) + "… here)"));
   EXPECT_EQ(scheduler().views().sweep_count(), 1u) << "it is only a plan";
+}
+
+// The second of two benchmarks with the same data was said to run, and reused the first.
+TEST_F(PlanSchedulerTest, AJobThatAnEarlierOneOfTheSweepEqualsIsReused) {
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  spec.approaches.push_back(spec.approaches[0]);
+  spec.approaches[1].name = "b";
+  EXPECT_THAT(
+      PlanOf(spec),
+      ElementsAre("runs: nothing equal has finished", "runs: nothing equal has finished",
+                  "reused: takes the result of job 0 of this sweep, which does the same work",
+                  "reused: takes the result of job 1 of this sweep, which does the same work"));
+  spec.approaches[1].rerun = true;
+  EXPECT_THAT(PlanOf(spec), Each("runs: nothing equal has finished"));
+}
+
+// A job with other data, another command and other code was named as the nearest.
+TEST_F(PlanSchedulerTest, AJobThatDiffersInEverythingIsNotNamed) {
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  AddWorker("w");
+  Submit(spec);
+  Round({});
+  Round({});
+  Sync();
+  spec.approaches[0].version = "other";
+  spec.approaches[0].train_command.push_back("other");
+  spec.approaches[0].train_program = Sha256Of("edited");
+  spec.approaches[0].env["X"] = "1";
+  EXPECT_EQ(PlanOf(spec)[0], "runs: nothing equal has finished");
 }
 
 // Jobs of a search were said to run although its second submission ran none.
