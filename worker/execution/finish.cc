@@ -119,10 +119,32 @@ size_t EndOfProgress(absl::string_view bar_before, absl::string_view line) {
   return name;
 }
 
+// Without a terminal's escape sequences, as of colours: "ESC[31m", "ESC]0;title BEL", "ESC7".
+std::string WithoutEscapes(absl::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const size_t escape = std::min(text.find('\x1b'), text.size());
+    absl::StrAppend(&plain, text.substr(0, escape));
+    text.remove_prefix(std::min(escape + 1, text.size()));
+    size_t end = text.empty() || text[0] == '\n' ? 0 : 1;
+    if (absl::StartsWith(text, "[")) {
+      while (end < text.size() && (text[end] < '@' || text[end] > '~') && text[end] != '\n') {
+        ++end;
+      }
+      end += end < text.size() && text[end] != '\n' ? 1 : 0;
+    } else if (absl::StartsWith(text, "]")) {
+      end = std::min(text.find_first_of("\a\x1b\n"), text.size());
+      end += end < text.size() && text[end] == '\a' ? 1 : 0;
+    }
+    text.remove_prefix(end);
+  }
+  return plain;
+}
+
 // The last line that a job printed: most often its error. "" when it printed nothing.
 std::string LastLine(const std::string& log_last) {
-  for (std::vector<std::string> lines = absl::StrSplit(log_last, '\n'); !lines.empty();
-       lines.pop_back()) {
+  for (std::vector<std::string> lines = absl::StrSplit(WithoutEscapes(log_last), '\n');
+       !lines.empty(); lines.pop_back()) {
     // A progress bar begins its line anew with a carriage return.
     std::vector<std::string> parts = absl::StrSplit(lines.back(), '\r');
     while (!parts.empty() && absl::StripAsciiWhitespace(parts.back()).empty()) {
