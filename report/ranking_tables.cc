@@ -43,8 +43,8 @@ bool IsPartialAverage(const ScoreTable& table, size_t approach, const BenchmarkG
                      [&](size_t b) { return table.cell(approach, b).IsPartial(); });
 }
 
-// Says which benchmark makes up most of the group's averages, where some scale has no limits to
-// convert by; else "".
+}  // namespace
+
 std::string SizesSentence(const ScoreTable& table, const BenchmarkGroup& group) {
   constexpr double kApart = 10;
   std::vector<std::pair<double, std::string>> sizes;  // medians, names
@@ -73,8 +73,6 @@ std::string SizesSentence(const ScoreTable& table, const BenchmarkGroup& group) 
                             small->second, " they are about ", ShortestDecimal(small->first),
                             ". --group NAME=PATTERN averages benchmarks of one kind.");
 }
-
-}  // namespace
 
 Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization) {
   Table result;

@@ -6,6 +6,7 @@
 #define CONCUR_REPORT_RANKING_TABLES_H_
 
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "analysis/comparison/generalization.h"
@@ -14,6 +15,10 @@
 #include "report/table.h"
 
 namespace concur::analysis {
+
+// Says which benchmark makes up most of the group's averages, where some scale has no limits to
+// convert by and scores of one benchmark are ten times another's; else "".
+std::string SizesSentence(const ScoreTable& table, const BenchmarkGroup& group);
 
 // One row for each approach; what is missing is named below.
 Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization);

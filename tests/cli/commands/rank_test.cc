@@ -44,6 +44,17 @@ TEST_F(RankTest, RanksASweepAndListsWhoLacksScores) {
   EXPECT_THAT(json["notes"][1], HasSubstr("broken: news (failed), wiki (failed)"));
 }
 
+// An average of 424.17 of an Elo number and an accuracy ranked the systems, with a note below it.
+TEST_F(RankTest, ScalesThatNothingConvertsAreNotAveragedUnasked) {
+  const std::string scores =
+      Write("elo.csv", "approach,elo,acc\na,1200,0.9\nb,1300,0.5\nc,1100,0.7\n");
+  const Output refused = RunConcur({"rank", "--scores", scores});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("The averages of all follow elo, whose scores are about 1200; "
+                                     "on acc they are about 0.7"));
+  EXPECT_EQ(RunConcur({"rank", "--scores", scores, "--group", "all=*"}).code, 0);
+}
+
 TEST_F(RankTest, JoinsFilesAndGroupsTheirColumns) {
   const std::string a = Write("a.csv", "system,x_f1,x_em\nm,10,5\nn,20,1\n");
   const std::string b = Write("b.csv", "system,y_f1\nm,40\n");
