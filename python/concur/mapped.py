@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import os
 import pathlib
@@ -98,6 +99,16 @@ class Plan:
         (pathlib.Path(folder) / _TASK).write_text(self.task, encoding="utf-8")
 
 
+def _check_arguments(function: Callable[..., Any], setting: Mapping[str, Any]) -> None:
+    """InvalidInput unless the function can be called with the setting, a seed and the data."""
+    signature = inspect.signature(function)
+    offered = {key: None for key in ("seed", "data") if key in signature.parameters}
+    try:
+        signature.bind(**{**offered, **setting})
+    except TypeError as error:
+        raise InvalidInput(f"grid: {function.__name__}{signature}: {error}") from None
+
+
 def plan(
     function: Callable[..., Any],
     grid: Grid,
@@ -116,6 +127,8 @@ def plan(
     settings = settings_of(grid)
     if not settings:
         raise InvalidInput("grid: expected at least one setting, got none")
+    for setting in settings:
+        _check_arguments(function, setting)
     here = pathlib.Path(__file__).parent
     files = {target: here / source for target, source in _FILES.items()}
     for path in map(pathlib.Path, code):

@@ -51,8 +51,8 @@ class Approach:
     """Method to train and predict: commands are lists of arguments with placeholders."""
 
     name: str
-    version: Optional[str]  # None: what `code` has stands for it
-    predict: Mapping[str, Any]
+    version: Optional[str] = None  # None: what `code` has stands for it
+    predict: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     train: Optional[Mapping[str, Any]] = None
     hyperparameters: Optional[Mapping[str, Any]] = None
     resources: Optional[Mapping[str, Any]] = None

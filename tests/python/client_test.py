@@ -183,7 +183,7 @@ class ClientTest(CoordinatorTest):
     def test_a_changed_file_makes_it_another_sweep(self):
         path = pathlib.Path("edited.sh")
         command = ["sh", "{code}/edited.sh", "{metrics}", "{test}"]
-        own = concur.Approach("own", None, {"command": command}, more={"code": ["edited.sh"]})
+        own = concur.Approach("own", predict={"command": command}, more={"code": ["edited.sh"]})
         ids = []
         for score in (0.5, 0.75, 0.5):
             path.write_text(f"printf '{{\"accuracy\": {score}}}' > $1\n")

@@ -179,6 +179,15 @@ class PackTest(unittest.TestCase):
         finally:
             del sys.modules["mine"], scope["helper"]
 
+    def test_a_setting_that_the_function_does_not_take_is_refused_at_once(self):
+        def square(x, seed):
+            return x * x + seed
+
+        client = concur.connect("unix:/nowhere")
+        for grid in ({"x": [1], "y": [2]}, [{}], {"X": [1]}):
+            with self.assertRaisesRegex(concur.InvalidInput, r"grid: square\(x, seed\): .* argument"):
+                client.map(square, grid)
+
     def test_grids_are_every_combination_or_a_list(self):
         self.assertEqual(
             settings_of({"a": [1, 2], "b": "xy"}),
