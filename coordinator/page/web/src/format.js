@@ -72,10 +72,17 @@ export const decimal = (value, places = 2) =>
 // [member, value] of a protobuf ParamValue, which may say beside it that a text is a number.
 export const memberOf = (value) => Object.entries(value).find(([field]) => field.endsWith("_value")) ?? [];
 
+// As a command gets it: a number that is no integer has a point.
+export function writtenOf(value) {
+  const [kind, raw] = memberOf(value);
+  const text = Object.is(raw, -0) ? "-0" : String(raw);
+  return kind === "double_value" && /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
 export function settingText(setting) {
   return Object.entries(setting ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, value]) => `${name}=${memberOf(value)[1]}`)
+    .map(([name, value]) => `${name}=${writtenOf(value)}`)
     .join(", ");
 }
 

@@ -61,7 +61,7 @@ export function Counts({ counts, reused }) {
             </span>
           )}
           {state === "running" && counts.queued > 0 && (
-            <span class="faint"> ({integer(counts.queued)} wait at their worker)</span>
+            <span class="faint"> ({integer(counts.queued)} queued)</span>
           )}
         </li>
       ))}

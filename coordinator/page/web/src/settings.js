@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of an approach with their scores on a benchmark, as lines across parallel axes: one
 // axis for each parameter, the last for the score. Pure functions.
-import { memberOf } from "./format.js";
+import { memberOf, writtenOf } from "./format.js";
 import { ticks } from "./scatter.js";
 
 export const SCORE = "score"; // the last axis
@@ -63,7 +63,7 @@ export function rowsOf(jobs, { benchmark, trainSet, metric, minimize = false }) 
     const row = rows.get(job.setting_index) ?? {
       setting: job.setting_index,
       values: byParameter(valueOf),
-      written: byParameter((value) => String(memberOf(value)[1])),
+      written: byParameter(writtenOf),
       scores: [],
     };
     row.scores.push(score);

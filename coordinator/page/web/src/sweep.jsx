@@ -74,7 +74,7 @@ function Header({ sweep, session, onDone }) {
       <Progress counts={sweep.counts} />
       <Counts counts={sweep.counts} reused={sweep.reused} />
       <p class="faint">
-        {integer(sweep.cell_count)} cells of {sweep.owner}, submitted {time(sweep.create_time)} ·{" "}
+        {integer(sweep.cell_count)} cells, submitted by {sweep.owner} {time(sweep.create_time)} ·{" "}
         {over ? `took ${span(took)}` : `runs for ${span(took)}`}
         {!over && Number.isFinite(rate) && ` · ${(60 * rate).toFixed(0)} jobs a minute`}
         {!over && Number.isFinite(timeLeft(sweep)) && ` · about ${span(timeLeft(sweep))} left`}

@@ -32,7 +32,7 @@ export function Lanes({ sweep, version }) {
             <span class="faint">
               {PARTS
                 .filter((state) => counts[state] > 0)
-                .map((state) => `${integer(counts[state])} ${state}`)
+                .map((state) => `${integer(counts[state])} ${state === "failed" ? "failed or skipped" : state}`)
                 .join(" · ")}
             </span>
           </div>

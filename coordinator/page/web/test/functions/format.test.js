@@ -25,6 +25,8 @@ test("values of protobuf's JSON are read", () => {
   assert.equal(settingText({ b: { int_value: "2" }, a: { string_value: "x" } }), "a=x, b=2");
   // The page of a job showed lr=false.
   assert.equal(settingText({ lr: { is_number: false, double_value: 0.1 } }), "lr=0.1");
+  assert.equal(settingText({ lr: { double_value: 1 }, n: { int_value: "1" } }), "lr=1.0, n=1");
+  assert.equal(settingText({ lr: JSON.parse('{"double_value": -0}') }), "lr=-0.0");
   assert.equal(settingText({ lr: { is_number: true, string_value: "3.10" } }), "lr=3.10");
   assert.equal(settingText(undefined), "");
 });
