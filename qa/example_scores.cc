@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -194,8 +195,8 @@ absl::StatusOr<double> UnitOfMean(const std::vector<ExampleScore>& examples,
       return unit;
     }
   }
-  return Wrong(absl::StrCat("the mean of its per-example scores, ", ShortestDecimal(mean),
-                            ", is not its ", metric, ", ", ShortestDecimal(reported)));
+  return Wrong(absl::StrFormat("the mean of its per-example scores, %.9g, is not its %s, %.9g",
+                               mean, metric, reported));
 }
 
 double ExactMatchPercent(const std::vector<ExampleScore>& examples) {

@@ -144,7 +144,7 @@ class Builder {
       SettingChoice choice;
       choice.on = summary.on.count("test") > 0 ? "test" : absl::StrJoin(summary.on, ", ");
       if (!gains.empty()) {
-        choice.optimism = ComputeMoments(gains).mean;
+        choice.optimism = ComputeMoments(gains).mean + 0.0;  // -0 is 0
       }
       table.SetChoice(column, std::move(choice));
     }

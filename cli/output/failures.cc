@@ -154,7 +154,7 @@ analysis::Table FailureGroups::ToTable(bool summed) const {
     table.rows.push_back(
         {analysis::IntegerCell(static_cast<int64_t>(group.jobs), CountText(group.jobs)),
          named(job.approach(), group.approaches, "approaches"),
-         named(BenchmarkOf(job), group.benchmarks, "benchmarks"),
+         named(BenchmarkOf(job), group.benchmarks, "data sets"),
          analysis::TextCell(KindText(job.kind())), analysis::TextCell(FailureText(job.failure())),
          analysis::TextCell(job.id()), analysis::TextCell(job.result().message())});
   }

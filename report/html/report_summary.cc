@@ -88,8 +88,9 @@ Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
         absl::StrCat(PairSentence(matrix, "Most", AsExtreme(matrix, *most, defined)), " ",
                      PairSentence(matrix, "Least", AsExtreme(matrix, *least, defined)));
     if (defined > 2 && (most->interval.has_value() || least->interval.has_value())) {
-      absl::StrAppend(&finding.text, " These intervals are of the most and the least of ", defined,
-                      " pairs; those below are of a pair chosen beforehand.");
+      absl::StrAppend(&finding.text,
+                      " These intervals allow for the choice of the most and the least of ",
+                      defined, " pairs; those in the matrix do not.");
     }
   }
   for (const std::string& sentence : {FamiliesSentence(matrix), NoiseSentence(matrix)}) {

@@ -144,7 +144,8 @@ TEST(ReportTest, TheSummaryIsFirstAndHasTheThreeFindings) {
   EXPECT_THAT(html, HasSubstr("<dt>Concurrence</dt><dd>Most: x and y, n = 4, 0.67 ["));
   EXPECT_THAT(html, HasSubstr(" Least: x and z, n = 3, 0.33 ["));
   EXPECT_THAT(html, HasSubstr("* (and 1 pair more)")) << "y and z have as little";
-  EXPECT_THAT(html, HasSubstr("These intervals are of the most and the least of 3 pairs"));
+  EXPECT_THAT(
+      html, HasSubstr("These intervals allow for the choice of the most and the least of 3 pairs"));
   EXPECT_THAT(html, HasSubstr("<dt>Unresolved ranks</dt><dd>Not known: without per-example"));
   EXPECT_THAT(html, HasSubstr("<dt>Missing scores</dt><dd>1 of 12 (1 missing): z (1).</dd>"));
 }

@@ -61,10 +61,10 @@ TEST(FailuresTest, EqualFailuresOfManyCellsAreOneRow) {
     failures.Add(Failed(index++, approach, "no column", "x"));
   }
   EXPECT_EQ(analysis::WriteTable(failures.ToTable(/*summed=*/true), analysis::TableFormat::kText),
-            "JOBS  APPROACH  BENCHMARK     KIND  FAILURE  EXAMPLE  MESSAGE\n"
-            "  12  a, b      x, y, z       eval  failed   s1/0     disk 0 full\n"
-            "   5  c         5 benchmarks  eval  failed   s1/12    no module\n"
-            "   3  c, d, e   x             eval  failed   s1/17    no column\n");
+            "JOBS  APPROACH  BENCHMARK    KIND  FAILURE  EXAMPLE  MESSAGE\n"
+            "  12  a, b      x, y, z      eval  failed   s1/0     disk 0 full\n"
+            "   5  c         5 data sets  eval  failed   s1/12    no module\n"
+            "   3  c, d, e   x            eval  failed   s1/17    no column\n");
   EXPECT_EQ(failures.ToTable(/*summed=*/false).rows.size(), 6 + 5 + 3) << "for programs";
 }
 
