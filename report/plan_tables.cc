@@ -62,12 +62,10 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
   const std::string& pair = name_of(next.pairs[next.sample_widest]);
   output.notes.push_back(
       next.approaches_more > 0
-          ? absl::StrFormat("For approaches beyond these %d, %s stays at ± %.2f even with every "
-                            "cell run; ± %g takes about %d more approaches.",
-                            table.approaches().size(), pair, next.sample_half_width, options.within,
-                            next.approaches_more)
-          : absl::StrFormat("For approaches beyond these %d, they are enough, too.",
-                            table.approaches().size()));
+          ? absl::StrFormat("For approaches in general, %s is known to ± %.2f even with every cell "
+                            "run: ± %g takes about %d more approaches.",
+                            pair, next.sample_half_width, options.within, next.approaches_more)
+          : std::string("They are enough for approaches in general, too."));
   if (!next.in_order) {
     output.notes.push_back(
         "The existing scores were not run in the order of this plan; their approaches are treated "

@@ -70,8 +70,7 @@ std::string SizesSentence(const ScoreTable& table, const BenchmarkGroup& group) 
              ? ""
              : absl::StrCat("The averages of ", group.name, " follow ", large->second,
                             ", whose scores are about ", ShortestDecimal(large->first), "; on ",
-                            small->second, " they are about ", ShortestDecimal(small->first),
-                            ". --group NAME=PATTERN averages benchmarks of one kind.");
+                            small->second, " they are about ", ShortestDecimal(small->first), ".");
 }
 
 Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization) {

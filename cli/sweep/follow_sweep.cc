@@ -21,7 +21,7 @@
 #include "cli/app/interrupt.h"
 #include "cli/output/print.h"
 #include "cli/output/progress.h"
-#include "cli/output/quarantine_news.h"
+#include "cli/output/worker_news.h"
 #include "cli/output/render.h"
 #include "report/json_text.h"
 
@@ -107,7 +107,7 @@ class QuarantineReporter {
   Painter& painter_;
   const std::unique_ptr<Client> client_;
   absl::Time next_look_;
-  QuarantineNews news_;
+  WorkerNews news_;
 };
 
 // A timer: ticks twice a second, and ends the streams after the time-out.

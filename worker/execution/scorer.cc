@@ -64,7 +64,7 @@ std::string WhyNotJson(absl::string_view text, absl::string_view error) {
       }
     }
   }
-  return std::string(error);
+  return absl::StrCat("no JSON: ", error);
 }
 
 static_assert(qa::kPartBytesMax == kNameBytesMax);

@@ -182,7 +182,9 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
   std::vector<analysis::Conversion> converted = analysis::ToPercent(groups, table);
   if (const std::string sizes = analysis::SizesSentence(table, groups[0]);
       flags.groups.empty() && !sizes.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(sizes, " All of them: --group \"all=*\"."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        sizes,
+        " Average benchmarks of one kind: --group NAME=PATTERN. All of them: --group \"all=*\"."));
   }
   CONCUR_ASSIGN_OR_RETURN(
       analysis::Generalization ranking,

@@ -433,7 +433,7 @@ TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
            {"echo '{}' > $3", "no metric"},
            {"echo '{\"a\": \"1\"}' > $3", "got a string for \"a\""},
            {"echo '[1]' > $3", "expected"},
-           {": > $3", "got line 1, column 1: an empty text"},
+           {": > $3", "got no JSON: line 1, column 1: an empty text"},
            {"echo '{\"a\": 1,}' > $3", "column 9: a comma before \"}\""},
            {"echo '{\"a\": .5}' > $3", "column 7: \".5\" is no JSON value"},
            {"printf %s '{\"a\": 1' > $3", "the text ends within a value"},

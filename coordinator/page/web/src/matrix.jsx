@@ -35,10 +35,14 @@ export function CoefficientFilter({ value, onChange }) {
   );
 }
 
+// Intervals of so few approaches may be too short.
+const FEW = 5;
+const isFew = (pair) => pair.n < FEW;
+
 function Pair({ pair, isChosen, onChoose }) {
   const hasValue = pair.value !== null && pair.value !== undefined;
   // Two approaches always agree wholly, or not at all.
-  const colours = hasValue && pair.n > 2 ? coefficientColours(pair.value) : null;
+  const colours = hasValue && pair.n > 2 ? coefficientColours(isFew(pair) ? pair.value / 2 : pair.value) : null;
   const hasInterval = pair.low !== null && pair.low !== undefined;
   return (
     <td class={`pair${isChosen ? " chosen" : ""}`}>
@@ -53,7 +57,10 @@ function Pair({ pair, isChosen, onChoose }) {
           {hasValue ? decimal(pair.value) : "undef"}
           {pair.missing?.length > 0 && <span title={`without ${plural(pair.missing.length, "approach")}`}>*</span>}
         </b>
-        <small>{hasInterval ? `[${decimal(pair.low)}, ${decimal(pair.high)}]` : `n ${pair.n}`}</small>
+        <small>
+          {hasInterval && `[${decimal(pair.low)}, ${decimal(pair.high)}] `}
+          {(!hasInterval || isFew(pair)) && `n ${pair.n}`}
+        </small>
       </button>
     </td>
   );
@@ -218,7 +225,12 @@ export function Matrix({ sweep, version, route }) {
           {pair ? <Chosen pair={pair} sweep={sweep} round={round} /> : <p class="faint">Choose a pair to see its approaches.</p>}
         </div>
       )}
-      {data?.interval_method && <p class="faint">Intervals: {data.interval_method}.</p>}
+      {data?.interval_method && (
+        <p class="faint">
+          Intervals: {data.interval_method}.
+          {data.pairs.some(isFew) && ` Of fewer than ${FEW} approaches (pale), they may be too short.`}
+        </p>
+      )}
       <Ranks sweep={sweep} round={round} />
     </section>
   );

@@ -37,8 +37,7 @@ export function Ranks({ sweep, round }) {
       <Problem error={error} />
       {ranked === 0 && (
         <p class="faint">
-          Not resolved: that takes two approaches or more with all their scores, on three benchmarks or
-          more, and not so many that a note below leaves them out.
+          Rank sets need two approaches with all scores on three benchmarks.
         </p>
       )}
       <Table label="Ranks" compact columns={columns} numbers={["rank", ...averages, "group", RESOLVED.at(-1)]}>

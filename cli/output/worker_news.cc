@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output/quarantine_news.h"
+#include "cli/output/worker_news.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace concur::cli {
 
-std::vector<std::string> QuarantineNews::Update(const std::vector<v1::Worker>& workers) {
+std::vector<std::string> WorkerNews::Update(const std::vector<v1::Worker>& workers) {
   std::vector<std::string> lines;
   std::map<std::string, absl::Time> ends;
   for (const v1::Worker& worker : workers) {
@@ -27,6 +28,13 @@ std::vector<std::string> QuarantineNews::Update(const std::vector<v1::Worker>& w
     }
   }
   ends_ = std::move(ends);
+  const bool none = std::all_of(workers.begin(), workers.end(), [](const v1::Worker& worker) {
+    return worker.state() == v1::Worker::STATE_LOST;
+  });
+  without_worker_ = none ? without_worker_ + 1 : 0;
+  if (without_worker_ == 2) {
+    lines.emplace_back("no worker is live: jobs wait until one joins");
+  }
   return lines;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--watch` said nothing of a quarantine.
-#include "cli/output/quarantine_news.h"
+#include "cli/output/worker_news.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ v1::Worker AWorker(const std::string& name, int64_t quarantine_end = 0) {
   return worker;
 }
 
-TEST(QuarantineNewsTest, EachQuarantineIsToldOnceWithItsEndAndReason) {
-  QuarantineNews news;
+TEST(WorkerNewsTest, EachQuarantineIsToldOnceWithItsEndAndReason) {
+  WorkerNews news;
   EXPECT_THAT(news.Update({AWorker("a"), AWorker("b")}), IsEmpty());
   EXPECT_THAT(
       news.Update({AWorker("a", 1'700'000'000), AWorker("b")}),
@@ -38,6 +38,19 @@ TEST(QuarantineNewsTest, EachQuarantineIsToldOnceWithItsEndAndReason) {
               ElementsAre("a is no longer in quarantine"));
   EXPECT_THAT(news.Update({AWorker("a", 1'700'000'100), AWorker("b")}).size(), 1u);
   EXPECT_THAT(news.Update({AWorker("b")}), IsEmpty()) << "gone";
+}
+
+// `--watch` just after a coordinator's start waited without a word.
+TEST(WorkerNewsTest, ThatNoWorkerIsLiveIsToldOnceWhenItStaysSo) {
+  WorkerNews news;
+  v1::Worker lost = AWorker("a");
+  lost.set_state(v1::Worker::STATE_LOST);
+  EXPECT_THAT(news.Update({}), IsEmpty());
+  EXPECT_THAT(news.Update({lost}), ElementsAre("no worker is live: jobs wait until one joins"));
+  EXPECT_THAT(news.Update({}), IsEmpty());
+  EXPECT_THAT(news.Update({AWorker("a")}), IsEmpty());
+  EXPECT_THAT(news.Update({lost}), IsEmpty());
+  EXPECT_THAT(news.Update({lost}), ElementsAre("no worker is live: jobs wait until one joins"));
 }
 
 }  // namespace
