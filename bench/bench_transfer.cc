@@ -119,20 +119,18 @@ nlohmann::json Transfer(const std::string& address, const std::string& file,
                         const std::string& directory) {
   const auto digest = DigestFile(file);
   CONCUR_CHECK_OK(digest.status());
-  const auto credentials = rpc::LoadCredentials(address, {});
-  CONCUR_CHECK_OK(credentials.status());
-  const auto gateway = worker::GrpcGateway::Connect(address, *credentials, [] {});
-  CONCUR_CHECK_OK(gateway.status());
+  auto coordinators = rpc::Coordinators::Make(address, {});
+  CONCUR_CHECK_OK(coordinators.status());
+  worker::GrpcGateway gateway(*std::move(coordinators), [] {});
   const auto cache = DirectoryStore::Open(directory + "/cache");
   CONCUR_CHECK_OK(cache.status());
   const auto never = [] { return false; };
   nlohmann::json times;
-  times["upload"] =
-      Seconds([&] { CONCUR_CHECK_OK((*gateway)->Upload(digest->digest, file, never)); });
+  times["upload"] = Seconds([&] { CONCUR_CHECK_OK(gateway.Upload(digest->digest, file, never)); });
   times["download"] = Seconds([&] {
     const auto writer = (*cache)->NewWriter(digest->digest, Durability::kCache);
     CONCUR_CHECK_OK(writer.status());
-    CONCUR_CHECK_OK((*gateway)->Download(
+    CONCUR_CHECK_OK(gateway.Download(
         digest->digest, 0, [&](absl::string_view data) { return (*writer)->Append(data); }, never));
     CONCUR_CHECK_OK((*writer)->Finish().status());
   });

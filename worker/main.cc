@@ -40,8 +40,8 @@
 #include "core/pools/pool.h"
 #include "core/resources.h"
 #include "core/sweep/environment.h"
+#include "proto/rpc/coordinators.h"
 #include "proto/rpc/credentials.h"
-#include "proto/rpc/diagnose.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/grpc_gateway.h"
 #include "worker/agent/identity.h"
@@ -94,7 +94,8 @@ std::string Env(const char* name) {
 
 void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--coordinator", flags.coordinator,
-                "HOST:PORT or unix:PATH of the coordinator (default: 127.0.0.1:7447)");
+                "HOST:PORT or unix:PATH of the coordinator, or of several of which one leads, with "
+                "commas (default: 127.0.0.1:7447)");
   app.AddOption("--name", flags.name,
                 "unique among the coordinator's workers (default: this host's name)");
   app.AddOption("--work-dir", flags.work_directory,
@@ -452,10 +453,12 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   SystemClock clock;
   CONCUR_RETURN_IF_ERROR(SetEnd(flags, clock.Now(), &agent_options));
   process::Waker waker;
-  CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials,
-                          rpc::LoadCredentials(options.coordinator, Files(flags, options)));
-  CONCUR_ASSIGN_OR_RETURN(const auto gateway, GrpcGateway::Connect(options.coordinator, credentials,
-                                                                   [&waker] { waker.Wake(); }));
+  CONCUR_ASSIGN_OR_RETURN(const auto coordinators,
+                          rpc::Coordinators::Make(options.coordinator, Files(flags, options)));
+  if (coordinators->several()) {
+    agent_options.backoff_max = absl::Seconds(1);  // one takes over within seconds
+  }
+  GrpcGateway gateway(coordinators, [&waker] { waker.Wake(); });
   CONCUR_ASSIGN_OR_RETURN(
       const process::Containment containment,
       process::SetUpContainment({.groups = options.containment != spec::Containment::kProcesses,
@@ -473,7 +476,7 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
       SubprocessExecutor::Open(
           MakeExecutorOptions(clock, options, gpu_names, agent_options.info.capacity,
                               containment.cgroups.get(), environments.get()),
-          *gateway, live, [&waker] { waker.Wake(); }));
+          gateway, live, [&waker] { waker.Wake(); }));
   agent_options.info.notices = ShowNotices(executor->notices());
   LogInfo("worker started", {{"name", identity.name()},
                              {"coordinator", options.coordinator},
@@ -488,7 +491,7 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   if (!containment.without.empty()) {
     LogInfo("jobs run without control groups", {{"reason", containment.without}});
   }
-  Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
+  Agent agent(clock, gateway, *executor, *spool, agent_options, spool->recovered());
   Loop(agent, clock, waker, signals, worker_metrics);
   return absl::OkStatus();
 }

@@ -33,6 +33,7 @@
 #include "proto/rpc/channel.h"
 #include "proto/rpc/convert_score.h"
 #include "proto/rpc/convert_value.h"
+#include "proto/rpc/coordinators.h"
 #include "proto/rpc/diagnose.h"
 #include "proto/rpc/status.h"
 #include "proto/rpc/upload.h"
@@ -44,6 +45,10 @@ constexpr int kSweepsPage = 1000;
 constexpr int kJobsPage = 1000;
 constexpr int kScoresPage = 10'000;
 constexpr size_t kDigestsPerCall = 10'000;
+// Time in which one of several coordinators takes over, and loads; meanwhile they are asked at
+// least so often.
+constexpr absl::Duration kTakeOverMax = absl::Seconds(20);
+constexpr absl::Duration kTakeOverPoll = absl::Seconds(1);
 
 // True if a stream that ended so should reconnect. A coordinator that stops cancels its streams.
 bool MayComeBack(const absl::Status& status) {
@@ -69,16 +74,12 @@ absl::Status CheckNamesSweep(const std::string& sweep) {
 
 class GrpcClient : public Client {
  public:
-  GrpcClient(std::string address, rpc::Credentials credentials,
-             std::shared_ptr<grpc::Channel> channel, std::ostream* notes)
-      : Client(std::move(address)),
-        credentials_(std::move(credentials)),
-        channel_(std::move(channel)),
-        stub_(v1::Coordinator::NewStub(channel_)),
-        notes_(notes) {}
+  GrpcClient(std::string address, std::shared_ptr<rpc::Coordinators> coordinators,
+             std::ostream* notes)
+      : Client(std::move(address)), coordinators_(std::move(coordinators)), notes_(notes) {}
 
   std::unique_ptr<Client> ForAsides(absl::Duration call_max) const override {
-    auto client = std::make_unique<GrpcClient>(address_, credentials_, channel_, nullptr);
+    auto client = std::make_unique<GrpcClient>(address_, coordinators_, nullptr);
     client->call_max_ = call_max;
     client->set_patience(absl::ZeroDuration());
     return client;
@@ -155,18 +156,14 @@ class GrpcClient : public Client {
     v1::DeleteSweepRequest request;
     request.set_sweep(sweep);
     v1::DeleteSweepResponse response;
-    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
-      return stub_->DeleteSweep(&context, request, &response);
-    }));
+    return Once(request, &v1::Coordinator::Stub::DeleteSweep, &response);
   }
 
   absl::StatusOr<uint32_t> RetryJobs(const v1::RetryJobsRequest& request) override {
     CONCUR_RETURN_IF_ERROR(CheckNamesSweep(request.sweep()));
     // Not repeated: between two of them a job may have failed anew.
     v1::RetryJobsResponse response;
-    CONCUR_RETURN_IF_ERROR(Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
-      return stub_->RetryJobs(&context, request, &response);
-    })));
+    CONCUR_RETURN_IF_ERROR(Once(request, &v1::Coordinator::Stub::RetryJobs, &response));
     return response.retried();
   }
 
@@ -279,16 +276,16 @@ class GrpcClient : public Client {
     request.set_pool(pool);
     request.set_at_once(at_once);
     v1::DeletePoolResponse response;
-    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
-      return stub_->DeletePool(&context, request, &response);
-    }));
+    return Once(request, &v1::Coordinator::Stub::DeletePool, &response);
   }
 
   absl::StatusOr<v1::Secret> SetSecret(const std::string& name, const std::string& value) override {
-    if (credentials_.ca.empty() && !rpc::IsLocalAddress(address_)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the secret would cross the network to ", address_,
-                       " in clear text: name the coordinator's CA with --ca or CONCUR_CA"));
+    for (const rpc::Coordinators::PeerPtr& peer : coordinators_->peers()) {
+      if (peer->credentials.ca.empty() && !rpc::IsLocalAddress(peer->address)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the secret would cross the network to ", peer->address,
+                         " in clear text: name the coordinator's CA with --ca or CONCUR_CA"));
+      }
     }
     v1::SetSecretRequest request;
     request.set_name(name);
@@ -339,8 +336,9 @@ class GrpcClient : public Client {
     bool wanted = true;
     return Resume(
         outage_max,
-        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
-          const auto reader = stub_->WatchSweep(&context, request);
+        [&](v1::Coordinator::Stub& stub, grpc::ClientContext& context,
+            const std::function<void()>& heard) {
+          const auto reader = stub.WatchSweep(&context, request);
           v1::WatchSweepResponse response;
           while (wanted && reader->Read(&response)) {
             heard();
@@ -364,8 +362,9 @@ class GrpcClient : public Client {
     request.set_follow(follow);
     return Resume(
         absl::Minutes(1),
-        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
-          const auto reader = stub_->ReadLog(&context, request);
+        [&](v1::Coordinator::Stub& stub, grpc::ClientContext& context,
+            const std::function<void()>& heard) {
+          const auto reader = stub.ReadLog(&context, request);
           v1::ReadLogResponse response;
           while (reader->Read(&response)) {
             heard();
@@ -410,8 +409,9 @@ class GrpcClient : public Client {
     rpc::CallOptions options = Options();
     options.total_timeout = absl::Hours(24);  // a large file takes its time
     return Reached(rpc::CallWithRetry(options, [&](grpc::ClientContext&) {
+      const auto stub = MakeStub();
       return rpc::ToGrpcStatus(
-          rpc::UploadFile(rpc::UploadMethodsOf(*stub_), digest, path, {nullptr, on_progress}));
+          rpc::UploadFile(rpc::UploadMethodsOf(*stub), digest, path, {nullptr, on_progress}));
     }));
   }
 
@@ -424,9 +424,10 @@ class GrpcClient : public Client {
     absl::Status taken;
     CONCUR_RETURN_IF_ERROR(Resume(
         absl::Minutes(1),
-        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
+        [&](v1::Coordinator::Stub& stub, grpc::ClientContext& context,
+            const std::function<void()>& heard) {
           request.set_offset(offset);
-          const auto reader = stub_->DownloadArtifact(&context, request);
+          const auto reader = stub.DownloadArtifact(&context, request);
           v1::DownloadArtifactResponse response;
           while (taken.ok() && reader->Read(&response)) {
             heard();
@@ -455,10 +456,26 @@ class GrpcClient : public Client {
 
   rpc::CallOptions Options(absl::Duration attempt_timeout = absl::Seconds(30)) const {
     rpc::CallOptions options;
-    options.channel = channel_.get();
+    options.coordinators = coordinators_.get();
     options.attempt_timeout = std::min(attempt_timeout, call_max_);
-    options.total_timeout = options.attempt_timeout + patience_;
+    options.total_timeout = options.attempt_timeout + std::max(patience_, kTakeOverMax);
+    if (coordinators_->several()) {
+      options.backoff_max = kTakeOverPoll;
+    }
     return options;
+  }
+
+  // A stub is little beside a call.
+  std::unique_ptr<v1::Coordinator::Stub> MakeStub() const {
+    return v1::Coordinator::NewStub(coordinators_->current()->channel);
+  }
+
+  // True when calls are no longer repeated, after `failures` for `time`. Each of several
+  // coordinators is asked.
+  bool IsOver(size_t failures, absl::Duration time) const {
+    const bool waits = patience_ > absl::ZeroDuration() && coordinators_->several();
+    return failures >= coordinators_->size() &&
+           time > (waits ? std::max(patience_, kTakeOverMax) : patience_);
   }
 
   // Tells the user once that the program is waiting.
@@ -475,16 +492,13 @@ class GrpcClient : public Client {
       return status;
     }
     // gRPC reports a refused TLS handshake as Unavailable, too.
-    CONCUR_RETURN_IF_ERROR(rpc::DiagnoseHandshake(address_, credentials_));
-    absl::string_view cause = status.message();
-    if (absl::StartsWith(cause, "failed to connect to all addresses")) {
-      if (const size_t at = cause.rfind(": "); at != cause.npos) {
-        cause.remove_prefix(at + 2);  // "Connection refused"
-      }
+    for (const rpc::Coordinators::PeerPtr& peer : coordinators_->peers()) {
+      CONCUR_RETURN_IF_ERROR(rpc::DiagnoseHandshake(peer->address, peer->credentials));
     }
     return absl::UnavailableError(absl::StrCat(
-        "no coordinator answers at ", address_, " (", cause,
-        "); start one with \"concur up\", or name one with --server or CONCUR_SERVER"));
+        coordinators_->several() ? "no coordinator leads at " : "no coordinator answers at ",
+        coordinators_->Failures(),
+        "; start one with \"concur up\", or name one with --server or CONCUR_SERVER"));
   }
 
   template <typename Response, typename Request>
@@ -497,18 +511,20 @@ class GrpcClient : public Client {
     }
     rpc::CallOptions options = Options(attempt_timeout);
     const absl::Time start = absl::Now();
+    size_t attempts = 0;
+    absl::Status last;
     options.is_canceled = [&] {
       if (absl::Now() - start > absl::Seconds(1)) {
         NoteOutage();
       }
-      return absl::Now() - start > patience_ && last_unavailable_;
+      return absl::IsUnavailable(last) && IsOver(attempts, absl::Now() - start);
     };
     Response response;
-    absl::Status last;
     const absl::Status status = rpc::CallWithRetry(options, [&](grpc::ClientContext& context) {
-      grpc::Status answer = (stub_.get()->*method)(&context, request, &response);
+      const auto stub = MakeStub();
+      grpc::Status answer = (stub.get()->*method)(&context, request, &response);
       last = rpc::FromGrpcStatus(answer);
-      last_unavailable_ = absl::IsUnavailable(last);
+      ++attempts;
       return answer;
     });
     if (!status.ok()) {
@@ -530,8 +546,21 @@ class GrpcClient : public Client {
     Request request;
     request.set_name(name);
     Response response;
+    return Once(request, method, &response);
+  }
+
+  // For calls that are not safe to repeat. Where there may be several coordinators, a call that is
+  // finds the leader first.
+  template <typename Response, typename Request>
+  absl::Status Once(const Request& request, Method<Response, Request> method, Response* response) {
+    if (coordinators_->may_be_several()) {
+      v1::ListSweepsRequest any;
+      any.set_page_size(1);
+      CONCUR_RETURN_IF_ERROR(
+          Repeat<v1::ListSweepsResponse>(any, &v1::Coordinator::Stub::ListSweeps).status());
+    }
     return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
-      return (stub_.get()->*method)(&context, request, &response);
+      return (MakeStub().get()->*method)(&context, request, response);
     }));
   }
 
@@ -571,24 +600,27 @@ class GrpcClient : public Client {
     }
   }
 
-  using Stream =
-      std::function<grpc::Status(grpc::ClientContext&, const std::function<void()>& heard)>;
+  using Stream = std::function<grpc::Status(v1::Coordinator::Stub&, grpc::ClientContext&,
+                                            const std::function<void()>& heard)>;
 
   // Runs `stream` again whenever it ended because the server was unavailable.
   absl::Status Resume(absl::Duration outage_max, const Stream& stream,
                       const std::function<void(const absl::Status&)>& on_outage) {
     absl::Time last_heard = absl::Now();
     bool ever_heard = false;
-    for (int failures = 0;; ++failures) {
+    for (size_t failures = 1;; ++failures) {
       grpc::ClientContext context;
       if (!EnterStream(&context)) {
         return absl::CancelledError("interrupted");
       }
-      absl::Status status = rpc::FromGrpcStatus(stream(context, [&] {
+      const rpc::Coordinators::PeerPtr asked = coordinators_->current();
+      const auto stub = v1::Coordinator::NewStub(asked->channel);
+      absl::Status status = rpc::FromGrpcStatus(stream(*stub, context, [&] {
         last_heard = absl::Now();
         ever_heard = true;
-        failures = 0;
+        failures = 1;  // the end of this stream
       }));
+      coordinators_->Report(*asked, status);
       const bool canceled = LeaveStream();
       if (canceled) {
         return absl::CancelledError("interrupted");
@@ -596,11 +628,15 @@ class GrpcClient : public Client {
       if (!MayComeBack(status)) {
         return status;
       }
-      if (absl::Now() - last_heard > (ever_heard ? outage_max : patience_)) {
+      const absl::Duration silence = absl::Now() - last_heard;
+      if (ever_heard ? silence > outage_max : IsOver(failures, silence)) {
         return Reached(status);
       }
-      on_outage(status);
-      rpc::WaitToRepeat(channel_.get(), rpc::BackoffBefore(rpc::CallOptions(), failures + 1, 0.5),
+      if (failures >= coordinators_->size()) {  // before, another one may lead
+        on_outage(status);
+      }
+      rpc::WaitToRepeat(coordinators_->current()->channel.get(),
+                        rpc::BackoffBefore(Options(), static_cast<int>(failures), 0.5),
                         [this] { return IsCanceled(); });
     }
   }
@@ -621,13 +657,10 @@ class GrpcClient : public Client {
     return canceled_;
   }
 
-  const rpc::Credentials credentials_;
-  const std::shared_ptr<grpc::Channel> channel_;  // shared with the stub, by gRPC's design
-  const std::unique_ptr<v1::Coordinator::Stub> stub_;
+  const std::shared_ptr<rpc::Coordinators> coordinators_;  // shared with those for asides
   std::ostream* const notes_;
   absl::Duration call_max_ = absl::InfiniteDuration();
   bool noted_ = false;
-  bool last_unavailable_ = false;
 
   Mutex mutex_;
   grpc::ClientContext* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
@@ -637,10 +670,9 @@ class GrpcClient : public Client {
 absl::StatusOr<std::unique_ptr<Client>> ConnectWithNotes(const std::string& address,
                                                          const rpc::CredentialFiles& files,
                                                          std::ostream* notes) {
-  CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials, rpc::LoadCredentials(address, files));
-  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                          rpc::MakeChannel(address, credentials));
-  return std::make_unique<GrpcClient>(address, credentials, std::move(channel), notes);
+  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<rpc::Coordinators> coordinators,
+                          rpc::Coordinators::Make(address, files));
+  return std::make_unique<GrpcClient>(address, std::move(coordinators), notes);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ namespace concur::cli {
 
 class Client {
  public:
-  // Does not wait for a connection.
+  // `address` may name several coordinators (rpc::ParseAddresses). Does not wait for a connection.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const rpc::CredentialFiles& files);
   // To AwaitServerAddress(context); says on context.err that it waits, when it does.
@@ -38,7 +38,8 @@ class Client {
   virtual std::unique_ptr<Client> ForAsides(absl::Duration call_max) const = 0;
 
   const std::string& address() const { return address_; }
-  // Time for which calls are repeated while nobody answers. Default 3 s.
+  // Time for which calls are repeated while nobody answers, unless several coordinators are named:
+  // a take-over is waited for then, if this is not 0. Default 3 s.
   void set_patience(absl::Duration patience) { patience_ = patience; }
 
   virtual absl::StatusOr<v1::CreateSweepResponse> CreateSweep(const v1::CreateSweepRequest&) = 0;

@@ -76,7 +76,7 @@ absl::StatusOr<std::string> ServerAddress(const CommandContext& context) {
     const absl::StatusOr<std::string> written = ReadFile(AddressPath(), kAddressBytesMax);
     address = written.ok() ? std::string(absl::StripAsciiWhitespace(*written)) : kDefaultAddress;
   }
-  CONCUR_RETURN_IF_ERROR(rpc::ParseAddress(address).status());
+  CONCUR_RETURN_IF_ERROR(rpc::ParseAddresses(address).status());
   return address;
 }
 

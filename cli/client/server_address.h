@@ -21,7 +21,7 @@ absl::StatusOr<std::string> ReadPageLink(const std::string& data_directory);
 inline constexpr char kUpLockFile[] = "up.lock";
 
 // --server or CONCUR_SERVER, else what a coordinator wrote to the default data directory, else
-// 127.0.0.1:7447. InvalidArgument when it is no address.
+// 127.0.0.1:7447. InvalidArgument when it is no list of addresses.
 absl::StatusOr<std::string> ServerAddress(const CommandContext& context);
 
 // The same, for commands that connect: they should not reach a coordinator of somebody else where

@@ -129,8 +129,9 @@ std::vector<std::string> WithNewName(const CLI::App& app, absl::Span<const OldNa
 void AddGlobalOptions(Command& command, CommandContext& context) {
   command
       .AddOption("--server", context.server,
-                 "The coordinator: HOST:PORT or unix:PATH (default: the one that \"concur up\" "
-                 "started in its default directory, else 127.0.0.1:7447)")
+                 "The coordinator: HOST:PORT or unix:PATH, or several of which one leads, with "
+                 "commas (default: the one that \"concur up\" started in its default directory, "
+                 "else 127.0.0.1:7447)")
       ->TypeName("ADDRESS")
       ->Environment("CONCUR_SERVER");
   const auto add_file = [&command](const char* flag, std::string* path, const char* about,

@@ -24,12 +24,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "proto/rpc/coordinators.h"
 #include "proto/rpc/status.h"
 
 namespace concur::rpc {
@@ -116,9 +118,23 @@ absl::StatusOr<std::string> ParseAddress(absl::string_view address) {
   return absl::StrCat("dns:///", host, ":", number);
 }
 
+absl::StatusOr<std::vector<std::string>> ParseAddresses(absl::string_view addresses) {
+  std::vector<std::string> parsed = absl::StrSplit(addresses, ',');
+  if (parsed.size() > kAddressesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected at most ", kAddressesMax, " addresses, got ", parsed.size()));
+  }
+  for (const std::string& address : parsed) {
+    CONCUR_RETURN_IF_ERROR(ParseAddress(address).status());
+  }
+  return parsed;
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
-                                                           const Credentials& credentials) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string target, ParseAddress(address));
+                                                           const Credentials& credentials,
+                                                           absl::string_view resolved) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string target,
+                          ParseAddress(resolved.empty() ? address : resolved));
   if (credentials.ca.empty() && !credentials.token.empty() && !IsLocalAddress(address)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a token would cross the network to ", address,
@@ -138,6 +154,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view add
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);             // CallWithRetry retries
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // HTTP proxies do not apply
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a new channel connects anew
+  if (!resolved.empty()) {
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, std::string(address));
+  }
   std::shared_ptr<grpc::ChannelCredentials> channel_credentials =
       credentials.ca.empty()
           ? grpc::InsecureChannelCredentials()
@@ -188,7 +207,13 @@ absl::Status CallOnce(const CallOptions& options,
   if (timeout < absl::InfiniteDuration()) {
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   }
-  return FromGrpcStatus(attempt(context));
+  const Coordinators::PeerPtr asked =
+      options.coordinators == nullptr ? nullptr : options.coordinators->current();
+  absl::Status status = FromGrpcStatus(attempt(context));
+  if (asked != nullptr) {
+    options.coordinators->Report(*asked, status);
+  }
+  return status;
 }
 
 absl::Status CallWithRetry(const CallOptions& options,
@@ -203,14 +228,18 @@ absl::Status CallWithRetry(const CallOptions& options,
     CallOptions once = options;
     once.total_timeout = std::max(end - absl::Now(), absl::Milliseconds(1));
     absl::Status status = CallOnce(once, attempt);
-    if (!absl::IsUnavailable(status)) {
+    Coordinators* const list = options.coordinators;
+    if (!absl::IsUnavailable(status) &&
+        !(absl::IsDeadlineExceeded(status) && list != nullptr && list->several())) {
       return status;
     }
     const absl::Duration pause = BackoffBefore(options, number, random.Uniform());
     if (absl::Now() + pause >= end) {
       return status;
     }
-    if (!WaitToRepeat(options.channel, pause, options.is_canceled)) {
+    const Coordinators::PeerPtr next = list == nullptr ? nullptr : list->current();
+    if (!WaitToRepeat(next == nullptr ? nullptr : next->channel.get(), pause,
+                      options.is_canceled)) {
       return absl::CancelledError("interrupted while the server was unavailable");
     }
   }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,8 @@ class Status;
 
 namespace concur::rpc {
 
+class Coordinators;
+
 // The largest message that either side takes: a sweep of ten million seeds fits.
 inline constexpr int kMessageBytesLimit = 128 * 1024 * 1024;
 // Pieces of an artifact's stream.
@@ -36,11 +39,18 @@ inline constexpr int64_t kResumableBytesMin = int64_t{1} << 20;
 // 65535. Returns the address as gRPC takes it.
 absl::StatusOr<std::string> ParseAddress(absl::string_view address);
 
+// The addresses of a list with commas, at most kAddressesMax; InvalidArgument when one is none.
+inline constexpr size_t kAddressesMax = 16;
+absl::StatusOr<std::vector<std::string>> ParseAddresses(absl::string_view addresses);
+
 // A channel to `address`; does not wait for a connection. Idle connections are kept alive by pings,
 // a dead one is noticed within half a minute, and reconnects back off from 100 ms to 5 s. With a CA
 // among the credentials it speaks TLS. InvalidArgument when a token would cross a network without.
+// With `resolved`, one of the addresses that `address` has, it connects to that one only, and
+// expects the certificate of `address`.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
-                                                           const Credentials& credentials = {});
+                                                           const Credentials& credentials = {},
+                                                           absl::string_view resolved = "");
 
 // Waits before a retry: for `duration`, or until the channel connects. With gRPC's blocking API a
 // connection makes progress only while a thread waits on the channel, so sleeping is not enough.
@@ -50,7 +60,7 @@ bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
 
 // When a call gives up.
 struct CallOptions {
-  grpc::Channel* channel = nullptr;                    // that the attempts use
+  Coordinators* coordinators = nullptr;                // whose current() the attempts ask
   absl::Duration attempt_timeout = absl::Seconds(20);  // limits one attempt
   absl::Duration total_timeout = absl::Seconds(30);    // limits all attempts and the waits between
   absl::Duration backoff_min = absl::Milliseconds(100);
@@ -60,8 +70,9 @@ struct CallOptions {
 };
 
 // Calls `attempt` with a fresh context that carries a deadline, and again, after a pause that
-// doubles and has jitter, while the answer is Unavailable. Only for calls that are safe to repeat
-// (the protos say which). Returns the last answer; Cancelled when told to stop.
+// doubles and has jitter, while the answer is Unavailable; with several coordinators also after
+// the time of an attempt. Only for calls that are safe to repeat (the protos say which). Returns
+// the last answer; Cancelled when told to stop.
 absl::Status CallWithRetry(const CallOptions& options,
                            const std::function<grpc::Status(grpc::ClientContext&)>& attempt);
 

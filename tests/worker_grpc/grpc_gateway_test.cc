@@ -177,13 +177,18 @@ class GrpcGatewayTest : public ::testing::Test {
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(address_, {}, [this] { waker_.Wake(); }));
+    gateway_ = Connect(address_);
   }
   void TearDown() override {
     gateway_.reset();
     server_->Shutdown();
   }
 
+  std::unique_ptr<GrpcGateway> Connect(const std::string& addresses) {
+    auto coordinators = rpc::Coordinators::Make(addresses, {});
+    EXPECT_OK(coordinators);
+    return std::make_unique<GrpcGateway>(*std::move(coordinators), [this] { waker_.Wake(); });
+  }
   SyncRequest Request(uint64_t sequence, const std::string& name = "w1") {
     SyncRequest request;
     request.worker.name = name;
@@ -246,14 +251,34 @@ TEST_F(GrpcGatewayTest, AParkedCallCanBeCanceledOrRunsOutOfTime) {
 }
 
 TEST_F(GrpcGatewayTest, AnUnreachableCoordinatorIsUnavailable) {
-  ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(absl::StrCat("unix:", temp_.File("nobody")),
-                                                      {}, [this] { waker_.Wake(); }));
+  gateway_ = Connect(absl::StrCat("unix:", temp_.File("nobody")));
   gateway_->StartSync(Request(1), absl::Seconds(30));
   EXPECT_TRUE(absl::IsUnavailable(Next().response.status()));
   const std::string path = temp_.File("f");
   ASSERT_OK(WriteFileAtomically(path, "x"));
   EXPECT_TRUE(absl::IsUnavailable(gateway_->Upload(Sha256Of("x"), path, never_)));
-  EXPECT_FALSE(GrpcGateway::Connect("no port", {}, [] {}).ok());
+}
+
+TEST_F(GrpcGatewayTest, ASyncThatIsRefusedGoesToTheNextCoordinator) {
+  gateway_ = Connect(absl::StrCat("unix:", temp_.File("nobody"), ",", address_));
+  SyncRequest parked = Request(5);
+  parked.wait = absl::Seconds(20);
+  gateway_->StartSync(parked, absl::Seconds(30));
+  ASSERT_OK(Next().response) << "answered at once";
+  // Nobody answers: the error names both.
+  server_->Shutdown();
+  gateway_->StartSync(Request(6), absl::Seconds(30));
+  EXPECT_THAT(Next().response.status(),
+              testing::StatusIs(absl::StatusCode::kUnavailable,
+                                ::testing::AllOf(HasSubstr("/nobody ("), HasSubstr("/socket ("))));
+}
+
+TEST_F(GrpcGatewayTest, TransfersGoToTheNextCoordinatorWhenTheyAreRepeated) {
+  gateway_ = Connect(absl::StrCat("unix:", temp_.File("nobody"), ",", address_));
+  const std::string path = temp_.File("f");
+  ASSERT_OK(WriteFileAtomically(path, "x"));
+  EXPECT_TRUE(absl::IsUnavailable(gateway_->Upload(Sha256Of("x"), path, never_)));
+  EXPECT_OK(gateway_->Upload(Sha256Of("x"), path, never_));
 }
 
 TEST_F(GrpcGatewayTest, ArtifactsGoUpAndComeBackFromAnyOffset) {

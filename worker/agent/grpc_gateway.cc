@@ -11,7 +11,6 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "concur/v1/worker.grpc.pb.h"
-#include "proto/rpc/channel.h"
 #include "proto/rpc/convert_sync.h"
 #include "proto/rpc/status.h"
 #include "proto/rpc/upload.h"
@@ -23,33 +22,33 @@ constexpr absl::Duration kDownloadTimeout = absl::Minutes(10);
 
 }  // namespace
 
-struct GrpcGateway::Stub {
-  std::unique_ptr<v1::WorkerGateway::Stub> stub;
-};
-
+// A Sync, which is sent to one coordinator after the other until one does not refuse it.
 struct GrpcGateway::Call {
-  grpc::ClientContext context;
+  uint64_t sequence = 0;
+  absl::Time deadline;
   v1::SyncRequest request;
   v1::SyncResponse response;
+  rpc::Coordinators::PeerPtr asked;
+  size_t sent = 0;
+
+  // Under the gateway's lock.
+  std::unique_ptr<grpc::ClientContext> context;
+  bool is_canceled = false;
+
+  void Cancel() {
+    is_canceled = true;
+    context->TryCancel();
+  }
 };
 
-GrpcGateway::GrpcGateway(std::unique_ptr<Stub> stub, std::function<void()> on_answer)
-    : stub_(std::move(stub)), on_answer_(std::move(on_answer)) {}
-
-absl::StatusOr<std::unique_ptr<GrpcGateway>> GrpcGateway::Connect(
-    const std::string& address, const rpc::Credentials& credentials,
-    std::function<void()> on_answer) {
-  CONCUR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                          rpc::MakeChannel(address, credentials));
-  auto stub = std::make_unique<Stub>();
-  stub->stub = v1::WorkerGateway::NewStub(channel);
-  return std::unique_ptr<GrpcGateway>(new GrpcGateway(std::move(stub), std::move(on_answer)));
-}
+GrpcGateway::GrpcGateway(std::shared_ptr<rpc::Coordinators> coordinators,
+                         std::function<void()> on_answer)
+    : coordinators_(std::move(coordinators)), on_answer_(std::move(on_answer)) {}
 
 GrpcGateway::~GrpcGateway() {
   MutexLock lock(mu_);
   for (const auto& [sequence, call] : calls_) {
-    call->context.TryCancel();
+    call->Cancel();
   }
   while (!calls_.empty()) {
     call_ended_.Wait(mu_);
@@ -59,18 +58,27 @@ GrpcGateway::~GrpcGateway() {
 void GrpcGateway::StartSync(const SyncRequest& request, absl::Duration timeout) {
   auto owned = std::make_unique<Call>();
   Call* call = owned.get();
+  call->sequence = request.sequence;
+  call->deadline = absl::Now() + timeout;
   call->request = rpc::ToProto(request);
-  call->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  const uint64_t sequence = request.sequence;
+  call->context = std::make_unique<grpc::ClientContext>();
   {
     MutexLock lock(mu_);
-    calls_[sequence] = std::move(owned);
+    calls_[call->sequence] = std::move(owned);
   }
-  stub_->stub->async()->Sync(
-      &call->context, &call->request, &call->response,
-      [this, call, sequence](const grpc::Status& status) {
+  Send(call, call->context.get());
+}
+
+void GrpcGateway::Send(Call* call, grpc::ClientContext* context) {
+  ++call->sent;
+  context->set_deadline(absl::ToChronoTime(call->deadline));
+  call->asked = coordinators_->current();
+  const auto stub = v1::WorkerGateway::NewStub(call->asked->channel);
+  // From here on the call may have ended.
+  stub->async()->Sync(
+      context, &call->request, &call->response, [this, call](const grpc::Status& status) {
         if (!status.ok()) {
-          OnDone(sequence, rpc::FromGrpcStatus(status));
+          OnFailure(call, rpc::FromGrpcStatus(status));
           return;
         }
         absl::StatusOr<SyncResponse> response = rpc::FromProto(call->response);
@@ -78,8 +86,32 @@ void GrpcGateway::StartSync(const SyncRequest& request, absl::Duration timeout) 
           response = absl::InternalError(
               absl::StrCat("the coordinator's answer is malformed: ", response.status().message()));
         }
-        OnDone(sequence, std::move(response));
+        OnDone(call->sequence, std::move(response));
       });
+}
+
+void GrpcGateway::OnFailure(Call* call, const absl::Status& status) {
+  coordinators_->Report(*call->asked, status);
+  if (!absl::IsUnavailable(status)) {
+    OnDone(call->sequence, status);
+    return;
+  }
+  std::unique_ptr<grpc::ClientContext> ended;
+  grpc::ClientContext* next = nullptr;
+  if (call->sent < coordinators_->size()) {
+    MutexLock lock(mu_);
+    if (!call->is_canceled) {
+      ended = std::exchange(call->context, std::make_unique<grpc::ClientContext>());
+      next = call->context.get();
+    }
+  }
+  if (next != nullptr) {
+    call->request.clear_wait();  // some of the time for it may have passed
+    Send(call, next);
+    return;
+  }
+  OnDone(call->sequence,
+         coordinators_->several() ? absl::UnavailableError(coordinators_->Failures()) : status);
 }
 
 void GrpcGateway::OnDone(uint64_t sequence, absl::StatusOr<SyncResponse> response) {
@@ -99,7 +131,7 @@ void GrpcGateway::CancelSync(uint64_t sequence) {
   MutexLock lock(mu_);
   const auto it = calls_.find(sequence);
   if (it != calls_.end()) {
-    it->second->context.TryCancel();
+    it->second->Cancel();
   }
 }
 
@@ -112,7 +144,12 @@ std::vector<SyncAnswer> GrpcGateway::Poll() {
 
 absl::Status GrpcGateway::Upload(const Digest& digest, const std::string& path,
                                  const IsCanceled& is_canceled) {
-  return rpc::UploadFile(rpc::UploadMethodsOf(*stub_->stub), digest, path, {is_canceled, nullptr});
+  const rpc::Coordinators::PeerPtr asked = coordinators_->current();
+  const auto stub = v1::WorkerGateway::NewStub(asked->channel);
+  absl::Status status =
+      rpc::UploadFile(rpc::UploadMethodsOf(*stub), digest, path, {is_canceled, nullptr});
+  coordinators_->Report(*asked, status);
+  return status;
 }
 
 absl::Status GrpcGateway::Download(const Digest& digest, int64_t offset,
@@ -123,7 +160,9 @@ absl::Status GrpcGateway::Download(const Digest& digest, int64_t offset,
   v1::DownloadArtifactRequest request;
   request.set_digest(digest.ToBytes());
   request.set_offset(offset);
-  const auto reader = stub_->stub->DownloadArtifact(&context, request);
+  const rpc::Coordinators::PeerPtr asked = coordinators_->current();
+  const auto stub = v1::WorkerGateway::NewStub(asked->channel);
+  const auto reader = stub->DownloadArtifact(&context, request);
   v1::DownloadArtifactResponse response;
   while (reader->Read(&response)) {
     absl::Status status = is_canceled() ? absl::CancelledError("stopped") : sink(response.data());
@@ -135,6 +174,7 @@ absl::Status GrpcGateway::Download(const Digest& digest, int64_t offset,
   }
   // A time-out is a matter of the network: to be tried again.
   const absl::Status status = rpc::FromGrpcStatus(reader->Finish());
+  coordinators_->Report(*asked, status);
   return absl::IsDeadlineExceeded(status) ? absl::UnavailableError(status.message()) : status;
 }
 

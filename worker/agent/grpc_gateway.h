@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway and the artifact transfer over gRPC: one channel for both.
+// The gateway and the artifact transfer over gRPC, to the coordinator that leads.
 #ifndef CONCUR_WORKER_AGENT_GRPC_GATEWAY_H_
 #define CONCUR_WORKER_AGENT_GRPC_GATEWAY_H_
 
@@ -18,19 +18,20 @@
 #include "base/mutex.h"
 #include "core/sync/sync.h"
 #include "proto/rpc/callback_threads.h"
-#include "proto/rpc/credentials.h"
+#include "proto/rpc/coordinators.h"
 #include "worker/gateway_client.h"
+
+namespace grpc {
+class ClientContext;
+}  // namespace grpc
 
 namespace concur::worker {
 
 // Gateway's functions belong to the loop thread, the others are thread-safe.
 class GrpcGateway : public Gateway, public ArtifactTransfer {
  public:
-  // `on_answer` is called from gRPC's threads when Poll has something to give. InvalidArgument when
-  // `address` is none; an unreachable one is no error.
-  static absl::StatusOr<std::unique_ptr<GrpcGateway>> Connect(const std::string& address,
-                                                              const rpc::Credentials& credentials,
-                                                              std::function<void()> on_answer);
+  // `on_answer` is called from gRPC's threads when Poll has something to give.
+  GrpcGateway(std::shared_ptr<rpc::Coordinators> coordinators, std::function<void()> on_answer);
   // Cancels pending calls and waits for their end.
   ~GrpcGateway() override;
 
@@ -45,15 +46,16 @@ class GrpcGateway : public Gateway, public ArtifactTransfer {
                         const IsCanceled& is_canceled) override;
 
  private:
-  struct Stub;
   struct Call;
 
-  GrpcGateway(std::unique_ptr<Stub> stub, std::function<void()> on_answer);
+  void Send(Call* call, grpc::ClientContext* context);
+  // Sends the call to the next coordinator, if one is left, or ends it.
+  void OnFailure(Call* call, const absl::Status& status);
   void OnDone(uint64_t sequence, absl::StatusOr<SyncResponse> response);
 
   const rpc::CallbackThreads callback_threads_;
   // Constant after construction.
-  const std::unique_ptr<Stub> stub_;
+  const std::shared_ptr<rpc::Coordinators> coordinators_;  // a call may outlast its peer there
   const std::function<void()> on_answer_;
 
   Mutex mu_;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/archive/directory_tar.h"
@@ -182,8 +183,10 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   CONCUR_ASSIGN_OR_RETURN(system.options.command, ExpandCommand(served.command, values));
   // The token and the key of whoever runs this are not the system's.
   files.hidden = {context.credentials.token, context.credentials.key};
-  if (const auto found = rpc::LoadCredentials(context.server, context.credentials); found.ok()) {
-    files.hidden.insert(files.hidden.end(), {found->token_file, found->key_file});
+  for (const absl::string_view server : absl::StrSplit(context.server, ',')) {
+    if (const auto found = rpc::LoadCredentials(server, context.credentials); found.ok()) {
+      files.hidden.insert(files.hidden.end(), {found->token_file, found->key_file});
+    }
   }
   CONCUR_ASSIGN_OR_RETURN(system.confinement, annotation::Confinement::SetUp(files, flags.sandbox));
   system.options.confinement = system.confinement.get();

@@ -66,7 +66,10 @@ class TlsTest : public ::testing::Test {
     absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
         rpc::MakeChannel(address, *credentials);
     EXPECT_OK(channel);
-    const auto stub = v1::Coordinator::NewStub(*channel);
+    return AskOn(*channel);
+  }
+  absl::Status AskOn(const std::shared_ptr<grpc::Channel>& channel) {
+    const auto stub = v1::Coordinator::NewStub(channel);
     return rpc::CallOnce(rpc::CallOptions(), [&stub](grpc::ClientContext& context) {
       v1::ListSweepsResponse response;
       return stub->ListSweeps(&context, v1::ListSweepsRequest(), &response);
@@ -111,6 +114,19 @@ TEST_F(TlsTest, ATrustedServerIsSpokenWith) {
   Start(ServerFiles());
   EXPECT_OK(Ask(server_->address(), {Tls("ca.pem"), "", "", ""}));
   EXPECT_OK(Diagnose({Tls("ca.pem"), "", "", ""}));
+}
+
+TEST_F(TlsTest, AnAddressThatANameHasShowsTheCertificateOfTheName) {
+  Start(ServerFiles(), "0.0.0.0:0");
+  const std::string port = server_->address().substr(server_->address().rfind(':'));
+  const rpc::CredentialFiles files = {Tls("ca.pem"), "", "", ""};
+  ASSERT_OK_AND_ASSIGN(const rpc::Credentials credentials,
+                       rpc::LoadCredentials("localhost" + port, files));
+  ASSERT_OK_AND_ASSIGN(const auto channel,
+                       rpc::MakeChannel("localhost" + port, credentials, "127.0.0.2" + port));
+  EXPECT_OK(AskOn(channel));
+  EXPECT_THAT(Ask("127.0.0.2" + port, files),
+              StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
 }
 
 TEST_F(TlsTest, APlainClientIsToldToSpeakTls) {

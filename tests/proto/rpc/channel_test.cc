@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "concur/v1/coordinator.grpc.pb.h"
+#include "proto/rpc/coordinators.h"
 #include "proto/rpc/status.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -146,8 +147,8 @@ TEST(ChannelTest, AServerThatStartsAgainIsFoundSoon) {
     if (host != "unix") {
       address = absl::StrCat(host, ":", port);
     }
-    ASSERT_OK_AND_ASSIGN(const auto channel, MakeChannel(address));
-    const auto stub = v1::Coordinator::NewStub(channel);
+    ASSERT_OK_AND_ASSIGN(const auto coordinators, Coordinators::Make(address, {}));
+    const auto stub = v1::Coordinator::NewStub(coordinators->current()->channel);
     const auto call = [&](grpc::ClientContext& context) {
       v1::Sweep sweep;
       return stub->GetSweep(&context, v1::GetSweepRequest(), &sweep);
@@ -157,8 +158,8 @@ TEST(ChannelTest, AServerThatStartsAgainIsFoundSoon) {
     server.reset();
     EXPECT_THAT(CallOnce(CallOptions(), call), StatusIs(absl::StatusCode::kUnavailable, _));
     // A channel that never was connected, too.
-    ASSERT_OK_AND_ASSIGN(const auto fresh, MakeChannel(address));
-    const auto fresh_stub = v1::Coordinator::NewStub(fresh);
+    ASSERT_OK_AND_ASSIGN(const auto fresh, Coordinators::Make(address, {}));
+    const auto fresh_stub = v1::Coordinator::NewStub(fresh->current()->channel);
     const auto fresh_call = [&](grpc::ClientContext& context) {
       v1::Sweep sweep;
       return fresh_stub->GetSweep(&context, v1::GetSweepRequest(), &sweep);
@@ -168,9 +169,9 @@ TEST(ChannelTest, AServerThatStartsAgainIsFoundSoon) {
     ASSERT_NE(server, nullptr);
     const absl::Time start = absl::Now();
     CallOptions options;
-    options.channel = channel.get();
+    options.coordinators = coordinators.get();
     EXPECT_OK(CallWithRetry(options, call));
-    options.channel = fresh.get();
+    options.coordinators = fresh.get();
     EXPECT_OK(CallWithRetry(options, fresh_call));
     EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   }
