@@ -26,6 +26,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -194,7 +195,9 @@ std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& opti
   return [address, tls](const PoolSpec& pool) -> absl::Status {
     CONCUR_RETURN_IF_ERROR(tls.status());
     const std::string& called = pool.coordinator.empty() ? address : pool.coordinator;
-    if (pool.provider == ProviderKind::kKubernetes && rpc::IsLocalAddress(called)) {
+    const std::vector<std::string> all = absl::StrSplit(called, ',');
+    if (pool.provider == ProviderKind::kKubernetes &&
+        std::any_of(all.begin(), all.end(), rpc::IsLocalAddress)) {
       LogWarning("the pool's pods are told an address that is this machine's alone",
                  {{"pool", pool.name}, {"address", called}, {"field", "pilots.coordinator"}});
     }

@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/names.h"
 #include "yaml/approach_yaml.h"
@@ -28,6 +29,16 @@ constexpr std::array<absl::string_view, 3> kContainmentNames = {"auto", "cgroup"
 constexpr int64_t kAnyMax = std::numeric_limits<int64_t>::max();
 
 // HOST:PORT; the host may be an IPv6 address in brackets.
+bool IsAddress(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  int port = -1;
+  const absl::string_view host = text.substr(0, colon);
+  return colon != text.npos && !host.empty() &&
+         (host.find(':') == host.npos || (host.front() == '[' && host.back() == ']')) &&
+         host.find('/') == host.npos && absl::SimpleAtoi(text.substr(colon + 1), &port) &&
+         port >= 0 && port <= 65535;
+}
+
 void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
   const std::optional<Value> value = fields.Get(key);
   if (!value) {
@@ -37,17 +48,31 @@ void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
   if (!text) {
     return;
   }
-  const size_t colon = text->rfind(':');
-  int port = -1;
-  const absl::string_view host = absl::string_view(*text).substr(0, colon);
-  if (colon == std::string::npos || host.empty() ||
-      (host.find(':') != host.npos && (host.front() != '[' || host.back() != ']')) ||
-      host.find('/') != host.npos || !absl::SimpleAtoi(text->substr(colon + 1), &port) ||
-      port < 0 || port > 65535) {
+  if (!IsAddress(*text) || absl::StrContains(*text, ',')) {
     value->Expected("an address HOST:PORT such as 127.0.0.1:7447");
     return;
   }
   *address = *text;
+}
+
+// One or several, with commas.
+void ReadAddresses(Fields& fields, absl::string_view key, std::string* addresses) {
+  const std::optional<Value> value = fields.Get(key);
+  if (!value) {
+    return;
+  }
+  const std::optional<std::string> text = value->Text("an address HOST:PORT");
+  if (!text) {
+    return;
+  }
+  for (const absl::string_view address : absl::StrSplit(*text, ',')) {
+    if (!IsAddress(address)) {
+      value->Expected(
+          "an address HOST:PORT such as 127.0.0.1:7447, or several with commas and no spaces");
+      return;
+    }
+  }
+  *addresses = *text;
 }
 
 void ReadPath(Fields& fields, absl::string_view key, std::string* path) {
@@ -287,7 +312,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   }
   if (const auto pilots = fields.Get("pilots")) {
     Fields pilot_fields(*pilots);
-    ReadAddress(pilot_fields, "coordinator", &options.pilots.coordinator);
+    ReadAddresses(pilot_fields, "coordinator", &options.pilots.coordinator);
     ReadPath(pilot_fields, "ca", &options.pilots.ca);
     ReadPath(pilot_fields, "certificate", &options.pilots.certificate);
     ReadPath(pilot_fields, "key", &options.pilots.key);
@@ -323,7 +348,7 @@ WorkerOptions ReadWorker(const Value& value) {
   if (const auto name = fields.Get("name")) {
     options.name = name->Name().value_or("");
   }
-  ReadAddress(fields, "coordinator", &options.coordinator);
+  ReadAddresses(fields, "coordinator", &options.coordinator);
   ReadAddress(fields, "metrics_listen", &options.metrics_listen);
   ReadPath(fields, "work_directory", &options.work_directory);
   ReadPath(fields, "run_directory", &options.run_directory);

@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -203,23 +204,29 @@ absl::StatusOr<PilotTls> PilotTls::Load(const TlsFiles& server, const PilotFiles
   return tls;
 }
 
-absl::Status PilotTls::CheckAddress(absl::string_view address) const {
-  if (server_certificate_.empty() || absl::StartsWith(address, "unix:")) {
+absl::Status PilotTls::CheckAddress(absl::string_view addresses) const {
+  if (server_certificate_.empty()) {
     return absl::OkStatus();
   }
   const std::vector<PilotCertificate> chain = CertificatesOf(server_certificate_);
-  std::string host(address.substr(0, address.rfind(':')));
-  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
-    host = host.substr(1, host.size() - 2);
-  }
-  if (!chain.empty() &&
-      (X509_check_host(chain[0].get(), host.data(), host.size(), 0, nullptr) == 1 ||
-       X509_check_ip_asc(chain[0].get(), host.c_str(), 0) == 1)) {
-    return absl::OkStatus();
+  std::string host;
+  for (const absl::string_view address : absl::StrSplit(addresses, ',')) {
+    if (absl::StartsWith(address, "unix:")) {
+      return absl::OkStatus();
+    }
+    host = std::string(address.substr(0, address.rfind(':')));
+    if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+      host = host.substr(1, host.size() - 2);
+    }
+    if (!chain.empty() &&
+        (X509_check_host(chain[0].get(), host.data(), host.size(), 0, nullptr) == 1 ||
+         X509_check_ip_asc(chain[0].get(), host.c_str(), 0) == 1)) {
+      return absl::OkStatus();
+    }
   }
   ERR_clear_error();
   return absl::InvalidArgumentError(
-      absl::StrCat("the workers of pools are to call ", address, ", and tls.certificate is for ",
+      absl::StrCat("the workers of pools are to call ", addresses, ", and tls.certificate is for ",
                    chain.empty() ? "" : absl::StrJoin(HostsOf(chain[0].get()), ", "),
                    ": name one of these with pilots.coordinator, or make a certificate for ", host,
                    " with \"concur-coordinator init-tls --host ", host, "\""));

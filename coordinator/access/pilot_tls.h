@@ -40,8 +40,9 @@ class PilotTls {
   static absl::StatusOr<PilotTls> Load(const TlsFiles& server, const PilotFiles& files);
 
   // InvalidArgument, which lists the certificate's names, unless it is for the host
-  // of "HOST:PORT". OK without TLS and for unix sockets.
-  absl::Status CheckAddress(absl::string_view address) const;
+  // of "HOST:PORT", of one of several with commas: other coordinators have the others. OK without
+  // TLS and for unix sockets.
+  absl::Status CheckAddress(absl::string_view addresses) const;
 
   // PEM; "" for none.
   const std::string& ca() const { return ca_; }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/http/listener.h"
 
 namespace concur::provision {
@@ -190,9 +191,15 @@ std::string OfferedLines(const PoolSpec& pool, const PilotSetup& setup) {
   }
   const OfferedWorker& offered = *setup.offered_worker;
   const std::string& coordinator = pool.coordinator.empty() ? setup.coordinator : pool.coordinator;
-  const std::string host = HostOfAddress(coordinator);
-  const bool is_served =
-      offered.port > 0 && !host.empty() && (!offered.is_local || IsLoopback(coordinator));
+  std::vector<std::string> hosts;  // that may serve it
+  const std::vector<std::string> addresses = absl::StrSplit(coordinator, ',');
+  for (const std::string& address : addresses) {
+    if (offered.port > 0 && (!offered.is_local || IsLoopback(address))) {
+      hosts.push_back(HostOfAddress(address));
+    }
+  }
+  std::erase(hosts, "");
+  const bool is_served = !hosts.empty();
   std::string lines =
       absl::StrCat("offered=", ShellQuoted(offered.file), "\nis_offered() {\n  echo \"",
                    offered.digest, "  $1\" | sha256sum --check --status 2>/dev/null\n}\n",
@@ -200,7 +207,7 @@ std::string OfferedLines(const PoolSpec& pool, const PilotSetup& setup) {
                    is_served ? kFetchLines : "");
   absl::StrAppend(&lines, "if is_offered \"$offered\" && runs_here \"$offered\"; then\n",
                   "  worker=$offered\n");
-  if (is_served) {
+  for (const std::string& host : hosts) {
     absl::StrAppend(&lines, "elif fetch_worker ", ShellQuoted(host), " ", offered.port, " ",
                     OfferedWorkerPage(offered), " ", offered.bytes,
                     " && runs_here \"$dir/concur-worker\"; then\n  worker=$dir/concur-worker\n");

@@ -38,6 +38,7 @@ TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {
       {"  listen: localhost\n", "o.yaml:4:11: spec.listen: expected an address HOST:PORT"},
       {"  listen: localhost:70000\n", "spec.listen: expected an address"},
       {"  listen: \":80\"\n", "spec.listen: expected an address"},
+      {"  listen: \"a:80,b:80\"\n", "spec.listen: expected an address"},
       {"  listen: \"::1:80\"\n", "spec.listen: expected an address"},
       {"  listen: http://a:80\n", "spec.listen: expected an address"},
       {"  lease: 1s\n", "spec.lease: expected a duration from 2s to 1h"},
@@ -79,6 +80,8 @@ TEST_F(OptionsTest, BadWorkerOptionsAreRefusedByField) {
   const std::vector<BadOptions> cases = {
       {"  name: a/b\n", "spec.name: expected a name"},
       {"  coordinator: 5\n", "spec.coordinator: expected an address"},
+      {"  coordinator: \"a:1, b:1\"\n", "or several with commas and no spaces"},
+      {"  coordinator: \"a:1,b\"\n", "spec.coordinator: expected an address HOST:PORT"},
       {"  slots: -1\n", "spec.slots: expected a whole number"},
       {"  resources: {gpus: 65}\n", "spec.resources.gpus: expected a whole number from 0 to 64"},
       {"  labels: {a: [1]}\n", "spec.labels.a: expected text, got a list"},
@@ -314,7 +317,7 @@ TEST_F(OptionsTest, APoolIsReadInFull) {
       const CoordinatorOptions options,
       LoadCoordinatorOptions(Write(
           "CoordinatorOptions",
-          "  pilots: {coordinator: \"head:7447\", ca: ca.pem}\n"
+          "  pilots: {coordinator: \"head:7447,[::1]:7447\", ca: ca.pem}\n"
           "  pools:\n"
           "  - name: cluster\n"
           "    provider: slurm\n"
@@ -332,7 +335,7 @@ TEST_F(OptionsTest, APoolIsReadInFull) {
           "    env_pass: [PYTHONPATH, CUDA_*]\n"
           "    slurm: {partition: long, account: lab, qos: high, constraint: avx, array_max: 5,\n"
           "            arguments: [--exclusive], log_directory: /shared/logs}\n")));
-  EXPECT_EQ(options.pilots.coordinator, "head:7447");
+  EXPECT_EQ(options.pilots.coordinator, "head:7447,[::1]:7447");
   EXPECT_EQ(options.pilots.ca, dir_.File("ca.pem"));
   ASSERT_EQ(options.pools.size(), 1u);
   PoolSpec expected;

@@ -112,7 +112,7 @@ TEST_F(PilotTlsTest, WhatTheCoordinatorWouldNotTakeFromWorkersIsRefused) {
 TEST_F(PilotTlsTest, TheCertificateMustBeForTheAddressThatWorkersCall) {
   ASSERT_OK_AND_ASSIGN(const PilotTls tls, PilotTls::Load(Server(false), {}));
   for (const char* good : {"head.example.org:7447", "10.0.0.7:1", "localhost:7447", "[::1]:7447",
-                           "127.0.0.1:7447", "unix:/run/concur"}) {
+                           "127.0.0.1:7447", "unix:/run/concur", "node7:1,10.0.0.7:1"}) {
     EXPECT_OK(tls.CheckAddress(good)) << good;
   }
   EXPECT_THAT(
@@ -120,6 +120,8 @@ TEST_F(PilotTlsTest, TheCertificateMustBeForTheAddressThatWorkersCall) {
       StatusIs(kInvalid, AllOf(HasSubstr("are to call node7:7447, and tls.certificate is for "
                                          "localhost, 127.0.0.1, ::1, head.example.org, 10.0.0.7: "),
                                HasSubstr("init-tls --host node7"))));
+  EXPECT_THAT(tls.CheckAddress("node7:7447,node8:7447"),
+              StatusIs(kInvalid, HasSubstr("are to call node7:7447,node8:7447, and")));
   EXPECT_THAT(tls.CheckAddress("[fe80::1]:7447"), StatusIs(kInvalid, HasSubstr("--host fe80::1")));
 }
 

@@ -248,6 +248,16 @@ TEST_F(OfferedWorkerTest, AFetchIsTriedThriceUnlessTheCoordinatorHasAnotherWorke
   EXPECT_EQ(Told("sleep"), "2\n10\n");
 }
 
+// The first of two coordinators is a stand-by, or is gone.
+TEST_F(OfferedWorkerTest, EachOfSeveralCoordinatorsIsAskedForTheWorker) {
+  std::filesystem::rename(offered_.file, dir_.File("served"));
+  Serve(dir_.File("served"));
+  setup_.coordinator = "127.0.0.2:7447,unix:/run/concur,127.0.0.1:7447";
+  EXPECT_EQ(RunOffered().exit_code, 0);
+  EXPECT_THAT(Told("offered"), HasSubstr("/concur-worker --name cpu-7 "));
+  EXPECT_THAT(Told("offered"), HasSubstr("--coordinator " + setup_.coordinator));
+}
+
 // A coordinator whose own address is local, and one pool that comes from elsewhere.
 TEST_F(OfferedWorkerTest, APortOfThisMachineAloneIsForPoolsOfThisMachine) {
   std::filesystem::rename(offered_.file, dir_.File("served"));
