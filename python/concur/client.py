@@ -26,6 +26,7 @@ def connect(
 ) -> "Client":
     """A client of a coordinator: by default CONCUR_SERVER's, else your own on this machine.
 
+    A `server` with commas names several coordinators, of which one leads: "a:7447,b:7447".
     Asks the coordinator once, so that a wrong address or token is an error here. A `token` is kept
     in a file that only you can read, for as long as the client is used.
     """
