@@ -30,6 +30,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kPairs = 60;  // a train job and an eval job each
 constexpr char kSweep[] = R"(apiVersion: concur/v1
@@ -260,6 +261,71 @@ TEST_F(PostgresTest, RowsAreTakenThereAndBack) {
               HasSubstr("holds rows already"));
   cluster_.StartCoordinator();
   EXPECT_EQ(Succeeded(), 2 * kPairs);
+}
+
+// Programs and a worker that know both coordinators: neither they nor a job notice who leads.
+TEST_F(PostgresTest, ProgramsFindTheLeaderAndAJobNoticesNothing) {
+  const std::string second = "unix:" + cluster_.File("socket2");
+  const std::string both = absl::StrCat(second, ",", cluster_.server());
+  const auto concur = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {Cluster::Binary("concur"), "--server", both, "--token-file",
+                                     cluster_.File("data/token")};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return argv;
+  };
+  const auto call = [&](const std::vector<std::string>& arguments) {
+    return Cluster::Run(concur(arguments), cluster_.File("call"));
+  };
+  const std::string sweep = absl::StrReplaceAll(
+      kSweep,
+      {{"to: 60", "to: 1"},
+       {"echo t{seed} >> RUNS;", "echo t{seed} >> RUNS; until [ -e GO ]; do sleep 0.1; done;"}});
+  cluster_.Write("sweep.yaml", absl::StrReplaceAll(sweep, {{"RUNS", cluster_.File("runs")},
+                                                           {"GO", cluster_.File("go")}}));
+  std::vector<std::string> argv = {Cluster::Binary("concur-coordinator"), "--data-dir",
+                                   cluster_.File("data"), "--listen", second};
+  argv.insert(argv.end(), options_.begin(), options_.end());
+
+  cluster_.StartCoordinator(options_);
+  Process successor(argv, cluster_.File("logs/successor"));
+  ASSERT_TRUE(Eventually([&] { return Said("successor", "stand-by: another"); }));
+  cluster_.SetServerOfWorkers(both);
+  cluster_.StartWorker("w1", 2);
+  const Output submitted = call({"sweep", "submit", cluster_.File("sweep.yaml")});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(submitted.err, Not(HasSubstr("stand-by"))) << "the first of the two";
+  ASSERT_TRUE(Eventually([&] { return Runs().size() == 1; }));
+  EXPECT_FALSE(Said("worker-w1", "does not answer")) << "nor does the worker say so";
+  Process watch(concur({"sweep", "watch", "s1"}), cluster_.File("logs/watch"));
+  Process wait(concur({"sweep", "wait", "s1"}), cluster_.File("logs/wait"));
+  ASSERT_TRUE(Eventually([&] {
+    return absl::StrContains(ReadFile(cluster_.File("logs/watch.err")).value_or(""), "1 running");
+  }));
+
+  const absl::Time killed = absl::Now();
+  cluster_.KillCoordinator(SIGKILL);
+  const Output after_kill = call({"-o", "json", "worker", "list"});
+  RecordProperty("kill_ms", absl::StrCat((absl::Now() - killed) / absl::Milliseconds(1)));
+  EXPECT_EQ(after_kill.exit_code, 0) << after_kill.err;
+  EXPECT_TRUE(Said("successor", "taking over"));
+
+  cluster_.LaunchCoordinator(options_);
+  ASSERT_TRUE(Eventually([&] { return Said("coordinator", "stand-by: another"); }));
+  const absl::Time ended = absl::Now();
+  successor.Signal(SIGTERM);
+  EXPECT_EQ(successor.Wait(), 0);
+  const Output after_term = call({"-o", "json", "job", "get", "s1/0"});
+  RecordProperty("sigterm_ms", absl::StrCat((absl::Now() - ended) / absl::Milliseconds(1)));
+  ASSERT_EQ(after_term.exit_code, 0) << after_term.err;
+  const auto job = nlohmann::json::parse(after_term.out, nullptr, false);
+  EXPECT_EQ(job.value("state", ""), "running") << after_term.out;
+
+  cluster_.Write("go", "");
+  EXPECT_EQ(wait.Wait(), 0);
+  EXPECT_EQ(watch.Wait(), 0);
+  EXPECT_EQ(Runs().size(), size_t{2}) << "the job was started anew";
+  EXPECT_EQ(Succeeded(), 2);
+  EXPECT_FALSE(Said("worker-w1", "refused a result"));
 }
 
 }  // namespace
