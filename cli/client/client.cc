@@ -30,6 +30,7 @@
 #include "core/ids.h"
 #include "core/sweep/sweep.h"
 #include "core/sweep/sweep_name.h"
+#include "proto/rpc/call.h"
 #include "proto/rpc/channel.h"
 #include "proto/rpc/convert_score.h"
 #include "proto/rpc/convert_value.h"

@@ -2,15 +2,12 @@
 #include "proto/rpc/channel.h"
 
 #include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/client_interceptor.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,16 +26,12 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/random.h"
 #include "base/status_macros.h"
-#include "proto/rpc/coordinators.h"
-#include "proto/rpc/status.h"
 
 namespace concur::rpc {
 namespace {
 
 constexpr size_t kUnixPathBytesMax = 107;  // sun_path without its NUL
-constexpr int kBackoffDoublingsMax = 30;
 
 // Adds the token to a call. gRPC's own call credentials refuse a channel without TLS, which on the
 // loopback device is all there is.
@@ -189,58 +182,6 @@ bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
       absl::SleepFor(step);
     } else if (channel->WaitForConnected(absl::ToChronoTime(absl::Now() + step))) {
       return true;
-    }
-  }
-}
-
-absl::Duration BackoffBefore(const CallOptions& options, int attempt, double uniform) {
-  const int doublings = std::clamp(attempt - 1, 0, kBackoffDoublingsMax);
-  const absl::Duration full =
-      std::min(options.backoff_max, options.backoff_min * std::ldexp(1.0, doublings));
-  return full * (0.5 + uniform / 2);
-}
-
-absl::Status CallOnce(const CallOptions& options,
-                      const std::function<grpc::Status(grpc::ClientContext&)>& attempt) {
-  grpc::ClientContext context;
-  const absl::Duration timeout = std::min(options.attempt_timeout, options.total_timeout);
-  if (timeout < absl::InfiniteDuration()) {
-    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  }
-  const Coordinators::PeerPtr asked =
-      options.coordinators == nullptr ? nullptr : options.coordinators->current();
-  absl::Status status = FromGrpcStatus(attempt(context));
-  if (asked != nullptr) {
-    options.coordinators->Report(*asked, status);
-  }
-  return status;
-}
-
-absl::Status CallWithRetry(const CallOptions& options,
-                           const std::function<grpc::Status(grpc::ClientContext&)>& attempt) {
-  const absl::Time start = absl::Now();
-  const absl::Time end = start + options.total_timeout;
-  // Jitter need not be repeatable: it only keeps clients apart.
-  Random random(
-      static_cast<uint64_t>(absl::ToUnixNanos(start)) ^ (static_cast<uint64_t>(getpid()) << 40),
-      "rpc backoff");
-  for (int number = 1;; ++number) {
-    CallOptions once = options;
-    once.total_timeout = std::max(end - absl::Now(), absl::Milliseconds(1));
-    absl::Status status = CallOnce(once, attempt);
-    Coordinators* const list = options.coordinators;
-    if (!absl::IsUnavailable(status) &&
-        !(absl::IsDeadlineExceeded(status) && list != nullptr && list->several())) {
-      return status;
-    }
-    const absl::Duration pause = BackoffBefore(options, number, random.Uniform());
-    if (absl::Now() + pause >= end) {
-      return status;
-    }
-    const Coordinators::PeerPtr next = list == nullptr ? nullptr : list->current();
-    if (!WaitToRepeat(next == nullptr ? nullptr : next->channel.get(), pause,
-                      options.is_canceled)) {
-      return absl::CancelledError("interrupted while the server was unavailable");
     }
   }
 }

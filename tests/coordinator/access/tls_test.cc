@@ -22,6 +22,7 @@
 #include "coordinator/access/tls_files.h"
 #include "coordinator/access/tokens.h"
 #include "coordinator/server.h"
+#include "proto/rpc/call.h"
 #include "proto/rpc/channel.h"
 #include "proto/rpc/diagnose.h"
 #include "proto/rpc/status.h"

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "concur/v1/coordinator.grpc.pb.h"
+#include "proto/rpc/call.h"
 #include "proto/rpc/coordinators.h"
 #include "proto/rpc/status.h"
 #include "tests/testing/status_matchers.h"
