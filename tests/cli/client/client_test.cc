@@ -83,11 +83,10 @@ TEST_F(ClientTest, ACallThatIsNotRepeatedFindsTheLeaderFirst) {
 }
 
 TEST_F(ClientTest, AWatchBeginsAtTheLeaderAndGoesOnThere) {
-  v1::WatchSweepResponse& update = leader_.watch.emplace_back();
+  v1::WatchSweepResponse update;
   update.mutable_sweep()->set_id("s1");
   update.set_cursor("a");
-  leader_.watch.emplace_back();  // breaks the stream off
-  leader_.watch.push_back(update);
+  leader_.watch = {update, v1::WatchSweepResponse(), update};  // the second breaks the stream off
   int updates = 0;
   std::vector<std::string> outages;
   EXPECT_OK(Connect(both_)->WatchSweep(
