@@ -35,7 +35,7 @@ bool IsAddress(absl::string_view text) {
   const absl::string_view host = text.substr(0, colon);
   return colon != text.npos && !host.empty() &&
          (host.find(':') == host.npos || (host.front() == '[' && host.back() == ']')) &&
-         host.find('/') == host.npos && absl::SimpleAtoi(text.substr(colon + 1), &port) &&
+         host.find_first_of("/ ") == host.npos && absl::SimpleAtoi(text.substr(colon + 1), &port) &&
          port >= 0 && port <= 65535;
 }
 
