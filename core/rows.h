@@ -85,7 +85,7 @@ struct ResultRow {
 };
 
 // An attempt that did not succeed, kept for people and for blame. Bounded by the retry policy and
-// the rungs of early stopping.
+// the rungs of early stopping. Or the use of an instance of a service (id.IsService()), so far.
 struct AttemptRow {
   JobId id;
   Attempt attempt;

@@ -94,7 +94,7 @@ absl::Status CheckBatch(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(CheckJobId(id));
   }
   for (const AttemptRow& row : batch.put_attempts) {
-    CONCUR_RETURN_IF_ERROR(CheckResult(row.id, row.result));
+    CONCUR_RETURN_IF_ERROR(CheckResult(row.id.ServedJob(), row.result));
   }
   for (const StepRow& row : batch.put_steps) {
     CONCUR_RETURN_IF_ERROR(CheckJobId(row.id));

@@ -47,10 +47,10 @@ class Store {
   // it, after which the caller must not go on with this store.
   virtual absl::Status CheckPlace() { return absl::OkStatus(); }
 
-  // The failed attempts of one job, oldest first.
+  // The failed attempts of one job, oldest first. JobId::Service() of it has rows of its own.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) = 0;
 
-  // Those of all jobs of a sweep, by job and then oldest first.
+  // Those of all jobs of a sweep, by job and then oldest first; services follow.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) = 0;
 
   // Steps that one job reported, as they arrived.

@@ -105,6 +105,15 @@ class GrpcClient : public Client {
     return Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::GetSweep);
   }
 
+  absl::StatusOr<std::vector<v1::ServiceRecord>> ListServiceUse(const std::string& sweep) override {
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep);
+    request.set_include_services(true);
+    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep found,
+                            Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::GetSweep));
+    return std::vector<v1::ServiceRecord>(found.services().begin(), found.services().end());
+  }
+
   absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,
                                                     size_t count_max) override {
     v1::ListSweepsRequest request;

@@ -541,6 +541,19 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool
               });
 }
 
+void Engine::ListServiceUse(SweepId sweep,
+                            std::function<void(absl::StatusOr<std::vector<AttemptRow>>)> done) {
+  Call<SweepId>([sweep](Scheduler&) { return sweep; },
+                [this, done = std::move(done)](absl::StatusOr<SweepId> id) {
+                  absl::StatusOr<std::vector<AttemptRow>> rows =
+                      id.ok() ? store_.ListSweepAttempts(*id) : id.status();
+                  if (rows.ok()) {
+                    std::erase_if(*rows, [](const auto& row) { return !row.id.IsService(); });
+                  }
+                  done(std::move(rows));
+                });
+}
+
 void Engine::Sync(SyncRequest request, SyncDone done) {
   struct State {
     SyncRequest request;

@@ -132,6 +132,10 @@ class Engine {
   void Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool include_steps,
                std::function<void(absl::StatusOr<Explanation>)> done);
 
+  // The instances of services that were started for the jobs of a sweep.
+  void ListServiceUse(SweepId sweep,
+                      std::function<void(absl::StatusOr<std::vector<AttemptRow>>)> done);
+
   // --- workers ----------------------------------------------------------------------------------
 
   using SyncDone = std::function<void(absl::StatusOr<SyncResponse>)>;

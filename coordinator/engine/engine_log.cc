@@ -106,6 +106,9 @@ void EngineLog::LogWorkers(const Effects& effects) {
 void EngineLog::LogAttempts(const Effects& effects) {
   size_t lines = 0;
   for (const AttemptRow& row : effects.batch.put_attempts) {
+    if (row.id.IsService()) {
+      continue;
+    }
     if (++lines > kLinesPerTurnMax) {
       break;
     }

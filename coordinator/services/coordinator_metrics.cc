@@ -180,6 +180,10 @@ void CoordinatorMetrics::OnTurn(const Turn& turn, const Effects& effects) {
     }
   }
   for (const AttemptRow& row : effects.batch.put_attempts) {
+    if (row.id.IsService()) {
+      usage_.AddService({row.id, row.attempt}, row.result.run_time);
+      continue;
+    }
     ended_[static_cast<size_t>(row.result.failure)]->Increment();
     usage_.Add(row.id, row.result.run_time);
   }

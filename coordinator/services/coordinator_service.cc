@@ -319,7 +319,21 @@ grpc::ServerUnaryReactor* CoordinatorService::GetSweep(CallContext* call,
       *response->mutable_spec() = rpc::ToProto(sweep->expansion->spec());
     }
   }
-  return AnswerNow(call, sweep.status());
+  if (!sweep.ok() || !request->include_services()) {
+    return AnswerNow(call, sweep.status());
+  }
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  engine_.ListServiceUse(
+      sweep->row.id, [this, reactor, response, expansion = sweep->expansion](auto instances) {
+        auto shared = std::make_shared<decltype(instances)>(std::move(instances));
+        answers_.Submit([reactor, response, expansion, shared] {
+          for (const AttemptRow& row : shared->ok() ? **shared : std::vector<AttemptRow>()) {
+            *response->add_services() = ServiceRecordProto(*expansion, row);
+          }
+          reactor->Finish(rpc::ToGrpcStatus(shared->status()));
+        });
+      });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(CallContext* call,

@@ -48,20 +48,33 @@ void UsageCounters::Add(JobId job, absl::Duration run_time) {
     return;
   }
   const Expansion& expansion = *sweep_->expansion;
-  const JobCoordinates place = expansion.Locate(job.index);
+  const JobCoordinates place = expansion.Locate(job.ServedJob().index);
   const uint32_t index = expansion.blocks()[place.block].approach;
   const ApproachSpec& approach = expansion.spec().approaches[index];
   if (last_ == nullptr || approach_ != index) {
     last_ = &SeriesOf(sweep_->row.owner, approach.name);
     approach_ = index;
   }
-  const Resources& resources =
-      place.is_train ? approach.train_resources : approach.predict_resources;
+  const bool is_service = job.IsService() && approach.service;
+  const Resources& resources = is_service       ? approach.service->resources
+                               : place.is_train ? approach.train_resources
+                                                : approach.predict_resources;
   const double seconds = absl::ToDoubleSeconds(std::max(run_time, absl::ZeroDuration()));
   last_->run.Increment(seconds);
   last_->cpu.Increment(seconds * static_cast<double>(resources.cpu_millis) / 1000);
   last_->gpu.Increment(seconds * resources.GpuAmount());
   last_->memory.Increment(seconds * static_cast<double>(resources.memory_bytes));
+}
+
+void UsageCounters::AddService(AttemptId id, absl::Duration run_time) {
+  absl::Duration& counted = services_[id];
+  if (run_time > counted) {
+    Add(id.job, run_time - counted);
+    counted = run_time;
+  }
+  if (services_.size() > series_max_) {
+    services_.erase(services_.begin());
+  }
 }
 
 }  // namespace concur

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Use of workers by attempts, as counters by owner and approach: their run times, times
-// what their commands asked for, as `concur usage` adds it up.
+// Use of workers by attempts and services, as counters by owner and approach: their run times,
+// times what their commands asked for, as `concur usage` adds it up.
 //
 // Thread-compatible; Add belongs to the engine's thread.
 #ifndef CONCUR_COORDINATOR_SERVICES_USAGE_COUNTERS_H_
@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "base/metrics/metric_set.h"
@@ -29,6 +30,8 @@ class UsageCounters {
   // An attempt of the job has ended after `run_time`. One of a sweep that the board does not have
   // is not counted.
   void Add(JobId job, absl::Duration run_time);
+  // An instance of a service has run for so long so far; a span that was counted counts once.
+  void AddService(AttemptId id, absl::Duration run_time);
 
  private:
   struct Series {
@@ -43,6 +46,7 @@ class UsageCounters {
   const SweepBoard& board_;
   const size_t series_max_;
   absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Series>> series_;
+  absl::btree_map<AttemptId, absl::Duration> services_;  // so far; at most `series_max`
   // Sweep, approach and series of the last job: jobs that end together are mostly of one approach,
   // and the board is asked, under its lock, for other sweeps alone.
   std::shared_ptr<const SweepFacts> sweep_;

@@ -182,6 +182,18 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   return proto;
 }
 
+v1::ServiceRecord ServiceRecordProto(const Expansion& expansion, const AttemptRow& row) {
+  const JobId job = row.id.ServedJob();
+  const Block& block = expansion.blocks()[expansion.Locate(job.index).block];
+  v1::ServiceRecord proto;
+  proto.set_job(job.ToString());
+  proto.set_approach(expansion.spec().approaches[block.approach].name);
+  proto.set_worker(row.worker);
+  *proto.mutable_end_time() = ToProto(row.end_time);
+  *proto.mutable_run_time() = ToProto(row.result.run_time);
+  return proto;
+}
+
 v1::NamedResource ResourceProto(const ResourceView& resource) {
   v1::NamedResource proto;
   proto.set_name(resource.name);

@@ -19,6 +19,8 @@ namespace concur {
 v1::Sweep SweepProto(const SweepView& sweep);
 v1::Job JobProto(const Scheduler& scheduler, JobId id);
 v1::Job JobProto(const Expansion& expansion, const JobView& job);
+// REQUIRES: row.id.IsService(), of a job of the expansion.
+v1::ServiceRecord ServiceRecordProto(const Expansion& expansion, const AttemptRow& row);
 v1::Worker WorkerProto(const WorkerView& worker);
 v1::NamedResource ResourceProto(const ResourceView& resource);
 v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time);

@@ -274,15 +274,15 @@ void WorkerExchange::ApplyProgress(const Worker& worker, const AttemptProgress& 
 
 void WorkerExchange::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
   const AttemptId id = finished.id;
+  if (book_.left_out().contains(id.job.sweep)) {
+    workers_.Unassign(worker, id);
+    return;  // the worker keeps the result until the sweep is loaded
+  }
   if (id.job.IsService()) {
     EndService(worker, finished);
     return;
   }
   ForgetOrder order{id, false, ""};
-  if (book_.left_out().contains(id.job.sweep)) {
-    workers_.Unassign(worker, id);
-    return;  // the worker keeps the result until the sweep is loaded
-  }
   for (const Metric& metric : finished.result.metrics) {
     if (metric.part.empty()) {
       NoteSpent(id, metric.name, metric.value);
@@ -522,7 +522,13 @@ void WorkerExchange::ApplyService(Worker& worker, const RunningService& running)
     workers_.Assign(worker, id, assignment);
   }
   const Services::Instance* instance = services.Find(worker.info.name, id);
-  if (instance == nullptr || running.ready == instance->ready) {
+  if (instance == nullptr) {
+    return;
+  }
+  if (turn_.now() - instance->charged_until >= kServiceChargeInterval) {
+    workers_.ChargeService(worker, id, FailureClass::kNone);
+  }
+  if (running.ready == instance->ready) {
     return;
   }
   if (running.ready) {
@@ -555,7 +561,7 @@ void WorkerExchange::EndService(Worker& worker, const FinishedAttempt& finished)
         turn_.now() + Backoffs::WaitAfter(RetryPolicy(), failures, finished.id, policy_.seed),
         result);
   }
-  workers_.Unassign(worker, finished.id);
+  workers_.EndService(worker, finished);
   worker.forget.push_back({finished.id, /*accepted=*/true, ""});
 }
 

@@ -167,9 +167,61 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
     book_.services().RemoveUser(worker.info.name, removed->service, turn_.now());
   }
   if (book_.services().Find(worker.info.name, id) != nullptr) {
+    if (removed->taken) {
+      ChargeService(worker, id, FailureClass::kLost);
+    }
     book_.services().RemoveInstance(id);
   }
   Release(id, *removed);
+}
+
+// The row replaces earlier ones of the instance, which is so charged once. A sweep that was deleted
+// is not charged any more.
+void WorkerRegistry::PutServiceUse(const Worker& worker, AttemptId id, JobResult use) {
+  const JobId job = id.job.ServedJob();
+  if (!book_.HasJob(job)) {
+    return;
+  }
+  const SweepRecord& sweep = book_.SweepOf(job);
+  if (sweep.ServiceOf(sweep.expansion->Locate(job.index)) != 0) {
+    turn_.batch().put_attempts.push_back({.id = id.job,
+                                          .attempt = id.attempt,
+                                          .worker = worker.info.name,
+                                          .end_time = use.start_time + use.run_time,
+                                          .result = std::move(use)});
+  }
+}
+
+void WorkerRegistry::ChargeService(const Worker& worker, AttemptId id, FailureClass failure) {
+  Services::Instance& instance = *book_.services().Find(worker.info.name, id);
+  instance.charged_until = std::min(turn_.now(), worker.lease_expire);
+  JobResult use;
+  use.failure = failure;
+  use.start_time = instance.start_time.value_or(Services::TimeOf(id.attempt));
+  if (book_.HasJob(id.job.ServedJob())) {
+    use.start_time = std::max(use.start_time, book_.SweepOf(id.job).row.create_time);
+  }
+  use.run_time = std::max(instance.charged_until - use.start_time, absl::ZeroDuration());
+  PutServiceUse(worker, id, std::move(use));
+}
+
+void WorkerRegistry::EndService(Worker& worker, const FinishedAttempt& finished) {
+  const JobResult& result = finished.result;
+  const bool is_its_own = book_.services().Find(worker.info.name, finished.id) != nullptr;
+  if (result.run_time > absl::ZeroDuration() &&
+      (is_its_own || !book_.services().Contains(finished.id))) {
+    JobResult use;
+    use.failure = result.failure;
+    use.exit_code = result.exit_code;
+    use.start_time = result.start_time;
+    use.run_time = result.run_time;
+    use.message = result.message;
+    PutServiceUse(worker, finished.id, std::move(use));
+    if (is_its_own) {
+      book_.services().RemoveInstance(finished.id);  // Unassign charges it no more
+    }
+  }
+  Unassign(worker, finished.id);
 }
 
 // Its owner and its sweep no longer wait for an attempt.

@@ -58,6 +58,10 @@ class WorkerRegistry {
   void Assign(Worker& worker, AttemptId id, Assignment assignment);
   // The worker no longer has the attempt, if it did.
   void Unassign(Worker& worker, AttemptId id);
+  // Saves for how long an instance has held the worker so far. REQUIRES: the worker has it.
+  void ChargeService(const Worker& worker, AttemptId id, FailureClass failure);
+  // Unassigns an instance that the worker says has ended, and saves for how long it ran.
+  void EndService(Worker& worker, const FinishedAttempt& finished);
   // Has the worker stop an attempt that it has, and of StopAttempt the one that has the job's
   // lease; its sweep waits for that if it is `counted`.
   void Stop(Worker& worker, AttemptId id, StopReason reason, bool counted);
@@ -105,6 +109,7 @@ class WorkerRegistry {
   void CheckInvariants() const;
 
  private:
+  void PutServiceUse(const Worker& worker, AttemptId id, JobResult use);
   void Release(AttemptId id, const Assignment& released);
   void LeaveQueue(JobId id, const Assignment& assignment);
   Blame::Kind KindOf(const SweepRecord& sweep, uint32_t job) const;

@@ -3,8 +3,8 @@
 //
 // Services of equal content and owner are one, named by a small number; 0 is none. A service has at
 // most one instance on a worker, besides those that are being stopped. An instance is an attempt of
-// JobId::Service() of the job that it was started for, and occupies its worker as a job does. It is
-// in no row: workers list the instances that they run in every Sync.
+// JobId::Service() of the job that it was started for, and occupies its worker as a job does. Which
+// ones run is in no row: workers list them in every Sync. An AttemptRow says how long each has run.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_STATE_SERVICES_H_
@@ -31,6 +31,9 @@ namespace concur {
 // Starts in a row that may fail; then the jobs that need the service fail, too.
 inline constexpr uint32_t kServiceStartsMax = 3;
 
+// An instance is charged so often while it runs: nobody may know of it after the next restart.
+inline constexpr absl::Duration kServiceChargeInterval = absl::Minutes(1);
+
 class Services {
  public:
   struct Service {
@@ -51,8 +54,9 @@ class Services {
     std::string worker;
     bool ready = false;
     bool stopping = false;
-    std::optional<absl::Time> start_time;  // nullopt: it was found running
-    absl::Time idle_since;                 // while no job on the worker asks the service
+    std::optional<absl::Time> start_time;             // nullopt: it was found running
+    absl::Time idle_since;                            // while no job on the worker asks the service
+    absl::Time charged_until = absl::InfinitePast();  // by a row of its use
   };
   using Instances = absl::btree_map<AttemptId, Instance>;
 
@@ -73,6 +77,8 @@ class Services {
   std::optional<AttemptId> InstanceOn(const std::string& worker, uint32_t service) const;
   // An attempt that no worker has: numbers go on after a restart.
   AttemptId NewAttempt(JobId job, absl::Time now);
+  // When an attempt was given its number, to a second.
+  static absl::Time TimeOf(Attempt attempt) { return absl::FromUnixSeconds(attempt.number); }
   // REQUIRES: no worker has the attempt; this one has no other that nobody stops.
   void AddInstance(AttemptId id, Instance instance);
   void SetReady(AttemptId id, absl::Time now);

@@ -101,6 +101,9 @@ grpc::Status FakeCoordinator::GetSweep(Context*, const v1::GetSweepRequest* requ
   if (!request->include_spec()) {
     sweep->clear_spec();
   }
+  if (!request->include_services()) {
+    sweep->clear_services();
+  }
   return status;
 }
 

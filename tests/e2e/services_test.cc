@@ -135,6 +135,11 @@ TEST_F(ServicesTest, AModelThatTakesLongToLoadIsLoadedOnceForTenBenchmarks) {
   EXPECT_EQ(Servers().size(), 1u);
   EXPECT_THAT(cluster_.Concur({"scores", "s1"}).out, HasSubstr("0.75"));
   EXPECT_TRUE(Eventually([&] { return AllHaveEnded(); })) << "it is idle for longer than 2 s";
+  const auto usage = [&] {
+    return cluster_.Concur({"usage", "s1", "--by", "kind", "-o", "csv"}).out;
+  };
+  EXPECT_THAT(usage(), HasSubstr("\njob,10,10,0,"));
+  EXPECT_THAT(usage(), HasSubstr("\nservice,0,0,1,0.00"));
 }
 
 TEST_F(ServicesTest, ServersWorkersAndTheCoordinatorAreKilledAndNoCellIsLost) {

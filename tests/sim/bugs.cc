@@ -59,6 +59,8 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "units-forgotten",
     "service-kept",
     "service-gpu-taken",
+    "service-charged-twice",
+    "service-not-charged",
     "stale-read",
     "read-before-commit",
     "event-skipped",

@@ -66,6 +66,8 @@ enum class Bug : uint8_t {
   kUnitsForgotten,        // a restart forgets the units of attempts that run
   kServiceKept,           // services are never told to stop
   kServiceGpuTaken,       // every service gets a worker's first GPUs
+  kServiceChargedTwice,   // the use of a service that has ended is saved twice
+  kServiceNotCharged,     // the use of services that were lost with their workers is not saved
   // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -86,7 +88,7 @@ enum class Bug : uint8_t {
   kServiceReadyEarly,  // services are said to be ready while they load
   kServiceNotListed,   // services that run are not listed
 };
-inline constexpr size_t kBugs = 63;  // without kNone
+inline constexpr size_t kBugs = 65;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -221,6 +221,7 @@ void Checker::OnLoad(const Snapshot& snapshot) {
     }
     in_doubt_.reset();
   }
+  services_.clear();
   retried_.clear();
   collected_.clear();
   planned_.clear();
@@ -455,7 +456,11 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     }
   }
   for (const AttemptRow& row : batch.put_attempts) {
-    CheckAttempt(row, now);
+    if (row.id.IsService()) {
+      CheckServiceUse(row, now);
+    } else {
+      CheckAttempt(row, now);
+    }
   }
   CheckSteps(batch);
   CheckSpent(batch);
@@ -539,13 +544,16 @@ absl::Time Checker::LeaseEndOf(const std::string& incarnation) const {
   return found == lease_ends_.end() ? restored_end_ : found->second;
 }
 
-void Checker::OnSyncAnswered(const SyncResponse& response) {
+void Checker::OnSyncAnswered(const SyncRequest& request, absl::Time called,
+                             const SyncResponse& response) {
+  CheckServicesListed(request, called);
   for (const JobOrder& order : response.start) {
     CheckCheckpointOrdered(order);
   }
   for (const ForgetOrder& order : response.forget) {
     if (order.id.job.IsService()) {
-      continue;  // has no result
+      CheckServiceReported(order.id);
+      continue;
     }
     if (!order.accepted) {
       // Another job may have been paused anew in this turn, after its result was refused.
@@ -584,6 +592,7 @@ void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
                                " attempts though its lease has ended"));
     }
   }
+  CheckLostServices(scheduler);
   ForgetEnded(now);
   if (left_out_.empty()) {
     RememberBlame(scheduler);

@@ -78,7 +78,8 @@ class Checker {
   void OnCommit(const Batch& batch, bool durable, absl::Time now);
   // The process ends in this turn, whose changes may be durable.
   void OnTurnInDoubt(const Scheduler& scheduler);
-  void OnSyncAnswered(const SyncResponse& response);
+  // The answer to a worker's Sync of the coordinator's time `called`.
+  void OnSyncAnswered(const SyncRequest& request, absl::Time called, const SyncResponse& response);
   // After every turn.
   void AfterTurn(const Scheduler& scheduler, absl::Time now);
   // Sets the function that is true if the coordinator has an artifact.
@@ -172,6 +173,12 @@ class Checker {
   void CheckSpentSaved(const AttemptId& id, const ReportedStep& step);
   void CheckBudgets(const std::vector<const JobRow*>& new_attempts);
   void CheckTotals(const Scheduler& scheduler);
+  // checker_services.cc
+  bool MustBeCharged(const AttemptId& service) const;
+  void CheckServiceUse(const AttemptRow& row, absl::Time now);
+  void CheckServicesListed(const SyncRequest& request, absl::Time called);
+  void CheckServiceReported(const AttemptId& service);
+  void CheckLostServices(const Scheduler& scheduler);
   // checker_resources.cc
   struct Given {
     std::string incarnation;
@@ -267,6 +274,15 @@ class Checker {
   std::map<std::string, int64_t> amounts_;        // as the coordinator was last told
   std::map<std::string, int64_t> saved_amounts_;  // durable
   std::map<AttemptId, Given> given_;              // attempts that hold units
+
+  std::map<AttemptId, AttemptRow> charged_;  // durable use of services
+  struct ListedService {
+    std::string worker;
+    std::string incarnation;
+    absl::Time first;  // in the coordinator's time
+    absl::Time last;
+  };
+  std::map<AttemptId, ListedService> services_;  // since the coordinator's start
 
   absl::Time restored_at_ = absl::InfinitePast();
   // Ends of leases by incarnation, in the coordinator's time; and of those that it restored.

@@ -79,13 +79,19 @@ class CoordinatorMachine::CheckedStore : public Store {
     for (const auto& read : std::exchange(machine_.before_commit_, {})) {
       read();
     }
-    Batch saved = batch;
+    Batch made = batch;
+    if (machine_.world_.bug() == Bug::kServiceNotCharged) {
+      std::erase_if(made.put_attempts, [](const AttemptRow& row) {
+        return row.id.IsService() && row.result.failure == FailureClass::kLost;
+      });
+    }
+    Batch saved = made;
     for (const SweepId& id : std::exchange(deleted_, {})) {
       saved.delete_sweeps.push_back(id);
     }
     absl::Status status = store_.Commit(saved);
     if (!absl::IsResourceExhausted(status)) {  // nothing was saved; the engine retries
-      checker_.OnCommit(batch, status.ok(), clock_.Now());
+      checker_.OnCommit(made, status.ok(), clock_.Now());
     }
     return status;
   }
@@ -336,6 +342,14 @@ void CoordinatorMachine::Mutate(SyncRequest& request) {
         request.steps.push_back(step);
       }
     }
+  } else if (world_.bug() == Bug::kServiceChargedTwice) {
+    const std::vector<FinishedAttempt> finished = request.finished;
+    for (FinishedAttempt again : finished) {
+      if (again.id.job.IsService()) {
+        again.id.attempt = again.id.attempt.Next();
+        request.finished.push_back(again);
+      }
+    }
   } else if (world_.bug() == Bug::kStaleAttemptAccepted) {
     for (FinishedAttempt& finished : request.finished) {
       if (scheduler().views().HasJob(finished.id.job)) {
@@ -377,14 +391,17 @@ void CoordinatorMachine::Sync(SyncRequest request,
     return;
   }
   Mutate(request);
-  engine_->Sync(std::move(request), [this, process = process_,
+  SyncRequest listed;
+  listed.worker = request.worker;
+  listed.services = request.services;
+  engine_->Sync(std::move(request), [this, process = process_, listed, called = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<SyncResponse> answer) {
     if (process != process_) {
       return;
     }
     if (answer.ok()) {
       Mutate(*answer);
-      checker_.OnSyncAnswered(*answer);
+      checker_.OnSyncAnswered(listed, called, *answer);
     }
     done(std::move(answer));
   });

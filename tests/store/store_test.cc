@@ -362,6 +362,18 @@ TYPED_TEST(StoreTest, AttemptsOfASweepAreThoseOfAllItsJobs) {
   EXPECT_THAT(attempts,
               ElementsAre(FullAttempt(MakeJobId(2, 3), 1), FullAttempt(MakeJobId(2, 3), 2),
                           FullAttempt(MakeJobId(2, 9), 1)));
+  Batch services;  // also of the last job of the last sweep
+  const JobId last = MakeJobId(0x7fff'fffe, 99'999'999);
+  services.put_attempts = {FullAttempt(MakeJobId(2, 3).Service(), 1),
+                           FullAttempt(last.Service(), 7)};
+  ASSERT_OK(store.Commit(services));
+  ASSERT_OK_AND_ASSIGN(attempts, store.ListAttempts(MakeJobId(2, 3)));
+  EXPECT_EQ(attempts.size(), 2u);
+  ASSERT_OK_AND_ASSIGN(attempts, store.ListSweepAttempts(SweepId{2}));
+  EXPECT_EQ(attempts.size(), 4u);
+  EXPECT_EQ(attempts.back(), FullAttempt(MakeJobId(2, 3).Service(), 1));
+  ASSERT_OK_AND_ASSIGN(attempts, store.ListSweepAttempts(last.sweep));
+  EXPECT_THAT(attempts, ElementsAre(FullAttempt(last.Service(), 7)));
   ASSERT_OK_AND_ASSIGN(attempts, store.ListSweepAttempts(SweepId{4}));
   EXPECT_THAT(attempts, IsEmpty());
   ASSERT_OK_AND_ASSIGN(attempts, store.ListSweepAttempts(SweepId{UINT64_MAX}));

@@ -34,7 +34,9 @@
 namespace concur::cli {
 namespace {
 
-constexpr std::array<const char*, 3> kKeys = {"owner", "sweep", "approach"};
+constexpr std::array<const char*, 4> kKeys = {"owner", "sweep", "approach", "kind"};
+constexpr char kJobKind[] = "job";
+constexpr char kServiceKind[] = "service";
 constexpr double kBytesPerGib = 1 << 30;
 
 struct UsageFlags {
@@ -45,11 +47,12 @@ struct UsageFlags {
   std::string until;
 };
 
-// Resource use of attempts: their run times, times what their commands asked for; and what they
-// said they have spent.
+// Resource use of attempts and services: their run times, times what their commands asked for; and
+// what attempts said they have spent.
 struct Usage {
   uint64_t jobs = 0;
   uint64_t attempts = 0;
+  uint64_t services = 0;  // instances
   double hours = 0;
   double cpu_hours = 0;
   double gpu_hours = 0;
@@ -61,6 +64,7 @@ struct Usage {
   Usage& operator+=(const Usage& more) {
     jobs += more.jobs;
     attempts += more.attempts;
+    services += more.services;
     hours += more.hours;
     cpu_hours += more.cpu_hours;
     gpu_hours += more.gpu_hours;
@@ -108,7 +112,7 @@ class UsageTable {
       }
       const v1::Command& command = job.kind() == v1::Job::KIND_TRAIN ? approach->second->train()
                                                                      : approach->second->predict();
-      AddJob(KeyOf(sweep, job.approach()), command.resources(), job);
+      AddJob(KeyOf(sweep, job.approach(), kJobKind), command.resources(), job);
     };
     CONCUR_RETURN_IF_ERROR(client.ListJobs(std::move(request), 0, [&](const v1::Job& job) {
       // Attempts that did not succeed come only with a job of its own. Early stopping leaves jobs
@@ -131,15 +135,40 @@ class UsageTable {
       CONCUR_RETURN_IF_ERROR(job.status());
       add(*job);
     }
-    return absl::OkStatus();
+    return AddServices(client, sweep, approaches);
   }
 
   const std::map<std::vector<std::string>, Usage>& rows() const { return rows_; }
   uint64_t lost() const { return lost_; }
 
  private:
+  absl::Status AddServices(Client& client, const v1::Sweep& sweep,
+                           const std::map<std::string, const v1::Approach*>& approaches) {
+    if (std::none_of(approaches.begin(), approaches.end(),
+                     [](const auto& entry) { return entry.second->has_service(); })) {
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<std::vector<v1::ServiceRecord>> used = client.ListServiceUse(sweep.id());
+    if (absl::IsNotFound(used.status())) {
+      return absl::OkStatus();  // the sweep was deleted meanwhile
+    }
+    CONCUR_RETURN_IF_ERROR(used.status());
+    for (const v1::ServiceRecord& instance : *used) {
+      const auto approach = approaches.find(instance.approach());
+      const absl::Time end = TimeOf(instance.end_time());
+      if (approach != approaches.end() && end >= since_ && end < until_) {
+        Usage& usage = rows_[KeyOf(sweep, instance.approach(), kServiceKind)];
+        ++usage.services;
+        AddHours(SpanOf(instance.run_time()), approach->second->service().command().resources(),
+                 usage);
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // Names of sweeps are used again: their ids follow them.
-  std::vector<std::string> KeyOf(const v1::Sweep& sweep, const std::string& approach) const {
+  std::vector<std::string> KeyOf(const v1::Sweep& sweep, const std::string& approach,
+                                 const std::string& kind) const {
     std::vector<std::string> key;
     for (const std::string& part : by_) {
       if (part == "owner") {
@@ -148,7 +177,7 @@ class UsageTable {
         key.push_back(sweep.name());
         key.push_back(sweep.id());
       } else {
-        key.push_back(approach);
+        key.push_back(part == "approach" ? approach : kind);
       }
     }
     return key;
@@ -188,8 +217,12 @@ class UsageTable {
     ++attempts_;
     lost_ += span <= absl::ZeroDuration() ? 1 : 0;
     Usage& usage = rows_[key];
-    const double hours = absl::ToDoubleHours(std::max(span, absl::ZeroDuration()));
     ++usage.attempts;
+    AddHours(span, resources, usage);
+  }
+
+  static void AddHours(absl::Duration span, const v1::Resources& resources, Usage& usage) {
+    const double hours = absl::ToDoubleHours(std::max(span, absl::ZeroDuration()));
     usage.hours += hours;
     usage.cpu_hours += hours * static_cast<double>(resources.cpu_millis()) / 1000;
     usage.gpu_hours += hours * GpusOf(resources);
@@ -224,6 +257,7 @@ Json UsageJson(const std::vector<std::string>& names, const std::vector<std::str
   }
   json["jobs"] = usage.jobs;
   json["attempts"] = usage.attempts;
+  json["services"] = usage.services;
   json["hours"] = usage.hours;
   json["cpu_hours"] = usage.cpu_hours;
   json["gpu_hours"] = usage.gpu_hours;
@@ -263,6 +297,7 @@ std::string HoursText(double hours) { return absl::StrFormat("%.2f", hours); }
 constexpr Figure kFigures[] = {
     {"JOBS", [](const Usage& usage) { return absl::StrCat(usage.jobs); }},
     {"ATTEMPTS", [](const Usage& usage) { return absl::StrCat(usage.attempts); }, 2},
+    {"SERVICES", [](const Usage& usage) { return absl::StrCat(usage.services); }, 2},
     {"HOURS", [](const Usage& usage) { return HoursText(usage.hours); }},
     {"CPU-HOURS", [](const Usage& usage) { return HoursText(usage.cpu_hours); }},
     {"GPU-HOURS", [](const Usage& usage) { return HoursText(usage.gpu_hours); }},
@@ -276,12 +311,6 @@ constexpr Figure kFigures[] = {
 void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
                 const UsageTable& table, const std::string& nothing) {
   const std::vector<std::string> names = KeyNames(by);
-  std::vector<Column> columns;
-  columns.reserve(names.size());
-  for (const std::string& name : names) {
-    columns.push_back(
-        {.name = name == "sweep_id" ? "ID" : absl::AsciiStrToUpper(name), .width_max = 40});
-  }
   const bool is_text = context.output == OutputMode::kTable;
   Usage total;
   size_t shown = 0;
@@ -289,14 +318,25 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
     const std::string text = figure.text(usage);
     return text != "0" && text != "0.00";
   };
-  // Its figures but the numbers of jobs and attempts.
+  // Its figures but the numbers of jobs, attempts and services.
   const auto says_something = [&](const Usage& usage) {
-    return std::any_of(std::begin(kFigures) + 2, std::end(kFigures),
+    return std::any_of(std::begin(kFigures) + 3, std::end(kFigures),
                        [&](const Figure& figure) { return has_figure(figure, usage); });
   };
   for (const auto& [key, usage] : table.rows()) {
     total += usage;
     shown += says_something(usage) ? 1 : 0;
+  }
+  // People need no kinds where there are jobs alone.
+  const auto kind = std::find(names.begin(), names.end(), "kind");
+  const bool tells_kind =
+      !is_text || total.services > 0 || names.size() == 1 || kind == names.end();
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    if (tells_kind || name != "kind") {
+      columns.push_back(
+          {.name = name == "sweep_id" ? "ID" : absl::AsciiStrToUpper(name), .width_max = 40});
+    }
   }
   std::vector<const Figure*> figures;
   for (const Figure& figure : kFigures) {
@@ -308,6 +348,9 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
   Listing listing(context, columns,
                   UsageJson(names, std::vector<std::string>(names.size()), Usage()), nothing);
   const auto add = [&](std::vector<std::string> cells, const Json& record, const Usage& usage) {
+    if (!tells_kind) {
+      cells.erase(cells.begin() + (kind - names.begin()));
+    }
     for (const Figure* figure : figures) {
       cells.push_back(figure->text(usage));
     }
@@ -393,21 +436,21 @@ void AddUsageCommand(Command& app, CommandContext& context) {
   usage->AddOption("--owner", flags->owner, "Only sweeps of this owner")->TypeName("NAME");
   usage
       ->AddOption("--by", flags->by,
-                  "A row for each of these: owner, sweep, approach (default: all)")
+                  "A row for each of these: owner, sweep, approach, kind (default: all)")
       ->TypeName("KEY[,...]")
       ->Delimiter(',')
       ->OneValueEach();
   usage
       ->AddOption("--since", flags->since,
-                  "Only attempts that ended at this time or later: a day (UTC) or a time")
+                  "Only what ended at this time or later: a day (UTC) or a time")
       ->TypeName("TIME");
-  usage->AddOption("--until", flags->until, "Only attempts that ended before this time")
-      ->TypeName("TIME");
+  usage->AddOption("--until", flags->until, "Only what ended before this time")->TypeName("TIME");
   usage->Footer(
       "Hours that attempts ran, times what their commands asked for (resources), failed attempts\n"
       "among them; and tokens_in, tokens_out and usd that they reported. Reused results cost\n"
       "nothing; hours of running attempts count when they end; deleted sweeps are not there any\n"
-      "more.\n"
+      "more. Services are rows of their own (kind service), under the job for which they were\n"
+      "started; they count while they run, too.\n"
       "Examples:\n"
       "  concur usage --by owner --since 2026-03-01 --until 2026-04-01\n"
       "  concur usage study -o csv");

@@ -88,9 +88,10 @@ TEST_F(UsageTest, RowsAreAddedUpByWhatIsAskedFor) {
   fake_.sweeps.resize(2);  // each has the same jobs here
   fake_.sweeps[1].set_owner("bob");
   EXPECT_EQ(Concur({"usage", "--by", "owner", "-o", "csv"}).out,
-            "owner,jobs,attempts,hours,cpu_hours,gpu_hours,memory_gib_hours,tokens_in,tokens_out,"
+            "owner,jobs,attempts,services,hours,cpu_hours,gpu_hours,memory_gib_hours,tokens_in,"
+            "tokens_out,"
             "usd\n"
-            "ada,2,2,1.5,2.25,1.0,4.0,0,0,0.0\nbob,2,2,1.5,2.25,1.0,4.0,0,0,0.0\n");
+            "ada,2,2,0,1.5,2.25,1.0,4.0,0,0,0.0\nbob,2,2,0,1.5,2.25,1.0,4.0,0,0,0.0\n");
   EXPECT_EQ(TestJson::parse(Concur({"usage", "--by", "approach", "-o", "json"}).out)[0]["hours"],
             3.0);
   EXPECT_THAT(Concur({"usage", "--by", "users"}).err, HasSubstr("--by: expected each of owner"));
@@ -145,6 +146,38 @@ TEST_F(UsageTest, RowsAndColumnsWithoutAFigureAreLeftOut) {
             "lr           2         2   1.50       2.25       4.00\n");
   EXPECT_THAT(output.err, HasSubstr("1 rows without any figure are left out; -o csv has them"));
   EXPECT_THAT(Concur({"usage", "s12", "--by", "approach", "-o", "csv"}).out, HasSubstr("quick"));
+}
+
+TEST_F(UsageTest, ServicesAreRowsOfTheirOwn) {
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    v1::Approach& approach = *sweep.mutable_spec()->mutable_approaches(0);
+    approach.mutable_service()->mutable_command()->mutable_resources()->set_gpus(2);
+    for (const int64_t seconds : {3600, 1800}) {
+      v1::ServiceRecord& instance = *sweep.add_services();
+      instance.set_job("s12/1");
+      instance.set_approach("lr");
+      instance.mutable_end_time()->set_seconds(kStart + seconds);
+      instance.mutable_run_time()->set_seconds(seconds);
+    }
+  }
+  EXPECT_EQ(
+      Concur({"usage", "s12", "--by", "approach,kind"}).out,
+      "APPROACH  KIND     JOBS  ATTEMPTS  SERVICES  HOURS  CPU-HOURS  GPU-HOURS  GIB-HOURS\n"
+      "lr        job         2         2         0   1.50       2.25       1.00       4.00\n"
+      "lr        service     0         0         2   1.50       0.00       3.00       0.00\n"
+      "total                 2         2         2   3.00       2.25       4.00       4.00\n");
+  const TestJson rows = TestJson::parse(Concur({"usage", "s12", "-o", "json"}).out);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["kind"], "job");
+  EXPECT_EQ(rows[1]["kind"], "service");
+  EXPECT_EQ(
+      TestJson::parse(Concur({"usage", "s12", "--by", "owner", "-o", "json"}).out)[0]["gpu_hours"],
+      4.0);
+  // Those that ended at 23:13:20 and 22:43:20.
+  EXPECT_EQ(TestJson::parse(Concur({"usage", "s12", "--by", "kind", "--since",
+                                    "2023-11-14T23:00:00Z", "-o", "json"})
+                                .out)[1]["services"],
+            1);
 }
 
 TEST_F(UsageTest, WhatEndedOutsideOfAPeriodIsLeftOut) {

@@ -46,8 +46,8 @@ class UsageCountersTest : public ::testing::Test {
   UsageCountersTest()
       : engine_(*Engine::Create(clock_, store_, rpc::DecodeSpec, EngineOptions())) {}
 
-  void Publish(SweepId id, const std::string& owner) {
-    absl::StatusOr<Expansion> expansion = Expansion::Make(SpecOfTwo());
+  void Publish(SweepId id, const std::string& owner, const SweepSpec& spec = SpecOfTwo()) {
+    absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
     ASSERT_OK(expansion);
     auto facts = std::make_shared<SweepFacts>();
     facts->row.id = id;
@@ -104,6 +104,28 @@ TEST_F(UsageCountersTest, SweepsThatAreGoneAndTimesThatAreUnknownCountNothing) {
   usage.Add({{1}, 0}, -absl::Seconds(5));
   const Samples samples = ParseExposition(metrics_.Text());
   EXPECT_EQ(samples.at(R"(concur_usage_run_seconds_total{approach="a",owner="ada"})"), 0);
+}
+
+TEST_F(UsageCountersTest, AnInstanceOfAServiceCountsOnceByWhatItsServiceAskedFor) {
+  SweepSpec spec = SpecOfTwo();
+  spec.approaches[0].predict_command.emplace_back("{service.url}");
+  ServiceSpec& service = spec.approaches[0].service.emplace(ServiceSpec());
+  service.command = {"serve", "{port}"};
+  service.resources = {.cpu_millis = 1000, .gpus = 2};
+  Publish({1}, "ada", spec);
+  CoordinatorMetrics coordinator(metrics_, *engine_, clock_, "/");
+  for (const int seconds : {60, 61, 40}) {
+    Effects effects;
+    AttemptRow& row = effects.batch.put_attempts.emplace_back();
+    row.id = JobId{{1}, 1}.Service();
+    row.attempt = {7};
+    row.result.run_time = absl::Seconds(seconds);
+    row.result.failure = FailureClass::kLost;
+    coordinator.OnTurn({}, effects);
+  }
+  const Samples samples = ParseExposition(metrics_.Text());
+  EXPECT_EQ(samples.at(R"(concur_usage_gpu_seconds_total{approach="a",owner="ada"})"), 122);
+  EXPECT_EQ(samples.at(R"(concur_attempts_ended_total{outcome="lost"})"), 0) << "no attempt of a job";
 }
 
 TEST_F(UsageCountersTest, LabelsAreBounded) {

@@ -61,6 +61,12 @@ class ServicesTest : public BlameSchedulerTest {
   void EndJobsWell(const std::string& worker) {
     End(worker, /*services=*/false, SuccessOf({}, /*is_train=*/false));
   }
+  // Rows of the instances that were started for the sweep's jobs.
+  std::vector<AttemptRow> UseOf(SweepId sweep) {
+    std::vector<AttemptRow> rows = *harness().store().ListSweepAttempts(sweep);
+    std::erase_if(rows, [](const AttemptRow& row) { return !row.id.IsService(); });
+    return rows;
+  }
   std::string Explain(SweepId sweep, uint32_t job) {
     return ReasonText(scheduler().views().ReasonOf({sweep, job}));
   }
@@ -448,6 +454,142 @@ TEST_F(ServicesTest, ADrainedWorkerIsRidOfItsServices) {
   EndJobsWell("w");
   Sync();
   EXPECT_EQ(WorkerCalled("w").stopping().size(), 1u);
+}
+
+// --- use
+
+TEST_F(ServicesTest, AnInstanceIsChargedWhatItsWorkerSaysOnceAndNoAttemptOfTheJob) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  Sync();
+  ASSERT_EQ(UseOf(sweep).size(), 1u) << "while it runs";
+  EXPECT_EQ(UseOf(sweep)[0].result.failure, FailureClass::kNone);
+  const AttemptId service = ServicesOn("w")[0];
+  JobResult end = FailureOf(FailureClass::kPreempted);
+  end.start_time = harness().now() - absl::Seconds(77);
+  end.run_time = absl::Seconds(70);
+  WorkerCalled("w").Finish(service, end);
+  SetDeaf("w", true);  // it reports the end again
+  Sync();
+  Sync();
+  harness().RestartCoordinator();
+  SetDeaf("w", false);
+  Sync();
+  EXPECT_TRUE(WorkerCalled("w").finished().empty());
+  ASSERT_EQ(UseOf(sweep).size(), 1u);
+  const AttemptRow row = UseOf(sweep)[0];
+  EXPECT_EQ(row.id.ServedJob(), (JobId{sweep, 0}));
+  EXPECT_EQ(row.attempt, service.attempt);
+  EXPECT_EQ(row.worker, "w");
+  EXPECT_EQ(row.result.run_time, absl::Seconds(70));
+  EXPECT_EQ(row.end_time, end.start_time + end.run_time);
+  EXPECT_TRUE(harness().store().ListAttempts({sweep, 0})->empty());
+}
+
+TEST_F(ServicesTest, AnInstanceOfALostWorkerIsChargedToTheEndOfTheLease) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  const absl::Time start = harness().now();
+  SetReady("w");
+  Sync();
+  const absl::Time lease_end = harness().now() + harness().policy().lease;
+  SetSilent("w", true);
+  while (!ViewOf("w").lost) {
+    Sync();
+  }
+  harness().Advance(absl::Hours(1));
+  Sync();
+  ASSERT_EQ(UseOf(sweep).size(), 1u);
+  EXPECT_EQ(UseOf(sweep)[0].result.failure, FailureClass::kLost);
+  EXPECT_EQ(UseOf(sweep)[0].end_time, lease_end);
+  EXPECT_EQ(UseOf(sweep)[0].result.run_time, lease_end - start);
+  // It comes back with the instance, which goes on: one span, and not two.
+  const AttemptId service = ServicesOn("w")[0];
+  SetSilent("w", false);
+  Sync();
+  Sync();
+  EXPECT_EQ(ServicesOn("w"), std::vector<AttemptId>{service});
+  ASSERT_EQ(UseOf(sweep).size(), 1u);
+  EXPECT_GE(UseOf(sweep)[0].result.run_time, absl::Hours(1));
+}
+
+TEST_F(ServicesTest, AnInstanceOfARestartedWorkerIsCharged) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  const absl::Time start = harness().now();
+  SetReady("w");
+  Sync();
+  Restart("w");
+  Sync();
+  ASSERT_GE(UseOf(sweep).size(), 1u);
+  EXPECT_EQ(UseOf(sweep)[0].result.failure, FailureClass::kLost);
+  EXPECT_EQ(UseOf(sweep)[0].result.run_time, harness().now() - start);
+}
+
+// Nobody knew of it any more when both had been killed.
+TEST_F(ServicesTest, AnInstanceThatEndsWithItsWorkerAndTheCoordinatorIsChargedToAMinute) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  SetReady("w");
+  for (int second = 0; second < 150; ++second) {
+    Sync();
+  }
+  harness().RestartCoordinator();
+  Restart("w");
+  SetSilent("w", true);
+  Sync();
+  ASSERT_EQ(UseOf(sweep).size(), 1u);
+  EXPECT_GE(UseOf(sweep)[0].result.run_time, absl::Seconds(150) - kServiceChargeInterval);
+}
+
+TEST_F(ServicesTest, NobodyIsChargedForWhatNeverRanOrForADeletedSweep) {
+  AddWorker("w", 4);
+  SetDeaf("w", true);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  SetSilent("w", true);
+  while (!ViewOf("w").lost) {
+    Sync();
+  }
+  EXPECT_TRUE(UseOf(sweep).empty());
+  SetSilent("w", false);
+  SetDeaf("w", false);
+  Sync();
+  SetReady("w");
+  Sync();
+  EndJobsWell("w");
+  Sync();
+  ASSERT_TRUE(scheduler().DeleteSweep(sweep).ok());
+  JobResult end = FailureOf(FailureClass::kPreempted);
+  end.run_time = absl::Seconds(5);
+  End("w", /*services=*/true, end);
+  Sync();
+  EXPECT_TRUE(UseOf(sweep).empty());
+}
+
+TEST_F(ServicesTest, AWorkerIsNotChargedForAnInstanceOfAnother) {
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Served(1));
+  Sync();
+  Sync();
+  SyncRequest request;
+  request.worker.name = "liar";
+  request.worker.incarnation = "1";
+  request.sequence = 1;
+  JobResult end = FailureOf(FailureClass::kFailed);
+  end.run_time = absl::Hours(1000);
+  request.finished = {{ServicesOn("w")[0], end}};
+  ASSERT_TRUE(scheduler().Sync(request).ok());
+  Sync();
+  ASSERT_EQ(UseOf(sweep).size(), 1u);
+  EXPECT_EQ(UseOf(sweep)[0].worker, "w");
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Use of services: each instance is charged once, by its worker's report of its end, or until its
+// worker was lost; and nearly all of it is saved while it runs.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/state/services.h"
+#include "tests/sim/checker.h"
+
+namespace concur::sim {
+namespace {
+
+// Numbers of instances that start together are seconds apart.
+constexpr absl::Duration kStartSlack = absl::Seconds(20);
+
+// The longest that an instance can have run; 0 if the clock was set back since its start.
+absl::Duration LongestOf(const AttemptId& id, absl::Time now) {
+  return std::max(now - Services::TimeOf(id.attempt), absl::ZeroDuration()) + kStartSlack;
+}
+
+// True if the worker did not say how long the instance ran.
+bool IsEstimate(const AttemptRow& row) {
+  return row.result.failure == FailureClass::kLost || row.result.failure == FailureClass::kNone;
+}
+
+}  // namespace
+
+bool Checker::MustBeCharged(const AttemptId& service) const {
+  const SweepId sweep = service.job.sweep;
+  return planned_.contains(sweep) && !IsAway(sweep);
+}
+
+void Checker::CheckServiceUse(const AttemptRow& row, absl::Time now) {
+  const AttemptId id{row.id, row.attempt};
+  if (!started_.contains(id)) {
+    world_.Fail(absl::StrCat(id.ToString(), " is charged, and no worker has started it"));
+  }
+  const auto& reports = reports_[id];
+  const bool is_reported = std::any_of(
+      reports.begin(), reports.end(),
+      [&](const FinishedAttempt& report) { return report.result.run_time == row.result.run_time; });
+  if (IsEstimate(row) ? row.result.run_time > LongestOf(id, now) : !is_reported) {
+    world_.Fail(absl::StrCat(id.ToString(), " is charged ",
+                             absl::FormatDuration(row.result.run_time), ", which it has not run"));
+  }
+  charged_[id] = row;
+}
+
+// What the coordinator knows of an instance that runs would be lost with both.
+void Checker::CheckServicesListed(const SyncRequest& request, absl::Time called) {
+  for (const RunningService& service : request.services) {
+    if (!MustBeCharged(service.id)) {
+      continue;
+    }
+    ListedService& listed = services_[service.id];
+    listed = {request.worker.name, request.worker.incarnation,
+              listed.worker.empty() ? called : listed.first, called};
+    // The clock may have been set back since the start.
+    const absl::Duration run =
+        called - std::max(listed.first, Services::TimeOf(service.id.attempt));
+    const auto row = charged_.find(service.id);
+    if (row == charged_.end() ||
+        (IsEstimate(row->second) &&
+         row->second.result.run_time + kServiceChargeInterval + kStartSlack < run)) {
+      world_.Fail(absl::StrCat(service.id.ToString(), " has run for ", absl::FormatDuration(run),
+                               ", and that is not saved"));
+    }
+  }
+}
+
+void Checker::CheckServiceReported(const AttemptId& service) {
+  services_.erase(service);
+  const auto& reports = reports_[service];
+  const bool has_run = std::any_of(
+      reports.begin(), reports.end(),
+      [](const FinishedAttempt& report) { return report.result.run_time > absl::ZeroDuration(); });
+  if (!MustBeCharged(service) || !has_run) {
+    return;
+  }
+  const auto row = charged_.find(service);
+  if (row == charged_.end() || IsEstimate(row->second)) {
+    world_.Fail(absl::StrCat("the end of ", service.ToString(),
+                             " was acknowledged, and its run time is not saved"));
+  }
+}
+
+void Checker::CheckLostServices(const Scheduler& scheduler) {
+  std::map<std::string, std::string> incarnations;  // of workers that are not lost
+  for (const WorkerView& worker : scheduler.views().ListWorkers()) {
+    if (!worker.lost) {
+      incarnations[worker.info.name] = worker.info.incarnation;
+    }
+  }
+  std::erase_if(services_, [&](const auto& entry) {
+    const auto& [id, listed] = entry;
+    const auto worker = incarnations.find(listed.worker);
+    if (worker != incarnations.end() && worker->second == listed.incarnation) {
+      return false;
+    }
+    const auto row = charged_.find(id);
+    if (MustBeCharged(id) && (row == charged_.end() ||
+                              (IsEstimate(row->second) && row->second.end_time < listed.last))) {
+      world_.Fail(absl::StrCat(id.ToString(), " was lost with its worker ", listed.worker,
+                               ", and what it ran is not saved"));
+    }
+    return true;
+  });
+}
+
+}  // namespace concur::sim
