@@ -457,7 +457,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   }
   for (const AttemptRow& row : batch.put_attempts) {
     if (row.id.IsService()) {
-      CheckServiceUse(row, now);
+      CheckServiceUse(row);
     } else {
       CheckAttempt(row, now);
     }
@@ -546,7 +546,7 @@ absl::Time Checker::LeaseEndOf(const std::string& incarnation) const {
 
 void Checker::OnSyncAnswered(const SyncRequest& request, absl::Time called,
                              const SyncResponse& response) {
-  CheckServicesListed(request, called);
+  NoteServices(request, called);
   for (const JobOrder& order : response.start) {
     CheckCheckpointOrdered(order);
   }
@@ -592,7 +592,7 @@ void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
                                " attempts though its lease has ended"));
     }
   }
-  CheckLostServices(scheduler);
+  CheckServices(scheduler);
   ForgetEnded(now);
   if (left_out_.empty()) {
     RememberBlame(scheduler);

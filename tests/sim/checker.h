@@ -175,10 +175,17 @@ class Checker {
   void CheckTotals(const Scheduler& scheduler);
   // checker_services.cc
   bool MustBeCharged(const AttemptId& service) const;
-  void CheckServiceUse(const AttemptRow& row, absl::Time now);
-  void CheckServicesListed(const SyncRequest& request, absl::Time called);
+  void CheckServiceUse(const AttemptRow& row);
+  void NoteServices(const SyncRequest& request, absl::Time called);
+  struct ListedService {
+    std::string worker;
+    std::string incarnation;
+    absl::Time first;  // in the coordinator's time
+    absl::Time last;
+  };
+  void CheckServiceSaved(const AttemptId& id, const ListedService& listed);
   void CheckServiceReported(const AttemptId& service);
-  void CheckLostServices(const Scheduler& scheduler);
+  void CheckServices(const Scheduler& scheduler);
   // checker_resources.cc
   struct Given {
     std::string incarnation;
@@ -275,13 +282,7 @@ class Checker {
   std::map<std::string, int64_t> saved_amounts_;  // durable
   std::map<AttemptId, Given> given_;              // attempts that hold units
 
-  std::map<AttemptId, AttemptRow> charged_;  // durable use of services
-  struct ListedService {
-    std::string worker;
-    std::string incarnation;
-    absl::Time first;  // in the coordinator's time
-    absl::Time last;
-  };
+  std::map<AttemptId, AttemptRow> charged_;      // durable use of services
   std::map<AttemptId, ListedService> services_;  // since the coordinator's start
 
   absl::Time restored_at_ = absl::InfinitePast();

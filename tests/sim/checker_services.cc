@@ -14,11 +14,6 @@ namespace {
 // Numbers of instances that start together are seconds apart.
 constexpr absl::Duration kStartSlack = absl::Seconds(20);
 
-// The longest that an instance can have run; 0 if the clock was set back since its start.
-absl::Duration LongestOf(const AttemptId& id, absl::Time now) {
-  return std::max(now - Services::TimeOf(id.attempt), absl::ZeroDuration()) + kStartSlack;
-}
-
 // True if the worker did not say how long the instance ran.
 bool IsEstimate(const AttemptRow& row) {
   return row.result.failure == FailureClass::kLost || row.result.failure == FailureClass::kNone;
@@ -31,41 +26,48 @@ bool Checker::MustBeCharged(const AttemptId& service) const {
   return planned_.contains(sweep) && !IsAway(sweep);
 }
 
-void Checker::CheckServiceUse(const AttemptRow& row, absl::Time now) {
+void Checker::CheckServiceUse(const AttemptRow& row) {
   const AttemptId id{row.id, row.attempt};
   if (!started_.contains(id)) {
     world_.Fail(absl::StrCat(id.ToString(), " is charged, and no worker has started it"));
   }
+  // Clocks may be set: an estimate must begin when the instance was started.
   const auto& reports = reports_[id];
   const bool is_reported = std::any_of(
       reports.begin(), reports.end(),
       [&](const FinishedAttempt& report) { return report.result.run_time == row.result.run_time; });
-  if (IsEstimate(row) ? row.result.run_time > LongestOf(id, now) : !is_reported) {
+  if (IsEstimate(row)
+          ? row.end_time - row.result.run_time < Services::TimeOf(id.attempt) - kStartSlack
+          : !is_reported) {
     world_.Fail(absl::StrCat(id.ToString(), " is charged ",
                              absl::FormatDuration(row.result.run_time), ", which it has not run"));
   }
   charged_[id] = row;
 }
 
-// What the coordinator knows of an instance that runs would be lost with both.
-void Checker::CheckServicesListed(const SyncRequest& request, absl::Time called) {
+// A call that the worker's next one supersedes is answered before its turn is saved: what must be
+// saved is checked after the turn.
+void Checker::NoteServices(const SyncRequest& request, absl::Time called) {
   for (const RunningService& service : request.services) {
-    if (!MustBeCharged(service.id)) {
-      continue;
-    }
     ListedService& listed = services_[service.id];
     listed = {request.worker.name, request.worker.incarnation,
               listed.worker.empty() ? called : listed.first, called};
-    // The clock may have been set back since the start.
-    const absl::Duration run =
-        called - std::max(listed.first, Services::TimeOf(service.id.attempt));
-    const auto row = charged_.find(service.id);
-    if (row == charged_.end() ||
-        (IsEstimate(row->second) &&
-         row->second.result.run_time + kServiceChargeInterval + kStartSlack < run)) {
-      world_.Fail(absl::StrCat(service.id.ToString(), " has run for ", absl::FormatDuration(run),
-                               ", and that is not saved"));
-    }
+  }
+}
+
+// What the coordinator knows of an instance that runs would be lost with both.
+void Checker::CheckServiceSaved(const AttemptId& id, const ListedService& listed) {
+  if (!MustBeCharged(id)) {
+    return;
+  }
+  // The clock may have been set back since the start.
+  const absl::Duration run = listed.last - std::max(listed.first, Services::TimeOf(id.attempt));
+  const auto row = charged_.find(id);
+  if (row == charged_.end() ||
+      (IsEstimate(row->second) &&
+       row->second.result.run_time + kServiceChargeInterval + kStartSlack < run)) {
+    world_.Fail(absl::StrCat(id.ToString(), " has run for ", absl::FormatDuration(run),
+                             ", and that is not saved"));
   }
 }
 
@@ -85,7 +87,7 @@ void Checker::CheckServiceReported(const AttemptId& service) {
   }
 }
 
-void Checker::CheckLostServices(const Scheduler& scheduler) {
+void Checker::CheckServices(const Scheduler& scheduler) {
   std::map<std::string, std::string> incarnations;  // of workers that are not lost
   for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     if (!worker.lost) {
@@ -94,6 +96,7 @@ void Checker::CheckLostServices(const Scheduler& scheduler) {
   }
   std::erase_if(services_, [&](const auto& entry) {
     const auto& [id, listed] = entry;
+    CheckServiceSaved(id, listed);
     const auto worker = incarnations.find(listed.worker);
     if (worker != incarnations.end() && worker->second == listed.incarnation) {
       return false;
