@@ -32,15 +32,13 @@ bool ReadServeLine(std::istream& in, std::string& line) {
 
 }  // namespace
 
-absl::Status ServeAnswers(
-    std::istream& in, std::ostream& out,
-    absl::FunctionRef<absl::StatusOr<std::string>(std::string passage, const Question& question)>
-        answer) {
+absl::Status ServeAnswers(std::istream& in, std::ostream& out, Answerer answer,
+                          absl::string_view place) {
   simdjson::dom::parser parser;
   std::string line;
   for (int64_t number = 1; ReadServeLine(in, line); ++number) {
     JsonFields fields;
-    fields.place = absl::StrCat("standard input:", number);
+    fields.place = absl::StrCat(place, ":", number);
     if (line.size() > kServeLineBytesMax) {
       return fields.Invalid(
           absl::StrCat("expected at most ", kServeLineBytesMax, " bytes in a line"));

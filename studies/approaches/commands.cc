@@ -2,9 +2,7 @@
 #include "studies/approaches/commands.h"
 
 #include <cstdint>
-#include <istream>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "qa/dataset_io.h"
-#include "qa/serve.h"
+#include "qa/http/ask.h"
 #include "studies/approaches/approach.h"
 #include "studies/approaches/model_file.h"
 
@@ -96,28 +94,49 @@ std::string AnswerOf(const Model& model, const PassageText& text, const qa::Ques
 
 }  // namespace
 
-absl::Status Serve(const std::string& model_path, std::istream& in, std::ostream& out) {
+absl::Status Serve(const std::string& model_path, qa::ServeLoop loop) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, LoadModel(model_path));
-  return qa::ServeAnswers(in, out, [&](const std::string& passage, const qa::Question& question) {
+  return loop([&](const std::string& passage, const qa::Question& question) {
     return AnswerOf(*model, PassageText(passage), question);
   });
 }
 
-absl::Status Predict(const PredictOptions& options) {
+namespace {
+
+using Answers = std::vector<std::pair<std::string, std::string>>;
+
+absl::StatusOr<Answers> AnswersOf(const PredictOptions& options) {
+  if (options.model.empty() == options.url.empty()) {
+    return absl::InvalidArgumentError("expected one of --model and --url");
+  }
+  if (options.model.empty()) {
+    return qa::AskQuestions(options.url, options.data);
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, LoadModel(options.model));
-  std::string out = "{";
-  absl::string_view separator = "";
+  Answers answers;
   CONCUR_RETURN_IF_ERROR(qa::ForEachPassage(options.data, [&](const qa::Passage& passage) {
     const PassageText text(passage.context);
     for (const qa::Question& question : passage.questions) {
-      absl::StrAppend(&out, separator, "\n");
-      separator = ",";
-      AppendJsonString(question.id, out);
-      out.append(": ");
-      AppendJsonString(AnswerOf(*model, text, question), out);
+      answers.emplace_back(question.id, AnswerOf(*model, text, question));
     }
     return absl::OkStatus();
   }));
+  return answers;
+}
+
+}  // namespace
+
+absl::Status Predict(const PredictOptions& options) {
+  CONCUR_ASSIGN_OR_RETURN(const Answers answers, AnswersOf(options));
+  std::string out = "{";
+  absl::string_view separator = "";
+  for (const auto& [id, answer] : answers) {
+    absl::StrAppend(&out, separator, "\n");
+    separator = ",";
+    AppendJsonString(id, out);
+    out.append(": ");
+    AppendJsonString(answer, out);
+  }
   out.append("\n}\n");
   return WriteFileAtomically(options.predictions, out);
 }

@@ -7,11 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "qa/serve.h"
 
 namespace concur::approaches {
 
@@ -30,12 +30,13 @@ struct PredictOptions {
   std::string model;
   std::string data;
   std::string predictions;  // written: {"id": "answer"}
+  std::string url = "";     // of a reader that is served, instead of a model
 };
 // Answers every question of the data set, in its order.
 absl::Status Predict(const PredictOptions& options);
 
-// Answers questions one by one, as qa::ServeAnswers.
-absl::Status Serve(const std::string& model, std::istream& in, std::ostream& out);
+// Answers questions one by one.
+absl::Status Serve(const std::string& model, qa::ServeLoop loop);
 
 // A listing of approaches with their hyperparameters.
 std::string ListApproaches();

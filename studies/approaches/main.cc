@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // concur-qa: the native approaches as commands, for the command lines of approach files.
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/command/command.h"
+#include "qa/http/question_server.h"
 #include "studies/approaches/commands.h"
 
 namespace concur::approaches {
@@ -33,7 +35,10 @@ int Run(int argc, char** argv) {
 
   PredictOptions predict;
   Command* predict_command = app.AddSubcommand("predict", "Answer the questions of a data set");
-  predict_command->AddOption("--model", predict.model, "Model file")->Required();
+  predict_command->AddOption("--model", predict.model, "Model file");
+  predict_command
+      ->AddOption("--url", predict.url, "Instead of a model: a reader that `serve --http` runs")
+      ->TypeName("URL");
   predict_command->AddOption("--data", predict.data, "Data set")->Required();
   predict_command->AddOption("--predictions", predict.predictions, "Answers to write")->Required();
 
@@ -41,6 +46,9 @@ int Run(int argc, char** argv) {
   Command* serve_command = app.AddSubcommand(
       "serve", "Answer questions one by one: JSON lines on standard input and output");
   serve_command->AddOption("--model", serve_model, "Model file")->Required();
+  std::optional<int64_t> port;
+  serve_command->AddOption("--http", port, "Over HTTP on this port of 127.0.0.1 instead")
+      ->TypeName("PORT");
 
   Command* list_command = app.AddSubcommand("list", "Show approaches and hyperparameters");
 
@@ -51,8 +59,11 @@ int Run(int argc, char** argv) {
     std::fputs(ListApproaches().c_str(), stdout);
     return 0;
   }
+  const auto loop = [&](qa::Answerer answer) {
+    return port ? qa::ServeOverHttp(*port, answer) : qa::ServeAnswers(std::cin, std::cout, answer);
+  };
   const absl::Status status = train_command->Parsed()   ? Train(train)
-                              : serve_command->Parsed() ? Serve(serve_model, std::cin, std::cout)
+                              : serve_command->Parsed() ? Serve(serve_model, loop)
                                                         : Predict(predict);
   if (!status.ok()) {
     std::fprintf(stderr, "concur-qa: %s\n", std::string(status.message()).c_str());

@@ -15,6 +15,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/command/command.h"
+#include "qa/http/question_server.h"
 #include "studies/readers/commands.h"
 #include "studies/readers/files/convert.h"
 #include "studies/readers/fine_tuning/commands.h"
@@ -164,6 +165,9 @@ int Run(int argc, char** argv) {
   Command* serve_command = app.AddSubcommand(
       "serve", "Answer questions one by one: JSON lines on standard input and output");
   serve_command->AddOption("--model", serve.model, "Model")->TypeName("DIR")->Required();
+  std::optional<int64_t> port;
+  serve_command->AddOption("--http", port, "Over HTTP on this port of 127.0.0.1 instead")
+      ->TypeName("PORT");
   AddMachine(serve_command, serve.machine);
   TokenizeArguments tokenize;
   Command* tokenize_command = app.AddSubcommand(
@@ -208,8 +212,12 @@ int Run(int argc, char** argv) {
                                                            : TrainReader(train));
   }
   if (serves) {
-    return Ended(IsPretrainedModel(serve.model) ? ServeWithPretrained(serve, std::cin, std::cout)
-                                                : ServeReader(serve, std::cin, std::cout));
+    const auto loop = [&](qa::Answerer answer) {
+      return port ? qa::ServeOverHttp(*port, answer)
+                  : qa::ServeAnswers(std::cin, std::cout, answer);
+    };
+    return Ended(IsPretrainedModel(serve.model) ? ServeWithPretrained(serve, loop)
+                                                : ServeReader(serve, loop));
   }
   return Ended(IsPretrainedModel(predict.model) ? PredictWithPretrained(predict)
                                                 : PredictAnswers(predict));

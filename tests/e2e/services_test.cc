@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,6 +141,35 @@ TEST_F(ServicesTest, AModelThatTakesLongToLoadIsLoadedOnceForTenBenchmarks) {
   };
   EXPECT_THAT(usage(), HasSubstr("\njob,10,10,0,"));
   EXPECT_THAT(usage(), HasSubstr("\nservice,0,0,1,0.00"));
+}
+
+TEST_F(ServicesTest, ATrainedReaderIsLoadedOnceForAllBenchmarks) {
+  const char* root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  std::string sweep = absl::StrCat(
+      "apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: served}\nspec:\n  approaches: [{file: ",
+      root, "/configs/approaches/served/logistic-regression.yaml}]\n  benchmarks:\n");
+  std::string train;
+  for (int i = 0; i < 9; ++i) {
+    const std::string line =
+        absl::StrCat(R"({"context": "Ada lives in Bern", "qas": [{"qid": "q)", i,
+                     R"(", "question": "Who lives in Bern?", "answers": ["Ada"], )",
+                     R"("detected_answers": [{"text": "Ada", "char_spans": [[0, 2]]}]}]})", "\n");
+    train += line;
+    cluster_.Write(absl::StrCat("b", i, ".jsonl"), line);
+    absl::StrAppend(&sweep, "    - {metadata: {name: b", i, "}, spec: {",
+                    i == 0 ? "train: train.jsonl, " : "", "test: b", i, ".jsonl}}\n");
+  }
+  cluster_.Write("train.jsonl", train);
+  sweep += "  evaluate_on: all\n";
+  cluster_.Write("sweep.yaml", sweep);
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w1", 2);
+  const Output submitted = cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(waited.exit_code, 0) << waited.err << cluster_.Concur({"job", "list", "s1"}).out;
+  EXPECT_THAT(cluster_.Concur({"usage", "s1", "--by", "kind", "-o", "csv"}).out,
+              HasSubstr("\nservice,0,0,1,"));
 }
 
 TEST_F(ServicesTest, ServersWorkersAndTheCoordinatorAreKilledAndNoCellIsLost) {

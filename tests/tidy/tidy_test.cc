@@ -132,7 +132,7 @@ const std::map<std::string, std::vector<std::string>>& Orders() {
        {"engine", "provision", "page", "access", "gate", "data", "ship", "services", ""}},
       {"core", {"early_stop", "", "sweep", "search", "sync", "state", "pools", "scheduler"}},
       {"proto", {"rpc"}},
-      {"qa", {"", "builders", "importers", "results"}},
+      {"qa", {"", "builders", "http", "importers", "results"}},
       {"report", {"", "figures", "html"}},
       {"store", {"", "artifacts"}},
       {"studies", {"approaches", "readers", "annotation"}},

@@ -41,6 +41,11 @@ void ExpectDefaults(const std::string& folder,
   EXPECT_EQ(seen.size(), published.size());
 }
 
+TEST(ApproachDefaultsTest, ReadersThatAreServedAreLoadedOnceForAModel) {
+  ExpectDefaults("served", {{"bert-base-served", "{batch=32, epochs=3, lr=5e-05}"},
+                            {"logistic-regression-served", "{epochs=3, lr=0.03}"}});
+}
+
 // Sources: shimisalant/RaSoR; allenai/allennlp-models (BiDAF, QANet); felixgwu/FastFusionNet
 // (DocumentReader, FusionNet); mandarjoshi90/pair2vec (BiDAF++); HKUST-KnowComp/MnemonicReader.
 TEST(ApproachDefaultsTest, ReadersHaveTheSettingsOfTheirPrograms) {

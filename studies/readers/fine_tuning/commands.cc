@@ -20,7 +20,6 @@
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
-#include "qa/serve.h"
 #include "studies/readers/files/encoder_config.h"
 #include "studies/readers/fine_tuning/fine_tuner.h"
 #include "studies/readers/fine_tuning/settings.h"
@@ -406,15 +405,14 @@ absl::StatusOr<PretrainedModel> LoadPretrained(const std::string& directory, tor
   return model;
 }
 
-absl::Status ServePretrained(const ServeOptions& options, std::istream& in, std::ostream& out) {
+absl::Status ServePretrained(const ServeOptions& options, qa::ServeLoop loop) {
   CONCUR_ASSIGN_OR_RETURN(const torch::Device device, Prepare(options.machine));
   CONCUR_ASSIGN_OR_RETURN(const PretrainedModel model, LoadPretrained(options.model, device));
   std::string answer;
   Asker asker(model, device, [&](const qa::Question&, const std::vector<BestAnswer>& best) {
     answer = best[0].text;
   });
-  return qa::ServeAnswers(
-      in, out,
+  return loop(
       [&](std::string passage, const qa::Question& question) -> absl::StatusOr<std::string> {
         qa::Passage asked;
         asked.context = std::move(passage);
@@ -470,8 +468,8 @@ absl::Status PredictWithPretrained(const PredictOptions& options) {
   return CatchTorch([&] { return PredictPretrained(options); });
 }
 
-absl::Status ServeWithPretrained(const ServeOptions& options, std::istream& in, std::ostream& out) {
-  return CatchTorch([&] { return ServePretrained(options, in, out); });
+absl::Status ServeWithPretrained(const ServeOptions& options, qa::ServeLoop loop) {
+  return CatchTorch([&] { return ServePretrained(options, loop); });
 }
 
 }  // namespace concur::readers

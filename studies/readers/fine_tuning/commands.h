@@ -8,10 +8,10 @@
 #define CONCUR_STUDIES_READERS_FINE_TUNING_COMMANDS_H_
 
 #include <functional>
-#include <iosfwd>
 #include <string>
 
 #include "absl/status/status.h"
+#include "qa/serve.h"
 #include "studies/readers/training/commands.h"
 
 namespace concur::readers {
@@ -27,7 +27,7 @@ bool IsPretrainedModel(const std::string& directory);
 // As PredictAnswers. A checkpoint without reader.json is asked as its family's approach.
 absl::Status PredictWithPretrained(const PredictOptions& options);
 // As ServeReader.
-absl::Status ServeWithPretrained(const ServeOptions& options, std::istream& in, std::ostream& out);
+absl::Status ServeWithPretrained(const ServeOptions& options, qa::ServeLoop loop);
 
 }  // namespace concur::readers
 

@@ -28,7 +28,6 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "qa/serve.h"
 #include "studies/readers/approaches/approach.h"
 #include "studies/readers/machine.h"
 #include "studies/readers/text/examples.h"
@@ -292,12 +291,12 @@ absl::Status Predict(const PredictOptions& options) {
   return WriteFileAtomically(options.predictions, PredictionsText(named));
 }
 
-absl::Status Serve(const ServeOptions& options, std::istream& in, std::ostream& out) {
+absl::Status Serve(const ServeOptions& options, qa::ServeLoop loop) {
   CONCUR_ASSIGN_OR_RETURN(const torch::Device device, Prepare(options.machine));
   CONCUR_ASSIGN_OR_RETURN(const Model model, LoadModel(options.model));
   CONCUR_ASSIGN_OR_RETURN(Annotator annotator, AnnotatorOf(model.approach->inputs));
   model.network->to(device);
-  return qa::ServeAnswers(in, out, [&](std::string passage, const qa::Question& question) {
+  return loop([&](std::string passage, const qa::Question& question) {
     Examples examples;
     examples.passages.push_back(annotator.Annotate(std::move(passage)));
     ExampleQuestion& example = examples.questions.emplace_back();
@@ -369,8 +368,8 @@ absl::Status PredictAnswers(const PredictOptions& options) {
   return CatchTorch([&] { return Predict(options); });
 }
 
-absl::Status ServeReader(const ServeOptions& options, std::istream& in, std::ostream& out) {
-  return CatchTorch([&] { return Serve(options, in, out); });
+absl::Status ServeReader(const ServeOptions& options, qa::ServeLoop loop) {
+  return CatchTorch([&] { return Serve(options, loop); });
 }
 
 int ExitCodeOf(const absl::Status& status) {

@@ -6,7 +6,6 @@
 #define CONCUR_STUDIES_READERS_TRAINING_COMMANDS_H_
 
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "qa/serve.h"
 #include "studies/readers/machine.h"
 
 namespace concur::readers {
@@ -59,9 +59,9 @@ struct ServeOptions {
   std::string model;
   Machine machine;
 };
-// Answers questions one by one, as qa::ServeAnswers. Words that training has not seen are unknown:
+// Answers questions one by one. Words that training has not seen are unknown:
 // what will be asked is not known when word vectors would be read.
-absl::Status ServeReader(const ServeOptions& options, std::istream& in, std::ostream& out);
+absl::Status ServeReader(const ServeOptions& options, qa::ServeLoop loop);
 
 // {"id": "answer"} in the order of the questions, as a file.
 std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers);

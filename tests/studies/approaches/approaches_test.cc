@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +17,12 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "qa/dataset_io.h"
+#include "qa/http/question_server.h"
 #include "qa/score.h"
 #include "qa/serve.h"
 #include "studies/approaches/approach.h"
 #include "studies/approaches/commands.h"
+#include "tests/testing/http_client.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -97,6 +101,10 @@ class ApproachesTest : public ::testing::Test {
   }
   absl::Status PredictAs(const std::string& model, const std::string& predictions) {
     return Predict({File(model), File("test.jsonl"), File(predictions)});
+  }
+  absl::Status ServeLines(const std::string& model, std::istream& in, std::ostream& out) {
+    return Serve(File(model),
+                 [&](qa::Answerer answer) { return qa::ServeAnswers(in, out, answer); });
   }
   qa::ScoreReport ScoreOf(const std::string& predictions) {
     return qa::Score(*qa::ReadDataset(File("test.jsonl")), *qa::ReadPredictions(File(predictions)));
@@ -359,7 +367,7 @@ TEST_F(ApproachesTest, ServingAnswersAsPredictingDoes) {
       "{\"id\": \"1\", \"passage\": \"Ada lives in Bern.\", \"question\": \"Who lives in Bern?\"}\n"
       "{\"id\": \"\\n2\", \"passage\": \"\", \"question\": \"<script>?\"}");
   std::ostringstream out;
-  ASSERT_OK(Serve(File("a.model"), in, out));
+  ASSERT_OK(ServeLines("a.model", in, out));
   ASSERT_OK(WriteFileAtomically(File("test.jsonl"),
                                 "{\"context\": \"Ada lives in Bern.\", \"qas\": [{\"qid\": \"1\", "
                                 "\"question\": \"Who lives in "
@@ -378,9 +386,102 @@ TEST_F(ApproachesTest, ServingRefusesALineThatIsNoQuestion) {
                                  std::string(qa::kServeLineBytesMax + 1, 'x')}) {
     std::istringstream in(good + bad + "\n" + good);
     std::ostringstream out;
-    EXPECT_THAT(Serve(File("a.model"), in, out),
+    EXPECT_THAT(ServeLines("a.model", in, out),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("standard input:2: ")));
   }
+}
+
+// --- over HTTP
+
+// A reader that is served on a thread of its own.
+class Served {
+ public:
+  Served(const std::function<absl::Status(qa::ServeLoop)>& serve)
+      : server_(*qa::QuestionServer::Start(0)), thread_([this, serve] {
+          status_ = serve([this](qa::Answerer answer) { return server_->Run(answer); });
+        }) {}
+  ~Served() { Stop().IgnoreError(); }
+  absl::Status Stop() {
+    server_->Stop();
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+    return status_;
+  }
+  std::string url() const { return absl::StrCat("http://127.0.0.1:", server_->port()); }
+  std::string Send(const std::string& head, const std::string& body) const {
+    return concur::testing::SendRaw(
+        absl::StrCat("127.0.0.1:", server_->port()),
+        absl::StrCat(head, " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: ",
+                     body.size(), "\r\n\r\n", body));
+  }
+
+ private:
+  std::unique_ptr<qa::QuestionServer> server_;
+  absl::Status status_;
+  std::thread thread_;
+};
+
+TEST_F(ApproachesTest, AReaderIsLoadedOnceAndAskedOverHttpByManyAtATime) {
+  ASSERT_OK(TrainAs("logistic-regression", "a.model"));
+  ASSERT_OK(PredictAs("a.model", "expected.json"));
+  Served served([this](qa::ServeLoop loop) { return Serve(File("a.model"), loop); });
+  EXPECT_THAT(served.Send("GET /health", ""), HasSubstr("200 OK"));
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&, i] {
+      EXPECT_OK(Predict({"", File("test.jsonl"), File(absl::StrCat(i, ".json")), served.url()}));
+    });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Contents(absl::StrCat(i, ".json")), Contents("expected.json"));
+  }
+  EXPECT_OK(served.Stop());
+}
+
+TEST_F(ApproachesTest, AReaderThatIsServedSurvivesBadRequests) {
+  ASSERT_OK(TrainAs("random-span", "a.model"));
+  Served served([this](qa::ServeLoop loop) { return Serve(File("a.model"), loop); });
+  EXPECT_THAT(served.Send("POST /answer", "{}"),
+              AllOf(HasSubstr("400 Bad Request"), HasSubstr("request:1: id: expected")));
+  EXPECT_THAT(served.Send("POST /answer", std::string(size_t{2} << 20, 'x')), HasSubstr(" 413 "));
+  EXPECT_THAT(served.Send("GET /answer", ""), HasSubstr("404 Not Found"));
+  EXPECT_THAT(concur::testing::SendRaw(
+                  served.url().substr(7),
+                  "GET /health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
+              HasSubstr("403 Forbidden"));
+  EXPECT_OK(Predict({"", File("test.jsonl"), File("p.json"), served.url()}));
+}
+
+TEST_F(ApproachesTest, AnErrorOfAReaderThatIsServedEndsItAndTellsTheClient) {
+  Served served([](qa::ServeLoop loop) {
+    return loop([](const std::string&, const qa::Question&) {
+      return absl::ResourceExhaustedError("out of memory");
+    });
+  });
+  EXPECT_THAT(Predict({"", File("test.jsonl"), File("p.json"), served.url()}),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("500: out of memory")));
+  EXPECT_THAT(served.Stop(), StatusIs(absl::StatusCode::kResourceExhausted, "out of memory"));
+}
+
+TEST_F(ApproachesTest, PredictingNeedsAModelOrAReaderThatAnswers) {
+  for (const PredictOptions& options :
+       {PredictOptions{"", File("test.jsonl"), File("p.json"), ""},
+        {File("a"), File("test.jsonl"), File("p.json"), "http://x"}}) {
+    EXPECT_THAT(Predict(options), StatusIs(kInvalid, HasSubstr("one of --model and --url")));
+  }
+  std::string gone;
+  {
+    const Served served([](qa::ServeLoop) { return absl::OkStatus(); });
+    gone = served.url();
+  }
+  EXPECT_THAT(Predict({"", File("test.jsonl"), File("p.json"), gone}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("127.0.0.1")));
+  EXPECT_THAT(qa::ServeOverHttp(65536, [](const std::string&, const qa::Question&) { return ""; }),
+              StatusIs(kInvalid, HasSubstr("--http: expected a port from 1 to 65535")));
 }
 
 }  // namespace

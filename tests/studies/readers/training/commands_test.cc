@@ -130,12 +130,13 @@ TEST_F(ReaderCommandsTest, ServingAnswersAsPredictingDoes) {
   serve.machine.device = "cpu";
   std::istringstream in(QuestionsToServe(24) + "x\n");
   std::ostringstream out;
-  EXPECT_THAT(ServeReader(serve, in, out),
+  const auto loop = [&](qa::Answerer answer) { return qa::ServeAnswers(in, out, answer); };
+  EXPECT_THAT(ServeReader(serve, loop),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("standard input:25: ")));
   const auto predicted = nlohmann::json::parse(*ReadFile(Prediction().predictions));
   EXPECT_EQ(nlohmann::json(AnswersServed(out.str())), predicted);
   serve.model = directory_.File("none");
-  EXPECT_THAT(ServeReader(serve, in, out),
+  EXPECT_THAT(ServeReader(serve, loop),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("model.json")));
 }
 

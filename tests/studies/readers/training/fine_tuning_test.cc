@@ -207,7 +207,8 @@ TEST_F(FineTuningTest, ATrainedModelIsACheckpointAgainAndAnswersFromThePassage) 
   serve.machine.device = "cpu";
   std::istringstream in(QuestionsToServe(12));
   std::ostringstream out;
-  ASSERT_OK(ServeWithPretrained(serve, in, out));
+  ASSERT_OK(ServeWithPretrained(
+      serve, [&](qa::Answerer answer) { return qa::ServeAnswers(in, out, answer); }));
   EXPECT_EQ(nlohmann::json(AnswersServed(out.str())), answers) << "one by one as all together";
   options_.checkpoint = options_.model;
   options_.model = directory_.File("again");
