@@ -446,7 +446,7 @@ TEST_F(ApproachesTest, AReaderThatIsServedSurvivesBadRequests) {
   ASSERT_OK(TrainAs("random-span", "a.model"));
   Served served([this](qa::ServeLoop loop) { return Serve(File("a.model"), loop); });
   EXPECT_THAT(served.Send("POST /answer", "{}"),
-              AllOf(HasSubstr("400 Bad Request"), HasSubstr("request:1: id: expected")));
+              AllOf(HasSubstr("400 Bad Request"), HasSubstr("request:1: id: missing")));
   EXPECT_THAT(served.Send("POST /answer", std::string(size_t{2} << 20, 'x')), HasSubstr(" 413 "));
   EXPECT_THAT(served.Send("GET /answer", ""), HasSubstr("404 Not Found"));
   EXPECT_THAT(concur::testing::SendRaw(
