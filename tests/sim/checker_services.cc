@@ -31,13 +31,14 @@ void Checker::CheckServiceUse(const AttemptRow& row) {
   if (!started_.contains(id)) {
     world_.Fail(absl::StrCat(id.ToString(), " is charged, and no worker has started it"));
   }
-  // Clocks may be set: an estimate must begin when the instance was started.
+  // An estimate begins when the instance was started, unless the clock was set back since.
   const auto& reports = reports_[id];
   const bool is_reported = std::any_of(
       reports.begin(), reports.end(),
       [&](const FinishedAttempt& report) { return report.result.run_time == row.result.run_time; });
+  const absl::Time start = Services::TimeOf(id.attempt);
   if (IsEstimate(row)
-          ? row.end_time - row.result.run_time < Services::TimeOf(id.attempt) - kStartSlack
+          ? row.end_time >= start && row.end_time - row.result.run_time < start - kStartSlack
           : !is_reported) {
     world_.Fail(absl::StrCat(id.ToString(), " is charged ",
                              absl::FormatDuration(row.result.run_time), ", which it has not run"));
