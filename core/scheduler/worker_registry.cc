@@ -184,11 +184,12 @@ void WorkerRegistry::PutServiceUse(const Worker& worker, AttemptId id, JobResult
   }
   const SweepRecord& sweep = book_.SweepOf(job);
   if (sweep.ServiceOf(sweep.expansion->Locate(job.index)) != 0) {
-    turn_.batch().put_attempts.push_back({.id = id.job,
-                                          .attempt = id.attempt,
-                                          .worker = worker.info.name,
-                                          .end_time = use.start_time + use.run_time,
-                                          .result = std::move(use)});
+    AttemptRow& row = turn_.batch().put_attempts.emplace_back();
+    row.id = id.job;
+    row.attempt = id.attempt;
+    row.worker = worker.info.name;
+    row.end_time = use.start_time + use.run_time;
+    row.result = std::move(use);
   }
 }
 
