@@ -95,7 +95,8 @@ std::string Env(const char* name) {
 void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--coordinator", flags.coordinator,
                 "HOST:PORT or unix:PATH of the coordinator, or of several of which one leads, with "
-                "commas (default: 127.0.0.1:7447)");
+                "commas (default: CONCUR_SERVER, else 127.0.0.1:7447)")
+      ->Environment("CONCUR_SERVER");
   app.AddOption("--name", flags.name,
                 "unique among the coordinator's workers (default: this host's name)");
   app.AddOption("--work-dir", flags.work_directory,

@@ -44,6 +44,18 @@ Digest Blame::KeyOf(const Kind& kind) {
   return hasher.Finish();
 }
 
+const Digest& Blame::KnownKeyOf(const Kind& kind) {
+  constexpr size_t kKnownMax = 1024;
+  const auto known = kind_keys_.find(kind);
+  if (known != kind_keys_.end()) {
+    return known->second;
+  }
+  if (kind_keys_.size() == kKnownMax) {
+    kind_keys_.clear();
+  }
+  return kind_keys_.emplace(kind, KeyOf(kind)).first->second;
+}
+
 // Notes that the worker can do this, unless that is known well enough.
 void Blame::RecordSuccess(const Digest& key, const Kind& kind, const std::string& worker,
                           absl::Time time) {
@@ -121,7 +133,7 @@ std::vector<std::string> Blame::AddSuccess(const Kind& kind, JobId job, const st
   const absl::Time time = absl::FromUnixNanos(absl::ToUnixNanos(now));
   const auto own = failed_.find(worker);
   const bool had_failed = own != failed_.end() && own->second.contains(kind);
-  const Digest kind_key = KeyOf(kind);
+  const Digest kind_key = KnownKeyOf(kind);
   const auto known = rows_.find(kind_key);
   if (had_failed && (known == rows_.end() || known->second.cells.empty())) {
     std::vector<std::string> all;

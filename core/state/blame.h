@@ -138,7 +138,11 @@ class Blame {
   void EraseCell(const Digest& key, const std::string& worker);
   void EraseRow(const Digest& key);
 
-  std::map<Digest, Row> rows_;  // without cells only while one is in changed_
+  // KeyOf(kind), hashed once for many successes of a kind.
+  const Digest& KnownKeyOf(const Kind& kind);
+
+  std::map<Kind, Digest> kind_keys_;  // of some kinds
+  std::map<Digest, Row> rows_;        // without cells only while one is in changed_
   Failed failed_;
   std::set<std::pair<Digest, std::string>> changed_;
 };
