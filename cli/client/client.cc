@@ -98,20 +98,12 @@ class GrpcClient : public Client {
                                            absl::Minutes(2));
   }
 
-  absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) override {
+  absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, Include include) override {
     v1::GetSweepRequest request;
     request.set_sweep(sweep);
-    request.set_include_spec(include_spec);
+    request.set_include_spec(include == Include::kSpec);
+    request.set_include_services(include == Include::kServices);
     return Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::GetSweep);
-  }
-
-  absl::StatusOr<std::vector<v1::ServiceRecord>> ListServiceUse(const std::string& sweep) override {
-    v1::GetSweepRequest request;
-    request.set_sweep(sweep);
-    request.set_include_services(true);
-    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep found,
-                            Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::GetSweep));
-    return std::vector<v1::ServiceRecord>(found.services().begin(), found.services().end());
   }
 
   absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,

@@ -44,10 +44,8 @@ class Client {
 
   virtual absl::StatusOr<v1::CreateSweepResponse> CreateSweep(const v1::CreateSweepRequest&) = 0;
   virtual absl::StatusOr<v1::CreateSweepResponse> ImportSweep(const v1::ImportSweepRequest&) = 0;
-  virtual absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) = 0;
-  // The instances of services that were started for the sweep's jobs.
-  virtual absl::StatusOr<std::vector<v1::ServiceRecord>> ListServiceUse(
-      const std::string& sweep) = 0;
+  enum class Include { kCounts, kSpec, kServices };
+  virtual absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, Include include) = 0;
   // All pages up to `count_max` sweeps; 0: all.
   virtual absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,
                                                             size_t count_max) = 0;

@@ -62,7 +62,7 @@ class LiveStudy {
   static bool HasResult(v1::Job::State state) { return state == v1::Job::STATE_SUCCEEDED; }
 
   absl::StatusOr<bool> Load() {
-    CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client_.GetSweep(sweep_, /*include_spec=*/true));
+    CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client_.GetSweep(sweep_, Client::Include::kSpec));
     CONCUR_ASSIGN_OR_RETURN(study_, FetchStudy(client_, std::move(sweep)));
     sweep_ = study_.sweep.id();
     positions_.clear();

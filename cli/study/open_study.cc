@@ -30,7 +30,7 @@ namespace concur::cli {
 
 absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
                                     const std::string& name) {
-  absl::StatusOr<v1::Sweep> found = client.GetSweep(name, /*include_spec=*/true);
+  absl::StatusOr<v1::Sweep> found = client.GetSweep(name, Client::Include::kSpec);
   if (absl::IsNotFound(found.status()) && IsBundle(name)) {
     return absl::NotFoundError(
         absl::StrCat(found.status().message(), "; ./", name, " is a bundle: write ./", name));

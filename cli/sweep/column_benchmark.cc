@@ -31,7 +31,7 @@ absl::StatusOr<BenchmarkSpec> FindColumn(Client& client, const std::string& name
       continue;
     }
     CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                            client.GetSweep(listed.id(), /*include_spec=*/true));
+                            client.GetSweep(listed.id(), Client::Include::kSpec));
     CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(sweep.spec()));
     for (const BenchmarkSpec& benchmark : spec.benchmarks) {
       if (benchmark.name == name && !benchmark.validation_of.has_value()) {

@@ -21,8 +21,8 @@
 #include "cli/app/interrupt.h"
 #include "cli/output/print.h"
 #include "cli/output/progress.h"
-#include "cli/output/worker_news.h"
 #include "cli/output/render.h"
+#include "cli/output/worker_news.h"
 #include "report/json_text.h"
 
 namespace concur::cli {

@@ -37,7 +37,7 @@ namespace {
 constexpr char kCodePlaceholder[] = "{code}";
 
 bool IsBelowRoots(absl::string_view path) {
-  constexpr absl::string_view kRoots[] = {"/bin/", "/dev/",  "/etc/",  "/lib/", "/lib64/", "/nix/",
+  constexpr absl::string_view kRoots[] = {"/bin/",  "/dev/",  "/etc/",  "/lib/", "/lib64/", "/nix/",
                                           "/proc/", "/sbin/", "/snap/", "/sys/", "/usr/"};
   return std::any_of(std::begin(kRoots), std::end(kRoots),
                      [&](absl::string_view root) { return absl::StartsWith(path, root); });
@@ -283,8 +283,8 @@ std::set<std::string> FilesNamedBelow(const std::set<std::string>& folders,
   const bool sets_path = absl::StrContains(text, "PATH=");
   for (absl::string_view word :
        absl::StrSplit(text, absl::ByAnyChar(kWordEnds), absl::SkipEmpty())) {
-    const bool is_path = !modules_only && word[0] != '/' &&
-                         (sets_path || word.find_first_of("./") != word.npos);
+    const bool is_path =
+        !modules_only && word[0] != '/' && (sets_path || word.find_first_of("./") != word.npos);
     if (is_path && word[0] == '$') {
       word.remove_prefix(std::min(word.find('/'), word.size()));
     }

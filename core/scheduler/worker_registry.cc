@@ -37,6 +37,25 @@ BlameRow BlameRowOf(const Digest& key, const Blame::Kind& kind, const std::strin
                   .success_time = cell.success_time};
 }
 
+// The row replaces earlier ones of the instance, which is so charged once. A sweep that was deleted
+// is not charged any more.
+void PutServiceUse(SweepBook& book, const std::string& worker, AttemptId id, JobResult use,
+                   Batch& batch) {
+  const JobId job = id.job.ServedJob();
+  if (!book.HasJob(job)) {
+    return;
+  }
+  const SweepRecord& sweep = book.SweepOf(job);
+  if (sweep.ServiceOf(sweep.expansion->Locate(job.index)) != 0) {
+    AttemptRow& row = batch.put_attempts.emplace_back();
+    row.id = id.job;
+    row.attempt = id.attempt;
+    row.worker = worker;
+    row.end_time = use.start_time + use.run_time;
+    row.result = std::move(use);
+  }
+}
+
 }  // namespace
 
 // --- workers
@@ -175,24 +194,6 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
   Release(id, *removed);
 }
 
-// The row replaces earlier ones of the instance, which is so charged once. A sweep that was deleted
-// is not charged any more.
-void WorkerRegistry::PutServiceUse(const Worker& worker, AttemptId id, JobResult use) {
-  const JobId job = id.job.ServedJob();
-  if (!book_.HasJob(job)) {
-    return;
-  }
-  const SweepRecord& sweep = book_.SweepOf(job);
-  if (sweep.ServiceOf(sweep.expansion->Locate(job.index)) != 0) {
-    AttemptRow& row = turn_.batch().put_attempts.emplace_back();
-    row.id = id.job;
-    row.attempt = id.attempt;
-    row.worker = worker.info.name;
-    row.end_time = use.start_time + use.run_time;
-    row.result = std::move(use);
-  }
-}
-
 void WorkerRegistry::ChargeService(const Worker& worker, AttemptId id, FailureClass failure) {
   Services::Instance& instance = *book_.services().Find(worker.info.name, id);
   instance.charged_until = std::min(turn_.now(), worker.lease_expire);
@@ -203,7 +204,7 @@ void WorkerRegistry::ChargeService(const Worker& worker, AttemptId id, FailureCl
     use.start_time = std::max(use.start_time, book_.SweepOf(id.job).row.create_time);
   }
   use.run_time = std::max(instance.charged_until - use.start_time, absl::ZeroDuration());
-  PutServiceUse(worker, id, std::move(use));
+  PutServiceUse(book_, worker.info.name, id, std::move(use), turn_.batch());
 }
 
 void WorkerRegistry::EndService(Worker& worker, const FinishedAttempt& finished) {
@@ -217,7 +218,7 @@ void WorkerRegistry::EndService(Worker& worker, const FinishedAttempt& finished)
     use.start_time = result.start_time;
     use.run_time = result.run_time;
     use.message = result.message;
-    PutServiceUse(worker, finished.id, std::move(use));
+    PutServiceUse(book_, worker.info.name, finished.id, std::move(use), turn_.batch());
     if (is_its_own) {
       book_.services().RemoveInstance(finished.id);  // Unassign charges it no more
     }

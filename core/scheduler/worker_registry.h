@@ -109,7 +109,6 @@ class WorkerRegistry {
   void CheckInvariants() const;
 
  private:
-  void PutServiceUse(const Worker& worker, AttemptId id, JobResult use);
   void Release(AttemptId id, const Assignment& released);
   void LeaveQueue(JobId id, const Assignment& assignment);
   Blame::Kind KindOf(const SweepRecord& sweep, uint32_t job) const;

@@ -141,7 +141,7 @@ class Blame {
   // KeyOf(kind), hashed once for many successes of a kind.
   const Digest& KnownKeyOf(const Kind& kind);
 
-  std::map<Kind, Digest> kind_keys_;  // of some kinds
+  std::map<Kind, Digest> kind_keys_;  // some of them
   std::map<Digest, Row> rows_;        // without cells only while one is in changed_
   Failed failed_;
   std::set<std::pair<Digest, std::string>> changed_;

@@ -23,7 +23,7 @@ namespace {
 
 using Answers = std::vector<std::pair<std::string, std::string>>;
 
-constexpr int64_t kBodyBytesMax = int64_t{64} << 20;  // of an answer
+constexpr int64_t kBodyBytesMax = int64_t{64} << 20;  // an answer's
 
 // Questions on their way to one server.
 class Asker {

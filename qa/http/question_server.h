@@ -31,7 +31,7 @@ class QuestionServer {
  public:
   // Listens; 0 takes a free port. AlreadyExists when the port is taken.
   static absl::StatusOr<std::unique_ptr<QuestionServer>> Start(int port);
-  // What waits gets 503.
+  // Waiting requests get 503.
   ~QuestionServer();
 
   int port() const { return port_; }

@@ -30,7 +30,7 @@ struct PredictOptions {
   std::string model;
   std::string data;
   std::string predictions;  // written: {"id": "answer"}
-  std::string url = "";     // of a reader that is served, instead of a model
+  std::string url = "";     // a served reader's, instead of a model
 };
 // Answers every question of the data set, in its order.
 absl::Status Predict(const PredictOptions& options);

@@ -12,7 +12,7 @@ import unittest.mock
 
 import concur
 from concur.function import pack
-from concur.mapped import settings_of
+from concur.mapped import plan, settings_of
 from coordinator import CoordinatorTest
 
 OFFSET = 0.5
@@ -183,10 +183,9 @@ class PackTest(unittest.TestCase):
         def square(x, seed):
             return x * x + seed
 
-        client = concur.connect("unix:/nowhere")
         for grid in ({"x": [1], "y": [2]}, [{}], {"X": [1]}):
             with self.assertRaisesRegex(concur.InvalidInput, r"grid: square\(x, seed\): .* argument"):
-                client.map(square, grid)
+                plan(square, grid, None, [0], None, "accuracy", [], None, None, None, {})
 
     def test_grids_are_every_combination_or_a_list(self):
         self.assertEqual(

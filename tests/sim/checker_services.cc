@@ -11,8 +11,8 @@
 namespace concur::sim {
 namespace {
 
-// Numbers of instances that start together are seconds apart.
-constexpr absl::Duration kStartSlack = absl::Seconds(20);
+// Numbers of instances that start together are seconds apart, and those of many run ahead of time.
+constexpr absl::Duration kStartSlack = absl::Minutes(1);
 
 // True if the worker did not say how long the instance ran.
 bool IsEstimate(const AttemptRow& row) {
@@ -56,7 +56,7 @@ void Checker::NoteServices(const SyncRequest& request, absl::Time called) {
   }
 }
 
-// What the coordinator knows of an instance that runs would be lost with both.
+// The use of an instance that runs, lost if the coordinator and its worker are.
 void Checker::CheckServiceSaved(const AttemptId& id, const ListedService& listed) {
   if (!MustBeCharged(id)) {
     return;
@@ -89,7 +89,7 @@ void Checker::CheckServiceReported(const AttemptId& service) {
 }
 
 void Checker::CheckServices(const Scheduler& scheduler) {
-  std::map<std::string, std::string> incarnations;  // of workers that are not lost
+  std::map<std::string, std::string> incarnations;  // workers that are not lost
   for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     if (!worker.lost) {
       incarnations[worker.info.name] = worker.info.incarnation;

@@ -119,15 +119,16 @@ size_t EndOfProgress(absl::string_view bar_before, absl::string_view line) {
   return name;
 }
 
-// Without a terminal's escape sequences, as of colours: "ESC[31m", "ESC]0;title BEL", "ESC7".
+// Without a terminal's escape sequences, as of colours: "ESC[31m", "ESC]0;title BEL", "ESC(B".
 std::string WithoutEscapes(absl::string_view text) {
   std::string plain;
   while (!text.empty()) {
     const size_t escape = std::min(text.find('\x1b'), text.size());
     absl::StrAppend(&plain, text.substr(0, escape));
     text.remove_prefix(std::min(escape + 1, text.size()));
-    size_t end = text.empty() || text[0] == '\n' ? 0 : 1;
+    size_t end = 0;
     if (absl::StartsWith(text, "[")) {
+      ++end;
       while (end < text.size() && (text[end] < '@' || text[end] > '~') && text[end] != '\n') {
         ++end;
       }
@@ -135,6 +136,11 @@ std::string WithoutEscapes(absl::string_view text) {
     } else if (absl::StartsWith(text, "]")) {
       end = std::min(text.find_first_of("\a\x1b\n"), text.size());
       end += end < text.size() && text[end] == '\a' ? 1 : 0;
+    } else {
+      while (end < text.size() && text[end] >= ' ' && text[end] <= '/') {
+        ++end;
+      }
+      end += end < text.size() && text[end] != '\n' ? 1 : 0;
     }
     text.remove_prefix(end);
   }

@@ -90,7 +90,8 @@ absl::Status ListImported(Client& client, const v1::Sweep& sweep, const std::str
 }
 
 absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(flags.sweep, true));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client.GetSweep(flags.sweep, Client::Include::kSpec));
   CONCUR_RETURN_IF_ERROR(CheckMetric(client, sweep, flags.metric));
   CONCUR_ASSIGN_OR_RETURN(SweepSpec spec, rpc::FromProto(sweep.spec()));
   CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(std::move(spec)));
@@ -147,7 +148,7 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
 
 absl::Status PrintColumns(CommandContext& context, Client& client, const ScoresFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client.GetSweep(flags.sweep, /*include_spec=*/true));
+                          client.GetSweep(flags.sweep, Client::Include::kSpec));
   CONCUR_RETURN_IF_ERROR(CheckMetric(client, sweep, flags.metric));
   CONCUR_ASSIGN_OR_RETURN(SweepSpec spec, rpc::FromProto(sweep.spec()));
   CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(std::move(spec)));

@@ -268,7 +268,7 @@ absl::StatusOr<v1::Sweep> RunReleased(Run& run, const std::vector<bool>& release
     CONCUR_RETURN_IF_ERROR(ended.status());
     CONCUR_RETURN_IF_ERROR(CheckNotCanceled(*ended));
   }
-  return run.client.GetSweep(submitted.id(), /*include_spec=*/true);
+  return run.client.GetSweep(submitted.id(), Client::Include::kSpec);
 }
 
 // Runs the first and the last approach of the panel on the new benchmark. FailedPrecondition when

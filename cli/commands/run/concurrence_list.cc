@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<AskedQuestion>> FindQuestions(CommandContext& context
     if (!IsLoaded(listed) || !absl::ConsumePrefix(&name, kConcurrencePrefix)) {
       continue;
     }
-    CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client.GetSweep(listed.id(), /*include_spec=*/true));
+    CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client.GetSweep(listed.id(), Client::Include::kSpec));
     CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(sweep.spec()));
     const std::optional<DescribedLook> look = ParseDescription(spec.description);
     const std::optional<ComparedPair> pair = PairOf(name);

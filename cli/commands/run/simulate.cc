@@ -56,7 +56,8 @@ absl::StatusOr<Subject> Load(CommandContext& context, const SimulateFlags& flags
     return subject;
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, true));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, Client::Include::kSpec));
   CONCUR_ASSIGN_OR_RETURN(subject.spec, rpc::FromProto(sweep.spec()));
   if (sweep.state() == v1::Sweep::STATE_SUCCEEDED && sweep.reused() == 0 &&
       sweep.counts().stopped() == 0) {

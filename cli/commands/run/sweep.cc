@@ -116,7 +116,7 @@ absl::StatusOr<std::string> ServicesText(Client& client, const v1::Sweep& sweep)
     return "";
   }
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep whole,
-                          client.GetSweep(sweep.id(), /*include_spec=*/true));
+                          client.GetSweep(sweep.id(), Client::Include::kSpec));
   std::set<std::string> served;
   for (const v1::Approach& approach : whole.spec().approaches()) {
     if (approach.has_service()) {
@@ -183,7 +183,7 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
               absl::StrCat("and ", CountText(failures.others()), " more failures of other kinds"));
   }
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+                          client->GetSweep(flags.sweep, Client::Include::kCounts));
   const v1::StateCounts& counts = sweep.counts();
   const std::string& id = sweep.id();
   if (table.rows.empty()) {
@@ -237,7 +237,7 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/true));
+                          client->GetSweep(flags.sweep, Client::Include::kSpec));
   for (const std::string& job : flags.jobs) {
     CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job, sweep));
     request.add_jobs(index);
@@ -271,7 +271,7 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
 absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+                          client->GetSweep(flags.sweep, Client::Include::kCounts));
   if (!flags.yes) {
     if (context.in == nullptr) {
       return absl::InvalidArgumentError(
@@ -401,7 +401,7 @@ std::string ForecastText(const v1::Sweep& sweep) {
 absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, /*include_spec=*/false));
+                          client->GetSweep(flags.sweep, Client::Include::kCounts));
   std::string services;
   if (context.output == OutputMode::kTable) {
     CONCUR_ASSIGN_OR_RETURN(services, ServicesText(*client, sweep));

@@ -99,7 +99,7 @@ absl::StatusOr<v1::Sweep> RunBatch(CommandContext& context, Client& client,
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, client, submitted.id(), watch));
   CONCUR_RETURN_IF_ERROR(CheckNotCanceled(sweep));
-  return client.GetSweep(sweep.id(), /*include_spec=*/true);
+  return client.GetSweep(sweep.id(), Client::Include::kSpec);
 }
 
 std::string PairName(const UntilGrid& grid, const analysis::PairEstimate& pair) {

@@ -132,7 +132,7 @@ class SortedJobs {
 class UnchosenScores {
  public:
   static absl::StatusOr<UnchosenScores> Of(Client& client, const std::string& name) {
-    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(name, /*include_spec=*/true));
+    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(name, Client::Include::kSpec));
     const v1::SweepSpec& spec = sweep.spec();
     UnchosenScores unchosen;
     unchosen.default_is_chosen_ = spec.select() == v1::SweepSpec::SELECTION_DEFAULT;

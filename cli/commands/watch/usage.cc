@@ -148,12 +148,12 @@ class UsageTable {
                      [](const auto& entry) { return entry.second->has_service(); })) {
       return absl::OkStatus();
     }
-    const absl::StatusOr<std::vector<v1::ServiceRecord>> used = client.ListServiceUse(sweep.id());
+    const absl::StatusOr<v1::Sweep> used = client.GetSweep(sweep.id(), Client::Include::kServices);
     if (absl::IsNotFound(used.status())) {
       return absl::OkStatus();  // the sweep was deleted meanwhile
     }
     CONCUR_RETURN_IF_ERROR(used.status());
-    for (const v1::ServiceRecord& instance : *used) {
+    for (const v1::ServiceRecord& instance : used->services()) {
       const auto approach = approaches.find(instance.approach());
       const absl::Time end = TimeOf(instance.end_time());
       if (approach != approaches.end() && end >= since_ && end < until_) {

@@ -265,9 +265,10 @@ TEST_F(SubprocessExecutorTest, AFailureBehindAProgressBarIsItsLastLine) {
               "error: quota exceeded (exit code 1)")
         << printed;
   }
-  EXPECT_EQ(Run(Train("printf '\\033[1;31merror 7\\033[0m: \\033]0;t\\007full\\n\\033[K'; exit 1"))
-                .message,
-            "error 7: full (exit code 1)");
+  EXPECT_EQ(
+      Run(Train("printf '\\033[1;31merror 7\\033[0m: \\033]0;t\\007\\033(Bfull\\n\\033[K'; exit 1"))
+          .message,
+      "error 7: full (exit code 1)");
   EXPECT_EQ(Run(Train("printf '\r1/9 filesValueError: 3'; exit 1")).message,
             "ValueError: 3 (exit code 1)");
   EXPECT_EQ(Run(Train("printf '1/9 fileserror: 3'; exit 1")).message,
