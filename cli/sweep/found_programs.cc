@@ -163,9 +163,14 @@ absl::string_view NameInCode(const CodePlace& code, absl::string_view path) {
   return !code.root.empty() && absl::ConsumePrefix(&path, absl::StrCat(code.root, "/")) ? path : "";
 }
 
-// True of a folder with anything in it, but for one that everybody writes to, as /tmp.
+// True of a folder with anything in it, but for one that everybody writes to, as /tmp, one below
+// the root, as /data, and the home folder: a command names these for other reasons.
 bool IsUsersFolder(const std::string& folder) {
   std::error_code error;
+  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): never set here
+  if (std::count(folder.begin(), folder.end(), '/') < 2 || (home != nullptr && folder == home)) {
+    return false;
+  }
   const std::filesystem::file_status status = std::filesystem::status(folder, error);
   return std::filesystem::is_directory(status) &&
          (status.permissions() & std::filesystem::perms::sticky_bit) ==
@@ -248,7 +253,8 @@ void AddPaths(absl::string_view text, std::set<std::string>* paths) {
   const auto add = [&](absl::string_view word) {
     const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): never set here
     const bool is_at_home = home != nullptr && (absl::ConsumePrefix(&word, "~/") ||
-                                                absl::ConsumePrefix(&word, "$HOME/"));
+                                                absl::ConsumePrefix(&word, "$HOME/") ||
+                                                absl::ConsumePrefix(&word, "${{HOME}}/"));
     const std::string file = is_at_home ? absl::StrCat(home, "/", word) : std::string(word);
     if (absl::StartsWith(file, "/") && !absl::StrContains(file, '{') &&
         file.size() < kPathBytesMax) {
@@ -378,8 +384,8 @@ std::set<std::string> InterpretersOf(const std::set<std::string>& files, absl::s
     line.resize(std::min(line.find_first_of("\n\0", 0, 2), line.size()));
     AddPaths(line.substr(2), &interpreters);
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.size() > 1) {
-      interpreters.insert(FileOf(std::string(words.back()), path));
+    for (size_t i = 1; i < words.size(); ++i) {
+      interpreters.insert(FileOf(std::string(words[i]), path));
     }
   }
   return interpreters;
@@ -413,7 +419,11 @@ std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
       }
     }
   }
-  files.merge(InterpretersOf(files, user_path));
+  constexpr int kInterpretersMax = 4;  // an interpreter may be a script, too
+  for (int i = 0; i < kInterpretersMax; ++i) {
+    files.merge(InterpretersOf(files, user_path));
+  }
+  files.erase("");  // a program that is not here
   if (step.program) {
     files.erase(FileOf(step.command[0], path));
   }

@@ -280,6 +280,7 @@ TEST_F(FoundProgramsTest, AFileWhosePathIsPutTogetherIsAWarning) {
   for (const auto& [command, file] : std::vector<std::pair<std::string, std::string>>{
            {R"(sh, -c, "sh ~/other.py")", "other.py"},
            {R"(sh, -c, "cat \"$HOME/other.py\"")", "other.py"},
+           {R"(sh, -c, "cat $${{HOME}}/other.py")", "other.py"},
            {R"(sh, -c, "cd DIR; ./other.py")", "other.py"},
            {R"(sh, -c, "cd DIR/conf && cat small.json")", "conf/small.json"},
            {R"(cat, "--config=DIR/conf/{hp.size}.json")", "conf/small.json"},
@@ -345,6 +346,9 @@ TEST_F(FoundProgramsTest, FoldersAndProgramsOfTheUsersAreAWarning) {
                                                                    "is in no code")))
         << command;
   }
+  Missing(
+      R"(version: "1", predict: {command: [absent, "$DATA/*", "/root/ {{print}}", "{predictions}"]})");
+  EXPECT_THAT(warnings_, IsEmpty()) << "the root's files, and a pattern of awk's";
   Missing(R"(version: "1", predict: {command: [ls, DIR/shared, "{predictions}"]})");
   EXPECT_THAT(warnings_, IsEmpty()) << "everybody's folder";
   Missing(R"(version: "1", predict: {command: [DIR/bin/python3, -c, "", "{predictions}"]})");
