@@ -147,7 +147,7 @@ TEST_F(ServicesTest, ATrainedReaderIsLoadedOnceForAllBenchmarks) {
   const char* root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
   std::string sweep = absl::StrCat(
       "apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: served}\nspec:\n  approaches: [{file: ",
-      root, "/configs/approaches/served/logistic-regression.yaml}]\n  benchmarks:\n");
+      root, "/configs/approaches/served/logistic-regression-served.yaml}]\n  benchmarks:\n");
   std::string train;
   for (int i = 0; i < 9; ++i) {
     const std::string line =

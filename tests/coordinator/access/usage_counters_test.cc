@@ -125,7 +125,8 @@ TEST_F(UsageCountersTest, AnInstanceOfAServiceCountsOnceByWhatItsServiceAskedFor
   }
   const Samples samples = ParseExposition(metrics_.Text());
   EXPECT_EQ(samples.at(R"(concur_usage_gpu_seconds_total{approach="a",owner="ada"})"), 122);
-  EXPECT_EQ(samples.at(R"(concur_attempts_ended_total{outcome="lost"})"), 0) << "no attempt of a job";
+  EXPECT_EQ(samples.at(R"(concur_attempts_ended_total{outcome="lost"})"), 0)
+      << "no attempt of a job";
 }
 
 TEST_F(UsageCountersTest, LabelsAreBounded) {
