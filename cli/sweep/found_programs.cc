@@ -238,9 +238,11 @@ std::vector<std::string> ExpandPattern(const std::string& word) {
   constexpr ptrdiff_t kStarsMax = 2;  // each may lead through many folders
   std::vector<std::string> paths;
   glob_t found{};
-  if (std::count(word.begin(), word.end(), '*') <= kStarsMax &&
-      glob(word.c_str(), GLOB_NOESCAPE, nullptr, &found) == 0) {
-    paths.assign(found.gl_pathv, found.gl_pathv + std::min(found.gl_pathc, kFilledMax));
+  if (std::count(word.begin(), word.end(), '*') <= kStarsMax) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): reads the environment, which is never set here
+    if (glob(word.c_str(), GLOB_NOESCAPE, nullptr, &found) == 0) {
+      paths.assign(found.gl_pathv, found.gl_pathv + std::min(found.gl_pathc, kFilledMax));
+    }
   }
   globfree(&found);
   return paths;
