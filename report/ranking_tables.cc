@@ -73,6 +73,34 @@ std::string SizesSentence(const ScoreTable& table, const BenchmarkGroup& group) 
                             small->second, " they are about ", ShortestDecimal(small->first), ".");
 }
 
+namespace {
+
+// Says which benchmarks the averages leave out, and for whose sake.
+void NoteLeftOut(const ScoreTable& table, const Generalization& generalization, Table& result) {
+  if (!generalization.left_out.empty()) {
+    const BenchmarkGroup& group = generalization.groups[0];
+    std::vector<std::string> left_out;
+    for (const size_t benchmark : generalization.left_out) {
+      std::vector<std::string> lacking;
+      for (const RankedApproach& approach : generalization.approaches) {
+        if (!table.approaches()[approach.approach].is_reference &&
+            table.cell(approach.approach, benchmark).state != CellState::kValue) {
+          lacking.push_back(table.approaches()[approach.approach].name);
+        }
+      }
+      left_out.push_back(
+          absl::StrCat(table.benchmarks()[benchmark].name, " (", FirstNames(lacking), ")"));
+    }
+    result.notes.push_back(absl::StrCat(
+        "Averages of ", group.name, " are over the ", group.benchmarks.size(), " of ",
+        group.benchmarks.size() + left_out.size(),
+        " benchmarks that all ranked approaches have. Left out, since some lack them: ",
+        FirstNames(left_out, "; "), "."));
+  }
+}
+
+}  // namespace
+
 Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization) {
   Table result;
   result.title = absl::StrCat(
@@ -144,26 +172,7 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
                                         " to be percents. If their scale is another, state it: ",
                                         "#scale in a file, scale of a sweep's metric."));
   }
-  if (!generalization.left_out.empty()) {
-    const BenchmarkGroup& group = generalization.groups[0];
-    std::vector<std::string> left_out;
-    for (const size_t benchmark : generalization.left_out) {
-      std::vector<std::string> lacking;
-      for (const RankedApproach& approach : generalization.approaches) {
-        if (!table.approaches()[approach.approach].is_reference &&
-            table.cell(approach.approach, benchmark).state != CellState::kValue) {
-          lacking.push_back(table.approaches()[approach.approach].name);
-        }
-      }
-      left_out.push_back(
-          absl::StrCat(table.benchmarks()[benchmark].name, " (", FirstNames(lacking), ")"));
-    }
-    result.notes.push_back(absl::StrCat(
-        "Averages of ", group.name, " are over the ", group.benchmarks.size(), " of ",
-        group.benchmarks.size() + left_out.size(),
-        " benchmarks that all ranked approaches have. Left out, since some lack them: ",
-        FirstNames(left_out, "; "), "."));
-  }
+  NoteLeftOut(table, generalization, result);
   if (any_partial) {
     result.notes.push_back(
         "* some seeds or settings of its scores failed, are pending, or were canceled or stopped.");

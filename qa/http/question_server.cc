@@ -87,7 +87,7 @@ absl::Status QuestionServer::Run(Answerer answer) {
     }
     std::istringstream in(exchange->request().body);
     std::ostringstream out;
-    const absl::Status status = ServeAnswers(in, out, answer, "request");
+    absl::Status status = ServeAnswers(in, out, answer, "request");
     {
       MutexLock lock(mutex_);
       queue_.pop_front();
