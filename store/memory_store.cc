@@ -149,9 +149,17 @@ absl::StatusOr<std::vector<StepRow>> MemoryStore::ListSteps(JobId job) {
 }
 
 absl::StatusOr<std::vector<AttemptRow>> MemoryStore::ListSweepAttempts(SweepId sweep) {
+  return AttemptsFrom({sweep, 0}, {sweep, kServiceBit - 1});
+}
+
+absl::StatusOr<std::vector<AttemptRow>> MemoryStore::ListServiceUse(SweepId sweep) {
+  return AttemptsFrom({sweep, kServiceBit}, {sweep, UINT32_MAX});
+}
+
+std::vector<AttemptRow> MemoryStore::AttemptsFrom(JobId first, JobId last) const {
   std::vector<AttemptRow> attempts;
-  for (auto it = attempts_.lower_bound(std::pair(JobId{sweep, 0}, Attempt()));
-       it != attempts_.end() && it->first.first.sweep == sweep; ++it) {
+  for (auto it = attempts_.lower_bound(std::pair(first, Attempt()));
+       it != attempts_.end() && it->first.first <= last; ++it) {
     attempts.push_back(it->second);
   }
   return attempts;

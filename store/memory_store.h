@@ -27,9 +27,12 @@ class MemoryStore : public Store {
   absl::Status Commit(const Batch& batch) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
+  absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) override;
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override;
 
  private:
+  std::vector<AttemptRow> AttemptsFrom(JobId first, JobId last) const;
+
   uint64_t next_sweep_number_ = 1;
   uint64_t next_pilot_number_ = 1;
   absl::btree_map<SweepId, SweepRow> sweeps_;

@@ -455,11 +455,19 @@ absl::StatusOr<std::vector<AttemptRow>> SqlStore::ListAttempts(JobId job) {
 }
 
 absl::StatusOr<std::vector<AttemptRow>> SqlStore::ListSweepAttempts(SweepId sweep) {
+  return ListAttemptsFrom({sweep, 0}, {sweep, kServiceBit - 1});
+}
+
+absl::StatusOr<std::vector<AttemptRow>> SqlStore::ListServiceUse(SweepId sweep) {
+  return ListAttemptsFrom({sweep, kServiceBit}, {sweep, UINT32_MAX});
+}
+
+absl::StatusOr<std::vector<AttemptRow>> SqlStore::ListAttemptsFrom(JobId first, JobId last) {
   CONCUR_RETURN_IF_ERROR(Usable());
-  if (sweep.number > kSweepNumberMax) {
+  if (first.sweep.number > kSweepNumberMax) {
     return std::vector<AttemptRow>();
   }
-  return ReadAttempts(*database_, JobKey(JobId{sweep, 0}), JobKey(JobId{sweep, UINT32_MAX}));
+  return ReadAttempts(*database_, JobKey(first), JobKey(last));
 }
 
 absl::StatusOr<std::string> MakeDatabaseId(SqlDatabase& database) {

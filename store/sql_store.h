@@ -34,6 +34,7 @@ class SqlStore : public Store {
   absl::StatusOr<Snapshot> LoadPart(ChooseLeftOut choose) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
+  absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) override;
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override;
 
  protected:
@@ -54,6 +55,7 @@ class SqlStore : public Store {
   int64_t commits_ = 0;
 
  private:
+  absl::StatusOr<std::vector<AttemptRow>> ListAttemptsFrom(JobId first, JobId last);
   // Which jobs of a sweep have a row, and how many.
   class RowSet {
    public:

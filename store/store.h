@@ -50,8 +50,11 @@ class Store {
   // The failed attempts of one job, oldest first. JobId::Service() of it has rows of its own.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) = 0;
 
-  // Those of all jobs of a sweep, by job and then oldest first; services follow.
+  // The failed attempts of all jobs of a sweep, by job and then oldest first.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) = 0;
+
+  // The instances of services that were started for a sweep's jobs, likewise.
+  virtual absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) = 0;
 
   // Steps that one job reported, as they arrived.
   virtual absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) = 0;

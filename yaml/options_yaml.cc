@@ -39,7 +39,9 @@ bool IsAddress(absl::string_view text) {
          port >= 0 && port <= 65535;
 }
 
-void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
+// With `several`, a list with commas.
+void ReadAddress(Fields& fields, absl::string_view key, std::string* address,
+                 bool several = false) {
   const std::optional<Value> value = fields.Get(key);
   if (!value) {
     return;
@@ -48,31 +50,14 @@ void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
   if (!text) {
     return;
   }
-  if (!IsAddress(*text) || absl::StrContains(*text, ',')) {
-    value->Expected("an address HOST:PORT such as 127.0.0.1:7447");
+  const std::vector<absl::string_view> addresses = absl::StrSplit(*text, ',');
+  if ((addresses.size() > 1 && !several) ||
+      !std::all_of(addresses.begin(), addresses.end(), IsAddress)) {
+    value->Expected(absl::StrCat("an address HOST:PORT such as 127.0.0.1:7447",
+                                 several ? ", or several with commas and no spaces" : ""));
     return;
   }
   *address = *text;
-}
-
-// One or several, with commas.
-void ReadAddresses(Fields& fields, absl::string_view key, std::string* addresses) {
-  const std::optional<Value> value = fields.Get(key);
-  if (!value) {
-    return;
-  }
-  const std::optional<std::string> text = value->Text("an address HOST:PORT");
-  if (!text) {
-    return;
-  }
-  for (const absl::string_view address : absl::StrSplit(*text, ',')) {
-    if (!IsAddress(address)) {
-      value->Expected(
-          "an address HOST:PORT such as 127.0.0.1:7447, or several with commas and no spaces");
-      return;
-    }
-  }
-  *addresses = *text;
 }
 
 void ReadPath(Fields& fields, absl::string_view key, std::string* path) {
@@ -312,7 +297,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   }
   if (const auto pilots = fields.Get("pilots")) {
     Fields pilot_fields(*pilots);
-    ReadAddresses(pilot_fields, "coordinator", &options.pilots.coordinator);
+    ReadAddress(pilot_fields, "coordinator", &options.pilots.coordinator, /*several=*/true);
     ReadPath(pilot_fields, "ca", &options.pilots.ca);
     ReadPath(pilot_fields, "certificate", &options.pilots.certificate);
     ReadPath(pilot_fields, "key", &options.pilots.key);
@@ -348,7 +333,7 @@ WorkerOptions ReadWorker(const Value& value) {
   if (const auto name = fields.Get("name")) {
     options.name = name->Name().value_or("");
   }
-  ReadAddresses(fields, "coordinator", &options.coordinator);
+  ReadAddress(fields, "coordinator", &options.coordinator, /*several=*/true);
   ReadAddress(fields, "metrics_listen", &options.metrics_listen);
   ReadPath(fields, "work_directory", &options.work_directory);
   ReadPath(fields, "run_directory", &options.run_directory);

@@ -75,10 +75,10 @@ class Painter {
   SweepProgress progress_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Says which workers are in quarantine, with a client of its own; when somebody reads it.
-class QuarantineReporter {
+// Says what changes among the workers, with a client of its own; when somebody reads it.
+class WorkerReporter {
  public:
-  QuarantineReporter(Painter& painter, const Client& client)
+  WorkerReporter(Painter& painter, const Client& client)
       : painter_(painter), client_(client.ForAsides(absl::Seconds(2))) {
     Look(absl::Now());
   }
@@ -113,11 +113,11 @@ class QuarantineReporter {
 // A timer: ticks twice a second, and ends the streams after the time-out.
 class Ticker {
  public:
-  Ticker(Painter& painter, QuarantineReporter& quarantines, Client& client, absl::Duration timeout)
-      : deadline_(absl::Now() + timeout), thread_([this, &painter, &quarantines, &client] {
+  Ticker(Painter& painter, WorkerReporter& worker_reporter, Client& client, absl::Duration timeout)
+      : deadline_(absl::Now() + timeout), thread_([this, &painter, &worker_reporter, &client] {
           while (!Wait(absl::Milliseconds(500))) {
             painter.Tick();
-            quarantines.Tick();
+            worker_reporter.Tick();
             if (absl::Now() >= deadline_ && !expired_.exchange(true)) {
               client.CancelStreams();
             }
@@ -184,8 +184,8 @@ absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
   {
     Painter painter(context, options.quiet);
     const InterruptScope interrupt([&client] { client.CancelStreams(); });
-    QuarantineReporter quarantines(painter, client);
-    const Ticker ticker(painter, quarantines, client, options.timeout);
+    WorkerReporter worker_reporter(painter, client);
+    const Ticker ticker(painter, worker_reporter, client, options.timeout);
     bool away = false;
     status = client.WatchSweep(
         sweep, options.after,

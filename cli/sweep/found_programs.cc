@@ -394,7 +394,7 @@ std::set<std::string> InterpretersOf(const std::set<std::string>& files, absl::s
 }
 
 // The files that a command, its variables and values name by absolute paths, those of the programs
-// and modules that it starts, and folders of modules, but the script that is digested.
+// and modules that it starts, and folders, but the script that is digested.
 std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
                                  const Values& shared, absl::string_view path) {
   std::set<std::string> files;
@@ -422,8 +422,10 @@ std::set<std::string> FilesNamed(const ApproachSpec& approach, const Step& step,
     }
   }
   constexpr int kInterpretersMax = 4;  // an interpreter may be a script, too
-  for (int i = 0; i < kInterpretersMax; ++i) {
-    files.merge(InterpretersOf(files, user_path));
+  std::set<std::string> scripts = files;
+  for (int i = 0; i < kInterpretersMax && !scripts.empty(); ++i) {
+    scripts = InterpretersOf(scripts, user_path);
+    files.insert(scripts.begin(), scripts.end());
   }
   files.erase("");  // a program that is not here
   if (step.program) {

@@ -34,8 +34,8 @@ std::string SearchPath();
 // on `path`: they become part of content keys. A relative one is in the code (spec::ResolveCode).
 void DigestPrograms(absl::string_view path, spec::LoadedSweep* sweep);
 
-// A warning of other files, programs and folders of modules of a user's that commands name and that
-// are in no code: when they change, nothing runs anew. Another of relative arguments that are files
+// A warning of other files, programs and folders of a user's that commands name and that are in no
+// code: when they change, nothing runs anew. Another of relative arguments that are files
 // beside the approach's file, which no job sees; without `programs_too`, of none that CheckPrograms
 // refuses. REQUIRES: spec::ResolveCode(&sweep) was OK, and DigestPrograms was called.
 std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep,

@@ -545,12 +545,7 @@ void Engine::ListServiceUse(SweepId sweep,
                             std::function<void(absl::StatusOr<std::vector<AttemptRow>>)> done) {
   Call<SweepId>([sweep](Scheduler&) { return sweep; },
                 [this, done = std::move(done)](absl::StatusOr<SweepId> id) {
-                  absl::StatusOr<std::vector<AttemptRow>> rows =
-                      id.ok() ? store_.ListSweepAttempts(*id) : id.status();
-                  if (rows.ok()) {
-                    std::erase_if(*rows, [](const auto& row) { return !row.id.IsService(); });
-                  }
-                  done(std::move(rows));
+                  done(id.ok() ? store_.ListServiceUse(*id) : id.status());
                 });
 }
 

@@ -181,7 +181,8 @@ void CoordinatorMetrics::OnTurn(const Turn& turn, const Effects& effects) {
   }
   for (const AttemptRow& row : effects.batch.put_attempts) {
     if (row.id.IsService()) {
-      usage_.AddService({row.id, row.attempt}, row.result.run_time);
+      usage_.AddService({row.id, row.attempt}, row.result.run_time,
+                        row.result.failure != FailureClass::kNone);
       continue;
     }
     ended_[static_cast<size_t>(row.result.failure)]->Increment();

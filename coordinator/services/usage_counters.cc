@@ -66,14 +66,17 @@ void UsageCounters::Add(JobId job, absl::Duration run_time) {
   last_->memory.Increment(seconds * static_cast<double>(resources.memory_bytes));
 }
 
-void UsageCounters::AddService(AttemptId id, absl::Duration run_time) {
-  absl::Duration& counted = services_[id];
-  if (run_time > counted) {
-    Add(id.job, run_time - counted);
-    counted = run_time;
+void UsageCounters::AddService(AttemptId id, absl::Duration run_time, bool has_ended) {
+  Service& service = services_[id];
+  service.has_ended = has_ended;
+  if (run_time > service.counted) {
+    Add(id.job, run_time - service.counted);
+    service.counted = run_time;
   }
   if (services_.size() > series_max_) {
-    services_.erase(services_.begin());
+    const auto ended = std::find_if(services_.begin(), services_.end(),
+                                    [](const auto& entry) { return entry.second.has_ended; });
+    services_.erase(ended == services_.end() ? services_.begin() : ended);
   }
 }
 

@@ -31,7 +31,7 @@ class UsageCounters {
   // is not counted.
   void Add(JobId job, absl::Duration run_time);
   // An instance of a service has run for so long so far; a span that was counted counts once.
-  void AddService(AttemptId id, absl::Duration run_time);
+  void AddService(AttemptId id, absl::Duration run_time, bool has_ended);
 
  private:
   struct Series {
@@ -46,7 +46,11 @@ class UsageCounters {
   const SweepBoard& board_;
   const size_t series_max_;
   absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Series>> series_;
-  absl::btree_map<AttemptId, absl::Duration> services_;  // so far; at most `series_max`
+  struct Service {
+    absl::Duration counted;
+    bool has_ended = false;
+  };
+  absl::btree_map<AttemptId, Service> services_;  // at most `series_max`; ended ones go first
   // Sweep, approach and series of the last job: jobs that end together are mostly of one approach,
   // and the board is asked, under its lock, for other sweeps alone.
   std::shared_ptr<const SweepFacts> sweep_;

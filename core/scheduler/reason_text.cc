@@ -138,8 +138,8 @@ std::string DifferenceText(const NoReuse& reason, const NoReuse::Field& field) {
 
 // Why it took no result of an earlier job; "" when there is nothing to say.
 std::string NoReuseText(const NoReuse& reason) {
-  constexpr size_t kShownMax = 3;
   if (!reason.same_work.empty()) {
+    constexpr size_t kShownMax = 3;
     std::vector<std::string> ids;
     for (const JobId id : reason.same_work) {
       ids.push_back(id.ToString());
@@ -156,7 +156,7 @@ std::string NoReuseText(const NoReuse& reason) {
     differences.push_back(DifferenceText(reason, field));
   }
   return absl::StrCat("; not reused: the nearest earlier job, ", reason.nearest->ToString(),
-                      ", differs in ", FirstNames(differences, ", ", kShownMax));
+                      ", differs in ", absl::StrJoin(differences, ", "));
 }
 
 std::string PausedText(const JobReason& reason) {

@@ -97,6 +97,11 @@ std::vector<Coordinators::PeerPtr> Coordinators::peers() const {
   return peers;
 }
 
+size_t Coordinators::size() const {
+  const MutexLock lock(mu_);
+  return entries_.size();
+}
+
 bool Coordinators::may_be_several() const {
   return several() || !NamedHost(named_[0]->address).empty();
 }

@@ -48,7 +48,7 @@ class Coordinators {
   // The one to ask now.
   PeerPtr current() const;
   std::vector<PeerPtr> peers() const;
-  size_t size() const { return peers().size(); }
+  size_t size() const;
   bool several() const { return size() > 1; }
   // There may be several: a name may have more than one address, which are looked up only once the
   // first one refuses calls.

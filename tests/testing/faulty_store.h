@@ -75,6 +75,13 @@ class FaultyStore : public Store {
     return store_.ListSweepAttempts(sweep);
   }
 
+  absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) override {
+    if (failed_) {
+      return CalledAfterFailure();
+    }
+    return store_.ListServiceUse(sweep);
+  }
+
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override {
     if (failed_) {
       return CalledAfterFailure();

@@ -296,7 +296,6 @@ absl::StatusOr<FileDigest> PutDirectory(const std::string& path, absl::string_vi
   });
 }
 
-// True if there is no such directory, or nothing in it.
 absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_max,
                                          Artifacts& artifacts) {
   if (TypeOf(path) != FileType::kDirectory) {

@@ -180,8 +180,8 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
   }
   analysis::AddPartGroups(table, groups);
   std::vector<analysis::Conversion> converted = analysis::ToPercent(groups, table);
-  if (const std::string sizes = analysis::SizesSentence(table, groups[0]);
-      flags.groups.empty() && !sizes.empty()) {
+  const std::string sizes = flags.groups.empty() ? analysis::SizesSentence(table, groups[0]) : "";
+  if (!sizes.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         sizes,
         " Average benchmarks of one kind: --group NAME=PATTERN. All of them: --group \"all=*\"."));

@@ -173,7 +173,7 @@ TEST_F(UsageTest, ServicesAreRowsOfTheirOwn) {
   EXPECT_EQ(
       TestJson::parse(Concur({"usage", "s12", "--by", "owner", "-o", "json"}).out)[0]["gpu_hours"],
       4.0);
-  // Those that ended at 23:13:20 and 22:43:20.
+  // One instance ended at 23:13:20, the other one at 22:43:20.
   EXPECT_EQ(TestJson::parse(Concur({"usage", "s12", "--by", "kind", "--since",
                                     "2023-11-14T23:00:00Z", "-o", "json"})
                                 .out)[1]["services"],

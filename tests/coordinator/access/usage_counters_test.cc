@@ -129,6 +129,20 @@ TEST_F(UsageCountersTest, AnInstanceOfAServiceCountsOnceByWhatItsServiceAskedFor
       << "no attempt of a job";
 }
 
+// The oldest instance was forgotten while it ran, and all of its time counted again.
+TEST_F(UsageCountersTest, AnInstanceThatRunsIsNotForgottenForThoseThatEnded) {
+  Publish({1}, "ada");
+  UsageCounters usage(metrics_, engine_->board(), /*series_max=*/2);
+  const JobId service = JobId{{1}, 1}.Service();
+  usage.AddService({service, {1}}, absl::Seconds(60), /*has_ended=*/false);
+  for (const uint32_t attempt : {2U, 3U, 4U}) {
+    usage.AddService({service, {attempt}}, absl::Seconds(5), /*has_ended=*/true);
+  }
+  usage.AddService({service, {1}}, absl::Seconds(70), /*has_ended=*/true);
+  const Samples samples = ParseExposition(metrics_.Text());
+  EXPECT_EQ(samples.at(R"(concur_usage_run_seconds_total{approach="a",owner="ada"})"), 85);
+}
+
 TEST_F(UsageCountersTest, LabelsAreBounded) {
   UsageCounters usage(metrics_, engine_->board(), /*series_max=*/2);
   for (const uint64_t sweep : {1U, 2U, 3U}) {

@@ -61,12 +61,18 @@ class ServicesTest : public BlameSchedulerTest {
   void EndJobsWell(const std::string& worker) {
     End(worker, /*services=*/false, SuccessOf({}, /*is_train=*/false));
   }
-  // Rows of the instances that were started for the sweep's jobs.
-  std::vector<AttemptRow> UseOf(SweepId sweep) {
-    std::vector<AttemptRow> rows = *harness().store().ListSweepAttempts(sweep);
-    std::erase_if(rows, [](const AttemptRow& row) { return !row.id.IsService(); });
-    return rows;
+  // A sweep whose one job has asked an instance, which still runs.
+  SweepId ServeOneJob(const std::string& worker) {
+    const SweepId sweep = Submit(Served(1));
+    Sync();
+    SetReady(worker);
+    Sync();
+    EndJobsWell(worker);
+    Sync();
+    return sweep;
   }
+  // Rows of the instances that were started for the sweep's jobs.
+  std::vector<AttemptRow> UseOf(SweepId sweep) { return *harness().store().ListServiceUse(sweep); }
   std::string Explain(SweepId sweep, uint32_t job) {
     return ReasonText(scheduler().views().ReasonOf({sweep, job}));
   }
@@ -236,12 +242,7 @@ TEST_F(ServicesTest, ARestartOfTheCoordinatorKeepsWhatWorkersRun) {
 
 TEST_F(ServicesTest, AnInstanceOfADeletedSweepStopsAfterARestart) {
   AddWorker("w", 4);
-  const SweepId sweep = Submit(Served(1));
-  Sync();
-  SetReady("w");
-  Sync();
-  EndJobsWell("w");
-  Sync();
+  const SweepId sweep = ServeOneJob("w");
   EXPECT_TRUE(scheduler().DeleteSweep(sweep).ok());
   Sync();
   harness().RestartCoordinator();
@@ -460,12 +461,7 @@ TEST_F(ServicesTest, ADrainedWorkerIsRidOfItsServices) {
 
 TEST_F(ServicesTest, AnInstanceIsChargedWhatItsWorkerSaysOnceAndNoAttemptOfTheJob) {
   AddWorker("w", 4);
-  const SweepId sweep = Submit(Served(1));
-  Sync();
-  SetReady("w");
-  Sync();
-  EndJobsWell("w");
-  Sync();
+  const SweepId sweep = ServeOneJob("w");
   ASSERT_EQ(UseOf(sweep).size(), 1u) << "while it runs";
   EXPECT_EQ(UseOf(sweep)[0].result.failure, FailureClass::kNone);
   const AttemptId service = ServicesOn("w")[0];

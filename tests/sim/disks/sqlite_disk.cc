@@ -273,6 +273,9 @@ class SqliteStoreDisk::Session : public Store {
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override {
     return store_->ListSweepAttempts(sweep);
   }
+  absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) override {
+    return store_->ListServiceUse(sweep);
+  }
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override {
     return store_->ListSteps(job);
   }

@@ -79,6 +79,9 @@ class MemoryStoreDisk::Session : public Store {
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override {
     return disk_.written_.ListSweepAttempts(sweep);
   }
+  absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) override {
+    return disk_.written_.ListServiceUse(sweep);
+  }
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override {
     if (disk_.world_.bug() == Bug::kScoresForgotten) {
       return std::vector<StepRow>();
