@@ -95,7 +95,10 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
       std::filesystem::absolute(
           from.data_directory.empty() ? DefaultDataDirectory() : from.data_directory, error)
           .string();
-  options.database = from.database;
+  options.database = TakeFromEnvironment("CONCUR_DATABASE");
+  if (options.database.empty()) {
+    options.database = from.database;
+  }
   options.user = from.owner.empty() ? UserName() : from.owner;
   options.engine.policy.lease = from.lease;
   options.engine.policy.overdue_grace = from.overdue_grace;

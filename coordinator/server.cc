@@ -301,6 +301,7 @@ class StandBy {
 };
 
 constexpr absl::Duration kStandByPoll = absl::Milliseconds(250);
+constexpr int kPollsUntilRecorded = 20;
 
 // Waits once; starts the stand-by when there is none. False: `*failed` says why, or the process is
 // to end.
@@ -336,9 +337,21 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(ServerOptions& options,
              {{"error", std::string(why.message())}});
     std::_Exit(1);
   };
+  // Before the tables are migrated, which may take minutes.
+  leadership.on_acquired = [&data](const std::string& leader) {
+    return RecordLeader(data, leader);
+  };
   absl::Status failed;
+  int polls = 0;  // while this is not the leader's data directory
   if (options.wait_as_stand_by) {
     leadership.wait = [&](const std::string& leader) {
+      polls = options.s3.has_value() || IsDirectoryOf(data, leader) ? 0 : polls + 1;
+      if (polls > kPollsUntilRecorded) {
+        failed = absl::FailedPreconditionError(absl::StrCat(
+            data, " is not the data directory of ", leader, ", which leads: give both one ",
+            "directory, or keep artifacts in object storage (artifacts.s3)"));
+        return false;
+      }
       return WaitAsStandBy(options, leader, stand_by, &failed);
     };
   }

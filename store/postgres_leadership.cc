@@ -90,13 +90,12 @@ absl::Status Leadership::Refusal(PostgresDatabase& database) {
                    ": stop that one (SIGTERM hands over at once), or start again after that time"));
 }
 
-absl::StatusOr<std::optional<Leadership::Row>> Leadership::TryAcquire(PostgresDatabase& database,
-                                                                      const std::string& address) {
+absl::StatusOr<std::optional<Leadership::Row>> Leadership::TryAcquire(PostgresDatabase& database) {
   const absl::Time begin = clock_.Now();
   CONCUR_ASSIGN_OR_RETURN(SqlStatement * acquire, database.Prepare(kAcquire));
   acquire->BindReal(1, absl::ToDoubleSeconds(options_.lease));
   acquire->BindText(2, id_);
-  acquire->BindText(3, address);
+  acquire->BindText(3, name_);
   CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*acquire));
   if (row) {
     const MutexLock lock(mutex_);
@@ -113,9 +112,9 @@ absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::strin
   std::unique_ptr<Leadership> leadership(new Leadership(uri, std::move(id), std::move(options)));
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
-  const std::string address =
+  leadership->name_ =
       absl::StrCat(host, " process ", getpid(), " on ", leadership->options_.address);
-  absl::StatusOr<std::optional<Row>> row = leadership->TryAcquire(database, address);
+  absl::StatusOr<std::optional<Row>> row = leadership->TryAcquire(database);
   std::string leader;
   while ((row.ok() && !row->has_value()) || (database.broken() && !leader.empty())) {
     if (!leadership->options_.wait) {
@@ -131,13 +130,16 @@ absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::strin
     if (!leadership->options_.wait(leader)) {
       return absl::CancelledError("ended while another coordinator led");
     }
-    row = leadership->TryAcquire(database, address);
+    row = leadership->TryAcquire(database);
   }
   CONCUR_RETURN_IF_ERROR(row.status());
   leadership->acquired_ = **row;
   CONCUR_RETURN_IF_ERROR(database.QueryInt(kEndOthers).status());
   leadership->renewer_ = std::thread([self = leadership.get()] { self->RenewLoop(); });
   leadership->watcher_ = std::thread([self = leadership.get()] { self->WatchLoop(); });
+  if (leadership->options_.on_acquired) {
+    CONCUR_RETURN_IF_ERROR(leadership->options_.on_acquired(leadership->name_));
+  }
   return leadership;
 }
 

@@ -37,6 +37,9 @@ struct LeadershipOptions {
   // Called again and again while another coordinator leads, with its name: waits a moment; false
   // gives up. Null: nobody waits.
   std::function<bool(const std::string& leader)> wait;
+  // Called when this coordinator has taken the row, with its name as `wait` of others gets it. An
+  // error gives the row back. May be null.
+  std::function<absl::Status(const std::string& leader)> on_acquired;
   // Called once, by a thread of its own, when the row is another's or could not be renewed in time:
   // the process must end. May be null.
   std::function<void(const absl::Status& why)> on_lost;
@@ -77,8 +80,7 @@ class Leadership {
       : uri_(std::move(uri)), id_(std::move(id)), options_(std::move(options)) {}
 
   // nullopt: another has it.
-  absl::StatusOr<std::optional<Row>> TryAcquire(PostgresDatabase& database,
-                                                const std::string& address);
+  absl::StatusOr<std::optional<Row>> TryAcquire(PostgresDatabase& database);
   void RenewLoop();
   void WatchLoop();
   absl::Status Renew(PostgresDatabase& database);
@@ -90,6 +92,7 @@ class Leadership {
   const std::string id_;  // no other holder's
   const LeadershipOptions options_;
   SystemClock clock_;
+  std::string name_;
   Row acquired_;
   std::thread renewer_;
   std::thread watcher_;

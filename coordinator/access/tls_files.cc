@@ -23,6 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/status_macros.h"
 
 namespace concur {
@@ -196,6 +197,8 @@ absl::Status InitTls(const std::string& directory, const std::vector<std::string
     }
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  // Two coordinators of one data directory may start at once.
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockFile(directory + "/init.lock"));
   CONCUR_ASSIGN_OR_RETURN(const Identity authority, LoadOrMakeAuthority(directory, now));
   const auto leaf = [](const char* name, const char* use) {
     return Request{name,

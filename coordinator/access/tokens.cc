@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/tokens.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/status_macros.h"
 #include "core/fields.h"
 #include "core/names.h"
@@ -109,17 +108,7 @@ absl::StatusOr<TokenRecord> FromJson(const Json& json) {
 
 // Held while the file is read, changed and replaced.
 absl::StatusOr<FileDescriptor> LockTokens(const std::string& data_directory) {
-  const std::string path = data_directory + "/tokens.lock";
-  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) {
-    return ErrnoStatus(errno, path, "open");
-  }
-  while (flock(fd.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) {
-      return ErrnoStatus(errno, path, "lock");
-    }
-  }
-  return fd;
+  return LockFile(data_directory + "/tokens.lock");
 }
 
 absl::Status SaveTokens(const std::string& data_directory, const std::vector<TokenRecord>& tokens) {

@@ -104,6 +104,15 @@ absl::Status RecordDatabase(const std::string& directory, const std::string& id,
   return WriteFileAtomically(path, absl::StrCat(id, " ", address, "\n"), 0600);
 }
 
+absl::Status RecordLeader(const std::string& directory, const std::string& leader) {
+  return WriteFileAtomically(directory + kLeaderRecord, leader + "\n", 0600);
+}
+
+bool IsDirectoryOf(const std::string& directory, const std::string& leader) {
+  const absl::StatusOr<std::string> text = ReadFile(directory + kLeaderRecord, kRecordBytesMax);
+  return text.ok() && *text == leader + "\n";
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const DataPlace& place) {
   const std::string path = place.directory + kStorageRecord;
   CONCUR_ASSIGN_OR_RETURN(const auto record, ReadRecord(path));

@@ -23,6 +23,8 @@ inline constexpr char kDatabaseFile[] = "/concur.db";
 inline constexpr char kStorageRecord[] = "/object-storage";
 // "ID DATABASE": the PostgreSQL database that holds the rows, without a password.
 inline constexpr char kDatabaseRecord[] = "/postgresql";
+// The coordinator of that database that leads, or led last.
+inline constexpr char kLeaderRecord[] = "/leader";
 
 struct DataPlace {
   std::string directory;
@@ -44,6 +46,10 @@ absl::Status CheckDatabasePlace(const DataPlace& place);
 // The same for an open database, whose name and address are given; records it at its first use.
 absl::Status RecordDatabase(const std::string& directory, const std::string& id,
                             const std::string& address);
+// Writes who leads, so that a stand-by sees whether it shares the data directory.
+absl::Status RecordLeader(const std::string& directory, const std::string& leader);
+// False while the record names another coordinator, or none.
+bool IsDirectoryOf(const std::string& directory, const std::string& leader);
 
 // The artifacts of a data directory, which is created if needed. They are in one place only, and
 // DIRECTORY/object-storage records which object storage that is: FailedPrecondition when the

@@ -200,6 +200,21 @@ TEST_F(PostgresTest, AStandByTakesOver) {
   EXPECT_EQ(Query("SELECT holder IS NULL FROM concur.leader"), "t");
 }
 
+// It would lack the artifacts that the leader has.
+TEST_F(PostgresTest, AStandByWithADirectoryOfItsOwnIsRefused) {
+  cluster_.StartCoordinator(options_);
+  const Output refused = Cluster::Run(
+      {"/usr/bin/env", "CONCUR_DATABASE=" + uri_, Cluster::Binary("concur-coordinator"),
+       "--data-dir", cluster_.File("data2"), "--listen", "unix:" + cluster_.File("socket2")},
+      cluster_.File("own"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(
+      refused.err,
+      AllOf(HasSubstr(cluster_.File("data2") + " is not the data directory of"),
+            HasSubstr(" on " + cluster_.server() + ", which leads"), HasSubstr("artifacts.s3")));
+  EXPECT_EQ(Succeeded(), 0) << "the leader goes on";
+}
+
 TEST_F(PostgresTest, ACoordinatorThatWasStoppedPastItsTimeWritesNothingAndEnds) {
   cluster_.StartCoordinator(options_);
   cluster_.SignalCoordinator(SIGSTOP);

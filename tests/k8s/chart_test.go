@@ -228,6 +228,8 @@ func TestUnchangedValuesGiveWhatKustomizeGives(t *testing.T) {
 		"workers: {enabled: true}":            {"static-workers"},
 		"workers: {enabled: true, gpu: true}": {"static-workers", "gpu"},
 		"monitoring: {enabled: true}":         {"prometheus"},
+		"coordinator: {replicas: 2}":          {"stand-by"},
+		"{coordinator: {replicas: 2}, pools: {enabled: true}}": {"pools", "stand-by"},
 		"{pools: {enabled: true}, workers: {enabled: true}, monitoring: {enabled: true}}": {
 			"pools", "static-workers", "prometheus"},
 	} {
@@ -355,6 +357,31 @@ pools:
 	expect(t, options, "own:3", "pools", 0, "kubernetes", "image")
 }
 
+func TestARowsDatabaseIsTheSecretsForOneAndTwoCoordinators(t *testing.T) {
+	for _, replicas := range []string{"1", "2"} {
+		got := render(t, "lab", "coordinator: {replicas: "+replicas+
+			", databaseSecret: rows, storage: {size: 5Gi, storageClass: shared}}")
+		set := got["StatefulSet concur-coordinator"]
+		env := at(t, set, "spec", "template", "spec", "containers", 0, "env").([]interface{})
+		expect(t, env, "name: CONCUR_DATABASE\nvalueFrom:\n  secretKeyRef:\n    key: uri\n    name: rows", 0)
+		for _, other := range env[1:] {
+			if at(t, other, "name") == "CONCUR_DATABASE" {
+				t.Error("twice: ", env)
+			}
+		}
+		expect(t, set, replicas, "spec", "replicas")
+		if replicas == "2" {
+			claim := at(t, got["PersistentVolumeClaim concur-data"], "spec")
+			expect(t, claim, "shared", "storageClassName")
+			expect(t, claim, "5Gi", "resources", "requests", "storage")
+			expect(t, claim, "- ReadWriteMany", "accessModes")
+			if at(t, set, "spec", "volumeClaimTemplates") != nil {
+				t.Error("each has a volume of its own")
+			}
+		}
+	}
+}
+
 // Other options start the coordinator anew, equal ones do not.
 func TestOptionsAreInTheAnnotations(t *testing.T) {
 	sum := func(values string) interface{} {
@@ -374,7 +401,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 	}
 	for values, wanted := range map[string]string{
 		"imagine: x":                               "imagine",
-		"coordinator: {replicas: 2}":               "replicas",
+		"coordinator: {replicas: 3}":               "replicas",
 		"workers: {autoscaler: {min: 2}}":          "min",
 		"workers: {replicas: many}":                "workers.replicas",
 		"image: \"a b\"":                           "image",

@@ -212,7 +212,8 @@ class OverlayTest : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(All, OverlayTest,
                          ::testing::Values("base", "overlays/local", "overlays/gpu",
                                            "overlays/pools", "overlays/prometheus",
-                                           "overlays/static-workers", "pools prometheus",
+                                           "overlays/static-workers", "overlays/stand-by",
+                                           "pools prometheus stand-by", "pools prometheus",
                                            "pools prometheus local",
                                            "static-workers gpu prometheus local"),
                          [](const auto& overlay) {
@@ -279,21 +280,14 @@ TEST_P(OverlayTest, PortsAndProbesLeadToContainers) {
       if (!spec) {
         continue;
       }
-      const YAML::Node how = spec["grpc"] ? spec["grpc"] : spec["httpGet"];
-      EXPECT_EQ(ports.count(how["port"].as<std::string>()), 1u) << probe;
-      if (spec["httpGet"]) {
-        const std::set<std::string> pages = {"/healthz", "/readyz"};
-        EXPECT_EQ(pages.count(how["path"].as<std::string>()), 1u) << probe;
-      }
+      const YAML::Node get = spec["httpGet"];
+      EXPECT_EQ(ports.count(get["port"].as<std::string>()), 1u) << probe;
+      const std::set<std::string> pages = {"/healthz", "/readyz"};
+      EXPECT_EQ(pages.count(get["path"].as<std::string>()), 1u) << probe;
     }
     const YAML::Node annotations = workload["spec"]["template"]["metadata"]["annotations"];
     EXPECT_EQ(ports.count(annotations["prometheus.io/port"].as<std::string>()), 1u);
   }
-  const YAML::Node coordinator = Objects().Find("StatefulSet", "concur-coordinator");
-  EXPECT_EQ(
-      coordinator["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]["grpc"]["port"]
-          .as<int>(),
-      7448);
 }
 
 TEST_P(OverlayTest, PodsHaveNoMoreRightsThanTheyNeed) {
@@ -333,6 +327,10 @@ TEST_P(OverlayTest, WhatIsReferredToIsThere) {
       volumes.insert(volume["name"].as<std::string>());
       if (volume["configMap"]) {
         EXPECT_TRUE(Objects().Find("ConfigMap", volume["configMap"]["name"].as<std::string>()));
+      }
+      if (volume["persistentVolumeClaim"]) {
+        EXPECT_TRUE(Objects().Find("PersistentVolumeClaim",
+                                   volume["persistentVolumeClaim"]["claimName"].as<std::string>()));
       }
       if (volume["secret"]) {
         EXPECT_EQ(volume["secret"]["secretName"].as<std::string>(), "concur-worker")
@@ -399,8 +397,7 @@ TEST_P(OverlayTest, TheOptionsFileListensWhereThePortsAre) {
         spec::LoadCoordinatorOptions(dir.File("o.yaml"));
     ASSERT_OK(options);
     const std::set<std::string> ports = Ports(Objects().Find("StatefulSet", "concur-coordinator"));
-    for (const std::string& listen :
-         {options->listen, options->health_listen, options->metrics_listen}) {
+    for (const std::string& listen : {options->listen, options->metrics_listen}) {
       EXPECT_EQ(ports.count(listen.substr(listen.rfind(':') + 1)), 1u) << listen;
       EXPECT_TRUE(absl::StartsWith(listen, "0.0.0.0:")) << listen;
     }

@@ -34,19 +34,35 @@ Each of these takes {object, root} and changes the object, which kustomize made,
 {{- end -}}
 {{- end -}}
 
+{{- /* The claim of the coordinator's volume: {claim, root}. */ -}}
+{{- define "concur.storage" -}}
+{{- $storage := .root.Values.coordinator.storage -}}
+{{- if $storage.size -}}
+{{- $_ := set .claim.resources.requests "storage" $storage.size -}}
+{{- end -}}
+{{- if $storage.storageClass -}}
+{{- $_ := set .claim "storageClassName" $storage.storageClass -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The coordinator's StatefulSet. */ -}}
 {{- define "concur.coordinator" -}}
 {{- include "concur.pods" (dict "object" .object "root" .root "settings" .root.Values.coordinator) -}}
 {{- $settings := .root.Values.coordinator -}}
-{{- $claim := (first .object.spec.volumeClaimTemplates).spec -}}
-{{- if $settings.storage.size -}}
-{{- $_ := set $claim.resources.requests "storage" $settings.storage.size -}}
-{{- end -}}
-{{- if $settings.storage.storageClass -}}
-{{- $_ := set $claim "storageClassName" $settings.storage.storageClass -}}
+{{- range .object.spec.volumeClaimTemplates -}}
+{{- include "concur.storage" (dict "claim" .spec "root" $.root) -}}
 {{- end -}}
 {{- $pod := .object.spec.template.spec -}}
 {{- $container := first $pod.containers -}}
+{{- if $settings.databaseSecret -}}
+{{- $env := list (dict "name" "CONCUR_DATABASE" "valueFrom" (dict "secretKeyRef" (dict "name" $settings.databaseSecret "key" "uri"))) -}}
+{{- range $container.env -}}
+{{- if ne .name "CONCUR_DATABASE" -}}
+{{- $env = append $env . -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $container "env" $env -}}
+{{- end -}}
 {{- if $settings.tlsSecret -}}
 {{- $_ := unset $pod "initContainers" -}}
 {{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" "tls" "secret" (dict "secretName" $settings.tlsSecret "defaultMode" 0440))) -}}

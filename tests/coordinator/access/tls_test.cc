@@ -12,6 +12,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -98,6 +100,20 @@ TEST_F(TlsTest, KeysAreForTheirOwnerAloneAndTheAuthorityStays) {
   ASSERT_OK(InitTls(Tls(""), {"node-1.example.org", "10.0.0.1"}, absl::Now()));
   EXPECT_EQ(*ReadFile(Tls("ca.pem")), ca);
   EXPECT_NE(*ReadFile(Tls("server.pem")), server);
+}
+
+// As the two coordinators of one data directory do at their first start.
+TEST_F(TlsTest, ManyAtOnceMakeOneAuthority) {
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([this] { EXPECT_OK(InitTls(dir_.File("both"), {}, absl::Now())); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  Start({dir_.File("both/server.pem"), dir_.File("both/server.key"), ""});
+  EXPECT_OK(Ask(server_->address(), {dir_.File("both/ca.pem"), "", "", ""}));
 }
 
 TEST_F(TlsTest, HostsThatAreNoneAndABrokenAuthorityAreRefused) {
