@@ -55,15 +55,15 @@ constexpr char kHolder[] =
     "to_char(expiry AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')) FROM leader";
 
 // The row that an UPDATE returns; nullopt when it changed none.
-absl::StatusOr<std::optional<Leadership::Row>> ReadRow(SqlStatement& update) {
+absl::StatusOr<std::optional<LeaderRow>> ReadRow(SqlStatement& update) {
   CONCUR_ASSIGN_OR_RETURN(const bool has_row, update.Step());
   if (!has_row) {
-    return std::optional<Leadership::Row>();
+    return std::optional<LeaderRow>();
   }
-  const Leadership::Row row = {update.Int(0), update.Int(1), update.Int(2)};
+  const LeaderRow row = {update.Int(0), update.Int(1), update.Int(2)};
   // The change is only certain at the statement's end.
   CONCUR_RETURN_IF_ERROR(update.Step().status());
-  return std::optional<Leadership::Row>(row);
+  return std::optional<LeaderRow>(row);
 }
 
 absl::Status MakeTable(PostgresDatabase& database) {
@@ -90,13 +90,13 @@ absl::Status Leadership::Refusal(PostgresDatabase& database) {
                    ": stop that one (SIGTERM hands over at once), or start again after that time"));
 }
 
-absl::StatusOr<std::optional<Leadership::Row>> Leadership::TryAcquire(PostgresDatabase& database) {
+absl::StatusOr<std::optional<LeaderRow>> Leadership::TryAcquire(PostgresDatabase& database) {
   const absl::Time begin = clock_.Now();
   CONCUR_ASSIGN_OR_RETURN(SqlStatement * acquire, database.Prepare(kAcquire));
   acquire->BindReal(1, absl::ToDoubleSeconds(options_.lease));
   acquire->BindText(2, id_);
   acquire->BindText(3, name_);
-  CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*acquire));
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<LeaderRow> row, ReadRow(*acquire));
   if (row) {
     const MutexLock lock(mutex_);
     deadline_ = begin + options_.lease - options_.margin;
@@ -114,7 +114,7 @@ absl::StatusOr<std::unique_ptr<Leadership>> Leadership::Acquire(const std::strin
   gethostname(host, sizeof host - 1);
   leadership->name_ =
       absl::StrCat(host, " process ", getpid(), " on ", leadership->options_.address);
-  absl::StatusOr<std::optional<Row>> row = leadership->TryAcquire(database);
+  absl::StatusOr<std::optional<LeaderRow>> row = leadership->TryAcquire(database);
   std::string leader;
   while ((row.ok() && !row->has_value()) || (database.broken() && !leader.empty())) {
     if (!leadership->options_.wait) {
@@ -155,10 +155,10 @@ Leadership::~Leadership() {
   }
 }
 
-absl::StatusOr<Leadership::Row> Leadership::MoveEpoch(PostgresDatabase& database) const {
+absl::StatusOr<LeaderRow> Leadership::MoveEpoch(PostgresDatabase& database) const {
   CONCUR_ASSIGN_OR_RETURN(SqlStatement * move, database.Prepare(kMoveEpoch));
   move->BindText(1, id_);
-  CONCUR_ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(*move));
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<LeaderRow> row, ReadRow(*move));
   if (!row) {
     return Refusal(database);
   }

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "store/fenced_commit.h"
 #include "store/postgres.h"
 
 namespace concur {
@@ -61,16 +62,10 @@ class Leadership {
   // FailedPrecondition when it was lost, or has not been renewed in time.
   absl::Status Check();
 
-  // The row as of the call that took it, or moved its epoch.
-  struct Row {
-    int64_t epoch = 0;
-    int64_t turn = 0;  // number of the latest commit
-    int64_t schema_version = 0;
-  };
-  const Row& acquired() const { return acquired_; }
-  // Gives the row a new epoch, after which no transaction of the old one can commit: its turn tells
-  // whether an earlier commit was carried out. FailedPrecondition when the row is another's.
-  absl::StatusOr<Row> MoveEpoch(PostgresDatabase& database) const;
+  // The row as of the call that took it.
+  const LeaderRow& acquired() const { return acquired_; }
+  // As FencedDatabase::MoveEpoch.
+  absl::StatusOr<LeaderRow> MoveEpoch(PostgresDatabase& database) const;
 
   // "another coordinator leads: …".
   static absl::Status Refusal(PostgresDatabase& database);
@@ -80,7 +75,7 @@ class Leadership {
       : uri_(std::move(uri)), id_(std::move(id)), options_(std::move(options)) {}
 
   // nullopt: another has it.
-  absl::StatusOr<std::optional<Row>> TryAcquire(PostgresDatabase& database);
+  absl::StatusOr<std::optional<LeaderRow>> TryAcquire(PostgresDatabase& database);
   void RenewLoop();
   void WatchLoop();
   absl::Status Renew(PostgresDatabase& database);
@@ -93,7 +88,7 @@ class Leadership {
   const LeadershipOptions options_;
   SystemClock clock_;
   std::string name_;
-  Row acquired_;
+  LeaderRow acquired_;
   std::thread renewer_;
   std::thread watcher_;
   Mutex mutex_;

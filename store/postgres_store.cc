@@ -22,6 +22,7 @@ constexpr absl::Duration kReconnectWait = absl::Milliseconds(100);
 constexpr char kFence[] =
     "UPDATE leader SET turn = CASE WHEN epoch = $1 AND turn BETWEEN $2::bigint - 1 AND $2::bigint "
     "THEN $2::bigint END";
+constexpr char kIsLatest[] = "SELECT count(*) FROM leader WHERE epoch = $1 AND turn = $2";
 constexpr char kFenceSqlstate[] = "23502";
 
 // The steps of SQLite's schema in PostgreSQL's words: both have the same tables.
@@ -67,13 +68,6 @@ absl::StatusOr<std::unique_ptr<PostgresDatabase>> OpenToRead(const std::string& 
   return database;
 }
 
-absl::Status CommitsMissing(const PostgresDatabase& database, int64_t found, int64_t expected) {
-  return absl::DataLossError(absl::StrCat(database.path(), ": ", expected,
-                                          " commits were acknowledged, and it has ", found,
-                                          ": it was restored, or a replica that lacks some took "
-                                          "over"));
-}
-
 }  // namespace
 
 PostgresStore::PostgresStore(std::unique_ptr<PostgresDatabase> database,
@@ -97,7 +91,7 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(const std::st
   CONCUR_ASSIGN_OR_RETURN(store->id_, ReadDatabaseId(store->postgres_));
   CONCUR_ASSIGN_OR_RETURN(const auto counters, ReadCounters(store->postgres_));
   if (counters.at(kCommitsCounter) != store->commits_) {
-    return CommitsMissing(store->postgres_, counters.at(kCommitsCounter), store->commits_);
+    return CommitsMissing(store->address(), counters.at(kCommitsCounter), store->commits_);
   }
   return store;
 }
@@ -145,67 +139,59 @@ absl::Status PostgresStore::CheckPlace() {
   return leads;
 }
 
+absl::Status PostgresStore::CheckLeads() {
+  CONCUR_RETURN_IF_ERROR(Usable());
+  absl::Status leads = CheckFenced(*this, epoch_, commits_);
+  failed_ = !leads.ok();
+  return leads;
+}
+
 absl::Status PostgresStore::Commit(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(CheckPlace());
   CONCUR_RETURN_IF_ERROR(CheckBatch(batch));
   if (batch.empty()) {
     return absl::OkStatus();
   }
-  const int64_t before = commits_;
-  for (;;) {
-    absl::Status status = Apply(batch);
-    if (status.ok()) {
-      return status;
-    }
-    commits_ = before;
-    if (postgres_.broken()) {
-      LogWarning("the connection was lost during a commit", {{"error", status.ToString()}});
-      const absl::StatusOr<bool> saved = WasSaved(before + 1);
-      if (!saved.ok()) {
-        failed_ = true;
-        return saved.status();
-      }
-      if (*saved) {
-        commits_ = before + 1;
-        return absl::OkStatus();
-      }
-      Forget();
-      continue;
-    }
-    Forget();
-    if (absl::IsResourceExhausted(status)) {
-      return status;
-    }
-    failed_ = true;
-    if (postgres_.sqlstate() != kFenceSqlstate) {
-      return status;
-    }
-    const absl::StatusOr<Leadership::Row> row = leadership_->MoveEpoch(postgres_);
-    return row.ok() ? CommitsMissing(postgres_, row->turn, before) : row.status();
-  }
+  int64_t commits = commits_;
+  const absl::Status status = CommitFenced(*this, batch, epoch_, commits);
+  commits_ = commits;
+  failed_ = !status.ok() && !absl::IsResourceExhausted(status);
+  is_ahead_ = !status.ok();
+  return status;
 }
 
-absl::StatusOr<bool> PostgresStore::WasSaved(int64_t turn) {
-  for (;;) {
-    CONCUR_RETURN_IF_ERROR(leadership_->Check());
-    // The old connection's transaction may still be under way at the server: it ends, or fails by
-    // the new epoch, before the row tells.
-    const absl::Status connected = postgres_.Connect();
-    const absl::StatusOr<Leadership::Row> row =
-        connected.ok() ? leadership_->MoveEpoch(postgres_) : connected;
-    if (row.ok()) {
-      epoch_ = row->epoch;
-      if (row->turn != turn && row->turn != turn - 1) {
-        return CommitsMissing(postgres_, row->turn, turn - 1);
-      }
-      return row->turn == turn;
-    }
-    if (!postgres_.broken()) {
-      return row.status();
-    }
-    absl::SleepFor(kReconnectWait);
+absl::Status PostgresStore::Save(const Batch& batch, int64_t epoch, int64_t turn) {
+  if (is_ahead_) {
+    Forget();
   }
+  is_ahead_ = true;
+  epoch_ = epoch;
+  commits_ = turn - 1;
+  return Apply(batch);
 }
+
+absl::Status PostgresStore::Compare(int64_t epoch, int64_t turn) {
+  CONCUR_ASSIGN_OR_RETURN(SqlStatement * compare, postgres_.Prepare(kIsLatest));
+  compare->BindInt(1, epoch);
+  compare->BindInt(2, turn);
+  CONCUR_RETURN_IF_ERROR(compare->Step().status());
+  const int64_t rows = compare->Int(0);
+  compare->Reset();
+  return rows == 1 ? absl::OkStatus() : Leadership::Refusal(postgres_);
+}
+
+bool PostgresStore::IsBroken() const { return postgres_.broken(); }
+
+bool PostgresStore::IsFenced() const { return postgres_.sqlstate() == kFenceSqlstate; }
+
+// The open transaction is the old connection's.
+absl::Status PostgresStore::Connect() { return postgres_.Connect(); }
+
+absl::StatusOr<LeaderRow> PostgresStore::MoveEpoch() { return leadership_->MoveEpoch(postgres_); }
+
+absl::Status PostgresStore::CheckTime() { return leadership_->Check(); }
+
+void PostgresStore::WaitToConnect() { absl::SleepFor(kReconnectWait); }
 
 absl::StatusOr<std::vector<std::string>> CheckPostgres(const std::string& uri) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<PostgresDatabase> database, OpenToRead(uri));
@@ -224,7 +210,7 @@ absl::StatusOr<std::vector<std::string>> CheckPostgres(const std::string& uri) {
   if (state.ok()) {
     CONCUR_ASSIGN_OR_RETURN(const int64_t turn, database->QueryInt("SELECT turn FROM leader"));
     if (const int64_t commits = state->counters.at(kCommitsCounter); commits != turn) {
-      CONCUR_RETURN_IF_ERROR(note(CommitsMissing(*database, commits, turn)));
+      CONCUR_RETURN_IF_ERROR(note(CommitsMissing(database->path(), commits, turn)));
     }
   }
   CONCUR_RETURN_IF_ERROR(note(ReadAttempts(*database, INT64_MIN, INT64_MAX).status()));

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/rows.h"
+#include "store/fenced_commit.h"
 #include "store/postgres.h"
 #include "store/postgres_leadership.h"
 #include "store/sql_reader.h"
@@ -23,7 +24,7 @@
 
 namespace concur {
 
-class PostgresStore : public SqlStore {
+class PostgresStore : public SqlStore, private FencedDatabase {
  public:
   // Opens the database of a connection URI, making or migrating its tables when needed.
   // FailedPrecondition when another coordinator leads (the message names it), or when a newer
@@ -39,6 +40,8 @@ class PostgresStore : public SqlStore {
   absl::Status Commit(const Batch& batch) override;
   // FailedPrecondition when another coordinator leads.
   absl::Status CheckPlace() override;
+  // Asks the server.
+  absl::Status CheckLeads() override;
 
   // The database's own name, given at its first opening.
   const std::string& id() const { return id_; }
@@ -55,12 +58,21 @@ class PostgresStore : public SqlStore {
   // before.
   absl::Status BeforeCommit() override;
   absl::Status Migrate();
-  // True when commit number `turn` was saved; the connection was lost during it.
-  absl::StatusOr<bool> WasSaved(int64_t turn);
+
+  absl::Status Save(const Batch& batch, int64_t epoch, int64_t turn) override;
+  absl::Status Compare(int64_t epoch, int64_t turn) override;
+  bool IsBroken() const override;
+  bool IsFenced() const override;
+  absl::Status Connect() override;
+  absl::StatusOr<LeaderRow> MoveEpoch() override;
+  absl::Status CheckTime() override;
+  void WaitToConnect() override;
+  const std::string& Name() const override { return address(); }
 
   PostgresDatabase& postgres_;  // the base's
   std::unique_ptr<Leadership> leadership_;
   int64_t epoch_;
+  bool is_ahead_ = false;  // memory has rows that were perhaps not saved
   std::string id_;
 };
 

@@ -47,6 +47,10 @@ class Store {
   // it, after which the caller must not go on with this store.
   virtual absl::Status CheckPlace() { return absl::OkStatus(); }
 
+  // OK if no other process has committed since: what memory says may be answered. An error as
+  // Commit gives it.
+  virtual absl::Status CheckLeads() { return absl::OkStatus(); }
+
   // The failed attempts of one job, oldest first. JobId::Service() of it has rows of its own.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) = 0;
 

@@ -347,6 +347,9 @@ bool Engine::Turn() {
     reads.swap(reads_);
   }
   const bool had_reads = !reads.empty();
+  if (had_reads && !MayAnswer()) {
+    return false;
+  }
   AnswerReads(reads);
   const absl::Time begin = clock_.Now();
   now_ = std::max(now_, begin);
@@ -384,6 +387,8 @@ bool Engine::Turn() {
       EndProcess(status);
       return false;
     }
+  } else if (!MayAnswer()) {  // also "nothing to do" and "forget that result" are answers
+    return false;
   }
   if (!observers_.empty()) {
     turn.figures.work = worked - begin;
@@ -391,6 +396,14 @@ bool Engine::Turn() {
   }
   FinishTurn(std::move(turn));
   return had_requests;
+}
+
+bool Engine::MayAnswer() {
+  const absl::Status leads = store_.CheckLeads();
+  if (!leads.ok()) {
+    EndProcess(leads);
+  }
+  return leads.ok();
 }
 
 // Between turns, memory and disk hold the same state, unless the disk is full.
