@@ -38,6 +38,12 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "spent-not-saved",
     "budget-forgotten",
     "left-out-deleted",
+    "commit-without-epoch",
+    "expiry-by-own-clock",
+    "both-lead",
+    "outcome-guessed",
+    "empty-turn-answered",
+    "former-answers",
     "answer-before-commit",
     "answered-half-imported",
     "stale-attempt-accepted",
@@ -92,6 +98,10 @@ absl::StatusOr<Bug> BugFromName(absl::string_view name) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("expected one of ", absl::StrJoin(kNames, ", "), ", got \"", name, "\""));
+}
+
+bool IsOfTwoCoordinators(Bug bug) {
+  return Bug::kCommitWithoutEpoch <= bug && bug <= Bug::kFormerAnswers;
 }
 
 std::array<Bug, kBugs> AllBugs() {

@@ -44,6 +44,13 @@ enum class Bug : uint8_t {
   kSpentNotSaved,        // the last amount of a commit that was spent is not saved
   kBudgetForgotten,      // a restart forgets the budgets of sweeps
   kLeftOutDeleted,       // sweeps that there is no memory for are deleted
+  // Bugs of two coordinators on one database.
+  kCommitWithoutEpoch,  // a commit does not compare the leader's row
+  kExpiryByOwnClock,    // a stand-by compares the leader's expiry with its own clock
+  kBothLead,            // a stand-by takes a row that has not expired
+  kOutcomeGuessed,      // a commit whose answer is lost counts as saved
+  kEmptyTurnAnswered,   // a turn that saves nothing does not compare it either
+  kFormerAnswers,       // a coordinator that leads no more answers reads
   // Bugs of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kAnsweredHalfImported,  // an import is answered after its first turn
@@ -88,12 +95,14 @@ enum class Bug : uint8_t {
   kServiceReadyEarly,  // services are said to be ready while they load
   kServiceNotListed,   // services that run are not listed
 };
-inline constexpr size_t kBugs = 65;  // without kNone
+inline constexpr size_t kBugs = 71;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);
 // InvalidArgument, listing the names, when there is no such bug.
 absl::StatusOr<Bug> BugFromName(absl::string_view name);
+// Those that need two coordinators.
+bool IsOfTwoCoordinators(Bug bug);
 // Every bug but kNone.
 std::array<Bug, kBugs> AllBugs();
 

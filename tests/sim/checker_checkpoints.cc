@@ -77,6 +77,7 @@ void Checker::CheckPauseTaken(const AttemptId& id) {
   if (row == rows_.end() || reports == reports_.end() || planned == planned_.end() ||
       reports->second.size() != 1 || !reports->second[0].checkpoint ||
       row->second.attempt != id.attempt || row->second.state != JobState::kBlocked ||
+      counted_.contains(id) ||  // it was taken before, and the job is retried
       MayBeCanceled(id.job) || once_canceled_.contains(id.job.sweep) ||
       !workload_.sweeps[planned->second].expansion->spec().early_stop) {
     return;

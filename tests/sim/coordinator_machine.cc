@@ -31,6 +31,11 @@ constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
 constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
 constexpr absl::Duration kCollectDelayMax = absl::Seconds(2);
 constexpr absl::Duration kBootJumpMax = absl::Hours(2);
+// As LeadershipOptions (store/postgres_leadership.h).
+constexpr absl::Duration kLeadFor = absl::Milliseconds(5'500);
+constexpr absl::Duration kRenewInterval = absl::Seconds(2);
+constexpr absl::Duration kRenewAgain = absl::Milliseconds(200);
+constexpr absl::Duration kStandByPoll = absl::Milliseconds(250);
 
 }  // namespace
 
@@ -75,7 +80,12 @@ class CoordinatorMachine::CheckedStore : public Store {
       return left_out;
     });
   }
+  // It is the store of a former leader.
+  void Mute() { muted_ = true; }
   absl::Status Commit(const Batch& batch) override {
+    if (muted_) {
+      return store_.Commit(batch);
+    }
     for (const auto& read : std::exchange(machine_.before_commit_, {})) {
       read();
     }
@@ -95,6 +105,7 @@ class CoordinatorMachine::CheckedStore : public Store {
     }
     return status;
   }
+  absl::Status CheckLeads() override { return store_.CheckLeads(); }
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
     return store_.ListAttempts(job);
   }
@@ -132,16 +143,19 @@ class CoordinatorMachine::CheckedStore : public Store {
   Store& store_;
   Checker& checker_;
   Clock& clock_;
+  bool muted_ = false;
   std::vector<SweepId> deleted_;  // by the next commit, with a bug
 };
 
 CoordinatorMachine::CoordinatorMachine(World& world, Checker& checker, History& history,
-                                       const Workload& workload, StoreDisk& disk)
+                                       const Workload& workload, StoreDisk& disk,
+                                       DatabaseDisk* database)
     : world_(world),
       checker_(checker),
       history_(history),
       workload_(workload),
       disk_(disk),
+      database_(database),
       clock_(world) {
   checker_.SetHasArtifact([this](const Digest& digest) { return HasArtifact(digest); });
 }
@@ -152,6 +166,10 @@ CoordinatorMachine::~CoordinatorMachine() { ++process_; }
 
 void CoordinatorMachine::Start() {
   if (up()) {
+    return;
+  }
+  if (database_ != nullptr && !database_->MayTake()) {
+    world_.After(kStandByPoll, [this] { Start(); });
     return;
   }
   if (process_ > 0 && world_.Strikes(Fault::kClockJump)) {
@@ -221,12 +239,17 @@ void CoordinatorMachine::Start() {
   if (world_.tracing()) {
     world_.Trace(absl::StrCat("the coordinator starts, process ", process_));
   }
-  engine_->SetFatalForTest([this](const absl::Status& failed) {
+  engine_->SetFatalForTest([this, process = process_](const absl::Status& failed) {
     if (world_.tracing()) {
-      world_.Trace(absl::StrCat("a commit fails: ", failed.ToString()));
+      world_.Trace(absl::StrCat("a commit of process ", process, " fails: ", failed.ToString()));
     }
-    ended_ = true;
+    ended_ = ended_ || process == process_;
   });
+  if (database_ != nullptr) {
+    lead_until_ = BootTime() + kLeadFor;
+    KeepLeading(process_);
+    StandBy(process_);
+  }
   checker_.OnRestored(scheduler(), clock_.Now());
   due_ = std::max(engine_->NextDeadline(), clock_.Now());
   history_.OnProcess();
@@ -234,15 +257,23 @@ void CoordinatorMachine::Start() {
   ScheduleTurn(world_.now());
 }
 
-void CoordinatorMachine::End(bool power_cut) {
+void CoordinatorMachine::Forget() {
   ++process_;  // responses of this process are dropped from now on
+  turn_at_ = absl::InfiniteFuture();
+  ++turn_number_;
+  if (database_ != nullptr) {  // the next one is another machine's
+    paused_until_ = absl::InfinitePast();
+    stood_still_ = absl::ZeroDuration();
+  }
+}
+
+void CoordinatorMachine::End(bool power_cut) {
+  Forget();
   disk_.TookFault();
   disk_.Restart(power_cut);
   engine_.reset();
   store_.reset();
   disk_store_.reset();
-  turn_at_ = absl::InfiniteFuture();
-  ++turn_number_;
   world_.After(world_.Between(absl::Milliseconds(100), kRestartDelayMax), [this] { Start(); });
 }
 
@@ -253,11 +284,17 @@ void CoordinatorMachine::Kill(bool power_cut) {
   if (world_.tracing()) {
     world_.Trace(power_cut ? "the coordinator's power is cut" : "the coordinator is killed");
   }
+  if (database_ != nullptr && !power_cut && world_.random().Chance(0.5)) {
+    database_->Release();  // it got SIGTERM
+  }
   End(power_cut);
 }
 
 void CoordinatorMachine::Pause(absl::Duration duration) {
   paused_until_ = std::max(paused_until_, world_.now() + duration);
+  if (database_ != nullptr && world_.random().Chance(0.5)) {
+    stood_still_ += duration;
+  }
 }
 
 void CoordinatorMachine::JumpClock(absl::Duration by) {
@@ -269,6 +306,79 @@ void CoordinatorMachine::Recover() {
   paused_until_ = absl::InfinitePast();
   slow_until_ = absl::InfinitePast();
   ScheduleTurn(world_.now());
+}
+
+// --- two coordinators ----------------------------------------------------------------------------
+
+void CoordinatorMachine::KeepLeading(uint64_t process) {
+  if (process != process_) {
+    return;
+  }
+  absl::Duration wait = kRenewAgain;
+  if (world_.now() >= paused_until_) {
+    if (LeadsNoMore()) {
+      if (world_.tracing()) {
+        world_.Trace("the coordinator ends: it leads no more");
+      }
+      End(/*power_cut=*/false);
+      return;
+    }
+    if (database_->Renew()) {
+      lead_until_ = BootTime() + kLeadFor;
+      wait = kRenewInterval;
+    }
+  }
+  world_.After(wait, [this, process] { KeepLeading(process); });
+}
+
+void CoordinatorMachine::StandBy(uint64_t process) {
+  world_.After(kStandByPoll, [this, process] {
+    if (process != process_) {
+      return;
+    }
+    if (database_->MayTake()) {
+      TakeOver();
+    } else {
+      StandBy(process);
+    }
+  });
+}
+
+void CoordinatorMachine::TakeOver() {
+  const bool knows = stood_still_ == absl::ZeroDuration();
+  if (knows && !LeadsNoMore()) {
+    world_.Fail("two coordinators lead, and both answer");
+  }
+  if (world_.tracing()) {
+    world_.Trace(absl::StrCat("the stand-by takes over from process ", process_));
+  }
+  world_.Count(Fault::kLeadTaken);
+  auto former = std::make_unique<Former>();
+  static_cast<CheckedStore&>(*store_).Mute();
+  engine_->board().Stop();
+  former->disk_store = std::move(disk_store_);
+  former->store = std::move(store_);
+  former->engine = std::move(engine_);
+  const absl::Time wakes = paused_until_;
+  Forget();
+  if (!knows) {  // else it ends when it looks at its clock
+    former_ = std::move(former);
+    world_.At(wakes, [this, waking = former_.get()] {
+      if (waking == former_.get()) {
+        WakeFormer();
+      }
+    });
+  }
+  Start();
+}
+
+void CoordinatorMachine::WakeFormer() {
+  if (world_.tracing()) {
+    world_.Trace("a former leader wakes up");
+  }
+  world_.Count(Fault::kFormerWakes);
+  former_->engine->RunTurn();
+  former_.reset();
 }
 
 // --- turns ---------------------------------------------------------------------------------------
@@ -298,6 +408,14 @@ void CoordinatorMachine::ScheduleTurn(absl::Time at) {
 }
 
 void CoordinatorMachine::RunTurn() {
+  if (LeadsNoMore()) {
+    End(/*power_cut=*/false);
+    return;
+  }
+  if (database_ != nullptr && world_.now() < database_->leader_paused_until()) {
+    ScheduleTurn(database_->leader_paused_until());  // the commit waits for an answer
+    return;
+  }
   const bool was_stalled = engine_->is_stalled();
   if (!was_stalled && clock_.Now() >= due_ + kPauseMin) {
     checker_.OnPaused(clock_.Now() - due_, clock_.Now());
@@ -393,6 +511,14 @@ void CoordinatorMachine::Sync(SyncRequest request,
     done(absl::UnavailableError("connection refused"));
     return;
   }
+  if (ReachesFormer()) {
+    former_->engine->Sync(std::move(request), [done](absl::StatusOr<SyncResponse> answer) {
+      if (answer.ok()) {
+        done(std::move(answer));
+      }
+    });
+    return;
+  }
   Mutate(request);
   SyncRequest listed;
   listed.worker = request.worker;
@@ -440,10 +566,12 @@ void CoordinatorMachine::ReadSweep(SweepId id, std::function<void(Seen)> done) {
 }
 
 CoordinatorMachine::Seen CoordinatorMachine::ReadBoard(SweepId id) {
-  if (!up()) {
+  if (!AnswersAtOnce()) {
     return absl::UnavailableError("connection refused");
   }
-  const absl::StatusOr<SweepFacts> facts = board().Find(id.ToString(), "");
+  const bool by_former = former_ != nullptr && world_.bug() == Bug::kFormerAnswers;
+  SweepBoard& asked = by_former ? former_->engine->board() : board();
+  const absl::StatusOr<SweepFacts> facts = asked.Find(id.ToString(), "");
   if (absl::IsFailedPrecondition(facts.status())) {
     return facts.status();  // it was not loaded
   }
@@ -453,6 +581,9 @@ CoordinatorMachine::Seen CoordinatorMachine::ReadBoard(SweepId id) {
 // With the injected bugs of cursors, "EPOCH-NUMBER".
 absl::Status CoordinatorMachine::Watch(SweepId id, std::string cursor,
                                        SweepBoard::Watcher& watcher) {
+  if (!AnswersAtOnce()) {
+    return absl::UnavailableError("connection refused");
+  }
   CONCUR_RETURN_IF_ERROR(board().Find(id.ToString(), "").status());
   uint64_t number = 0;
   const std::pair<std::string, std::string> parts = absl::StrSplit(cursor, '-');
@@ -467,7 +598,7 @@ absl::Status CoordinatorMachine::Watch(SweepId id, std::string cursor,
 }
 
 absl::Status CoordinatorMachine::Upload(const Digest& digest) {
-  if (!up()) {
+  if (!AnswersAtOnce()) {
     return absl::UnavailableError("connection refused");
   }
   PutArtifact(digest);
@@ -475,7 +606,7 @@ absl::Status CoordinatorMachine::Upload(const Digest& digest) {
 }
 
 absl::Status CoordinatorMachine::Download(const Digest& digest) const {
-  if (!up()) {
+  if (!AnswersAtOnce()) {
     return absl::UnavailableError("connection refused");
   }
   return HasArtifact(digest) ? absl::OkStatus()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's machine: runs the real Engine with its Scheduler on a Store, turn by turn, in
-// one process after another.
+// one process after another. On a database there is a second machine, whose process takes over when
+// the leader's row expires; a former leader may wake up later.
 //
 // One thread.
 #ifndef CONCUR_TESTS_SIM_COORDINATOR_MACHINE_H_
@@ -25,6 +26,7 @@
 #include "core/sync/sync.h"
 #include "store/store.h"
 #include "tests/sim/checker.h"
+#include "tests/sim/disks/database.h"
 #include "tests/sim/disks/store_disk.h"
 #include "tests/sim/history.h"
 #include "tests/sim/workload.h"
@@ -35,7 +37,7 @@ namespace concur::sim {
 class CoordinatorMachine {
  public:
   CoordinatorMachine(World& world, Checker& checker, History& history, const Workload& workload,
-                     StoreDisk& disk);
+                     StoreDisk& disk, DatabaseDisk* database);
   ~CoordinatorMachine();
 
   // Starts the process; retries if the disk fails.
@@ -48,6 +50,7 @@ class CoordinatorMachine {
 
   // Kills the process and starts the next one some time later.
   void Kill(bool power_cut);
+  // On a database the machine's own clock may stand still meanwhile, as a virtual machine's does.
   void Pause(absl::Duration duration);
   void JumpClock(absl::Duration by);
   // Later processes have memory for so many jobs. 0: for all.
@@ -67,6 +70,14 @@ class CoordinatorMachine {
             std::function<void(absl::StatusOr<T>)> done) {
     if (!up()) {
       done(absl::UnavailableError("connection refused"));
+      return;
+    }
+    if (ReachesFormer()) {
+      former_->engine->Call<T>(std::move(work), [done](absl::StatusOr<T> value) {
+        if (value.ok()) {
+          done(std::move(value));
+        }
+      });
       return;
     }
     if (world_.bug() == Bug::kAnswerBeforeCommit) {
@@ -112,6 +123,28 @@ class CoordinatorMachine {
  private:
   class CheckedStore;
 
+  // A leader that was replaced while it was paused, and does not know.
+  struct Former {
+    std::unique_ptr<Store> disk_store;
+    std::unique_ptr<Store> store;
+    std::unique_ptr<Engine> engine;
+  };
+
+  // Time since the machine was started, by its own clock.
+  absl::Time BootTime() const { return world_.now() - stood_still_; }
+  bool LeadsNoMore() const { return database_ != nullptr && BootTime() >= lead_until_; }
+  // False while a paused process, or one that leads no more, holds the connection.
+  bool AnswersAtOnce() const {
+    return up() && (database_ == nullptr || (world_.now() >= paused_until_ && !LeadsNoMore()));
+  }
+  // Draws whether a call goes to the former leader.
+  bool ReachesFormer() { return former_ != nullptr && world_.random().Chance(0.5); }
+  void KeepLeading(uint64_t process);
+  void StandBy(uint64_t process);
+  void TakeOver();
+  void WakeFormer();
+  // The process is gone: its turns and answers are dropped.
+  void Forget();
   absl::Duration TurnDelay();
   void ScheduleTurn(absl::Time at);
   void RunTurn();
@@ -126,6 +159,7 @@ class CoordinatorMachine {
   History& history_;
   const Workload& workload_;
   StoreDisk& disk_;
+  DatabaseDisk* const database_;  // the same, if it is one
   MachineClock clock_;
   std::map<std::string, SweepSpec, std::less<>> chosen_;  // specs of searches, by text
   std::map<Digest, absl::Time> artifacts_;  // time of the last upload, by this machine's clock
@@ -140,6 +174,10 @@ class CoordinatorMachine {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Engine> engine_;  // null while no process runs
   bool ended_ = false;              // a commit of this turn failed
+
+  absl::Time lead_until_ = absl::InfiniteFuture();  // by BootTime
+  absl::Duration stood_still_;
+  std::unique_ptr<Former> former_;
 
   int64_t memory_jobs_ = 0;
   absl::Time turn_at_ = absl::InfiniteFuture();

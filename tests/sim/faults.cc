@@ -48,6 +48,8 @@ constexpr std::array<FaultRow, kFaults> kRows = {{
     {Fault::kJobStuck, "job-stuck", 0.1},
     {Fault::kServiceFails, "service-fails", 0.3},
     {Fault::kServiceDies, "service-dies", 0.3},
+    {Fault::kLeadTaken, "lead-taken", 0},
+    {Fault::kFormerWakes, "former-wakes", 0},
 }};
 
 constexpr bool RowsAreInOrder() {

@@ -55,8 +55,11 @@ enum class Fault : uint8_t {
   // Services: of an instance.
   kServiceFails,  // before it is ready
   kServiceDies,   // after that
+  // Of two coordinators, caused by other faults.
+  kLeadTaken,    // by the stand-by, from a coordinator that is paused or cut off
+  kFormerWakes,  // after that, by a clock that stood still
 };
-inline constexpr size_t kFaults = 34;
+inline constexpr size_t kFaults = 36;
 
 // "drop", "commit-torn", …
 absl::string_view FaultName(Fault fault);

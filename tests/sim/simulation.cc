@@ -13,6 +13,7 @@
 #include "core/scheduler/reason_text.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/coordinator_machine.h"
+#include "tests/sim/disks/database.h"
 #include "tests/sim/disks/sqlite_disk.h"
 #include "tests/sim/disks/store_disk.h"
 #include "tests/sim/history.h"
@@ -33,8 +34,9 @@ constexpr int kAttemptsWorth = 3;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
 constexpr absl::Duration kCollectInterval = absl::Seconds(45);
 constexpr absl::Duration kCollectGrace = absl::Hours(24);
-constexpr uint64_t kSeedsPerSqlite = 8;  // one in so many worlds uses SQLite's store
-constexpr size_t kGuestsMax = 2;         // workers that claim another's name
+// One in so many worlds uses SQLite's store, and another one has two coordinators on a database.
+constexpr uint64_t kSeedsPerSqlite = 8;
+constexpr size_t kGuestsMax = 2;  // workers that claim another's name
 
 class Simulation {
  public:
@@ -46,7 +48,7 @@ class Simulation {
         network_(world_),
         checker_(world_, workload_, expected),
         disk_(MakeDisk()),
-        coordinator_(world_, checker_, history_, workload_, *disk_),
+        coordinator_(world_, checker_, history_, workload_, *disk_, database_),
         users_(world_, network_, checker_, history_, coordinator_, workload_),
         clients_(world_, history_, coordinator_, options.seed) {
     for (const PlannedWorker& planned : workload_.workers) {
@@ -133,6 +135,14 @@ class Simulation {
 
   // SQLite takes most of a world's time; bugs of rows are injected by the other disk only.
   std::unique_ptr<StoreDisk> MakeDisk() {
+    const bool two = options_.bug == Bug::kNone || options_.bug == Bug::kAnswerBeforeCommit
+                         ? options_.seed % kSeedsPerSqlite == kSeedsPerSqlite / 2
+                         : IsOfTwoCoordinators(options_.bug);
+    if (expected_ != nullptr && two) {
+      auto database = std::make_unique<DatabaseDisk>(world_);
+      database_ = database.get();
+      return database;
+    }
     const bool sqlite = expected_ != nullptr && options_.seed % kSeedsPerSqlite == 0 &&
                         (options_.bug == Bug::kNone || options_.bug == Bug::kCommitNotSynced);
     if (sqlite) {
@@ -229,6 +239,10 @@ class Simulation {
     }
     switch (fault) {
       case Fault::kPartition: {
+        if (database_ != nullptr && coordinator) {
+          database_->Pause(duration, /*leader_only=*/random.Chance(0.5));
+          break;
+        }
         const uint64_t ways = random.Between(1, 3);
         const Node node = random.Chance(0.2) ? kUsersNode : worker.node();
         if ((ways & 1) != 0) {
@@ -415,6 +429,7 @@ class Simulation {
   World world_;
   Network network_;
   Checker checker_;
+  DatabaseDisk* database_ = nullptr;  // the disk, if it is one
   const std::unique_ptr<StoreDisk> disk_;
   History history_;
   CoordinatorMachine coordinator_;
