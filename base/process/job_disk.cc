@@ -8,17 +8,24 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 
 namespace concur::process {
 namespace {
+
+constexpr uint64_t kWhole = UINT64_MAX;  // no offset in a file
 
 int64_t BlockBytes(const struct stat& info) { return int64_t{info.st_blocks} * 512; }
 
@@ -58,6 +65,31 @@ int AddFolder(int parent, const char* name, int depth, int64_t& bytes) {
   return HasJustGone(error) ? 0 : error;
 }
 
+// Bytes of the files without a name that a process shares in its memory. What they take on disk is
+// not known without a descriptor: the ranges count whole. `seen` has ranges by inode and offset.
+int64_t MappedBytesOf(pid_t pid, dev_t device, std::set<std::pair<ino_t, uint64_t>>& seen) {
+  int64_t bytes = 0;
+  std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t offset = 0;
+    uint64_t inode = 0;
+    unsigned major = 0;
+    unsigned minor = 0;
+    char rights[5] = "";
+    // "7f00-7f10 rw-s 00000000 fe:00 1234 /path (deleted)"; libraries are not shared ("r-xp").
+    if (absl::EndsWith(line, " (deleted)") &&
+        std::sscanf(line.c_str(), "%lx-%lx %4s %lx %x:%x %lu", &begin, &end, rights, &offset,
+                    &major, &minor, &inode) == 7 &&
+        rights[3] == 's' && makedev(major, minor) == device && !seen.contains({inode, kWhole}) &&
+        seen.insert({inode, offset}).second) {
+      bytes += static_cast<int64_t>(end - begin);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 OpenFolder OpenFolderAt(int parent, const char* name, int& error) {
@@ -94,7 +126,7 @@ int64_t UnnamedBytesOf(const std::vector<pid_t>& pids, int directory) {
     return 0;
   }
   int64_t bytes = 0;
-  std::set<ino_t> seen;
+  std::set<std::pair<ino_t, uint64_t>> seen;
   for (const pid_t pid : pids) {
     std::error_code error;
     for (std::filesystem::directory_iterator it(absl::StrCat("/proc/", pid, "/fd"), error), end;
@@ -104,10 +136,13 @@ int64_t UnnamedBytesOf(const std::vector<pid_t>& pids, int directory) {
       if (statx(AT_FDCWD, it->path().c_str(), AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &info) == 0 &&
           S_ISREG(info.stx_mode) && info.stx_nlink == 0 &&
           makedev(info.stx_dev_major, info.stx_dev_minor) == own.st_dev &&
-          seen.insert(info.stx_ino).second) {
+          seen.insert({info.stx_ino, kWhole}).second) {
         bytes += static_cast<int64_t>(info.stx_blocks) * 512;
       }
     }
+  }
+  for (const pid_t pid : pids) {
+    bytes += MappedBytesOf(pid, own.st_dev, seen);
   }
   return bytes;
 }

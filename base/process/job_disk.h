@@ -30,8 +30,8 @@ OpenFolder OpenFolderAt(int parent, const char* name, int& error);
 // are the machine's.
 absl::StatusOr<int64_t> DiskUseOfOpen(int directory);
 
-// Bytes on disk of the files that these processes have open and that have no name any more, on the
-// file system of `directory`.
+// Bytes on disk of the files that these processes have open, or share in memory, and that have no
+// name any more, on the file system of `directory`.
 int64_t UnnamedBytesOf(const std::vector<pid_t>& pids, int directory);
 
 }  // namespace concur::process

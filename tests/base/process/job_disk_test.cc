@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -71,6 +73,27 @@ TEST(JobDiskTest, ALinkInAFoldersPlaceIsNotFollowed) {
   ASSERT_EQ(stat(temp.File("target").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0u);
   EXPECT_NE(OpenFolderAt(directory.get(), "target", error), nullptr) << error;
+}
+
+// 240 MB of 50 MB: a file that was mapped, closed and removed counted nowhere.
+TEST(JobDiskTest, RemovedFilesThatAreMappedCountOnceAsThoseThatAreOpen) {
+  // A file system that has one device number, as overlays have not.
+  const FileDescriptor directory = OpenPath("/dev/shm");
+  const std::string path = absl::StrCat("/dev/shm/concur-job-disk-test-", getpid());
+  constexpr int64_t kBytes = int64_t{1} << 20;
+  const auto bytes = [&] { return UnnamedBytesOf({getpid(), getpid()}, directory.get()); };
+  const int64_t before = bytes();
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  ASSERT_EQ(posix_fallocate(file.get(), 0, kBytes), 0);
+  void* const mapped = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, file.get(), 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  EXPECT_EQ(bytes(), before);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_EQ(bytes(), before + kBytes) << "open";
+  file = FileDescriptor();
+  EXPECT_EQ(bytes(), before + kBytes) << "closed";
+  munmap(mapped, kBytes);
+  EXPECT_EQ(bytes(), before);
 }
 
 }  // namespace
