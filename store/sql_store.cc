@@ -114,9 +114,16 @@ absl::Status SqlStore::EnsureRemembered() {
   if (remembered_) {
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(
-      const StoredState state,
-      ReadState(*database_, [this](const std::vector<SweepRow>&) { return left_out_; }));
+  const auto choose = [this](const std::vector<SweepRow>& sweeps) {
+    absl::btree_set<SweepId> left_out;  // those that were not deleted since
+    for (const SweepRow& row : sweeps) {
+      if (left_out_.contains(row.id)) {
+        left_out.insert(row.id);
+      }
+    }
+    return left_out;
+  };
+  CONCUR_ASSIGN_OR_RETURN(const StoredState state, ReadState(*database_, choose));
   Remember(state);
   return absl::OkStatus();
 }

@@ -107,9 +107,12 @@ absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
 // The sweep of that name, if the caller may change it.
 absl::StatusOr<SweepId> ResolveOwnSweep(const Scheduler& scheduler, const std::string& sweep,
                                         const Caller& caller) {
-  CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep, caller.user));
-  CONCUR_RETURN_IF_ERROR(
-      CheckMayChange(caller, id.ToString(), scheduler.views().FindSweep(id)->row->owner));
+  CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveKnownSweep(scheduler, sweep, caller.user));
+  const auto left_out = scheduler.views().left_out().find(id);
+  const SweepRow& row = left_out == scheduler.views().left_out().end()
+                            ? *scheduler.views().FindSweep(id)->row
+                            : left_out->second.row;
+  CONCUR_RETURN_IF_ERROR(CheckMayChange(caller, id.ToString(), row.owner));
   return id;
 }
 

@@ -247,21 +247,16 @@ WatchEncoder MakeWatchEncoder() {
   return encoder;
 }
 
-absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text,
-                                     const std::string& user) {
-  if (const absl::StatusOr<SweepId> id = SweepId::Parse(text); id.ok()) {
-    if (scheduler.views().FindSweep(*id)) {
-      return *id;
-    }
-    CONCUR_RETURN_IF_ERROR(scheduler.views().CheckLoaded(*id));
+absl::StatusOr<SweepId> ResolveKnownSweep(const Scheduler& scheduler, const std::string& text,
+                                          const std::string& user) {
+  if (const absl::StatusOr<SweepId> id = SweepId::Parse(text);
+      id.ok() && scheduler.views().Knows(*id)) {
+    return *id;
   }
   const SweepName name = ParseSweepName(text);
   absl::StatusOr<SweepId> chosen =
       ChooseSweep(name, user, scheduler.views().SweepsNamed(name.name));
   if (!absl::IsNotFound(chosen.status())) {
-    if (chosen.ok()) {
-      CONCUR_RETURN_IF_ERROR(scheduler.views().CheckLoaded(*chosen));
-    }
     return chosen;
   }
   std::vector<std::string> names;
@@ -269,6 +264,13 @@ absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::stri
     names.push_back(scheduler.views().FindSweep(id)->row->name);
   }
   return absl::NotFoundError(absl::StrCat("no sweep \"", text, "\"", DidYouMean(text, names)));
+}
+
+absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text,
+                                     const std::string& user) {
+  CONCUR_ASSIGN_OR_RETURN(const SweepId id, ResolveKnownSweep(scheduler, text, user));
+  CONCUR_RETURN_IF_ERROR(scheduler.views().CheckLoaded(id));
+  return id;
 }
 
 absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text,

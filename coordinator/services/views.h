@@ -27,7 +27,11 @@ v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl:
 // Bytes of a v1::WatchSweepResponse.
 WatchEncoder MakeWatchEncoder();
 
-// "s12", or a name as ChooseSweep reads it. NotFound with the names that are near.
+// "s12", or a name as ChooseSweep reads it; the sweep may be one that is not loaded. NotFound with
+// the names that are near.
+absl::StatusOr<SweepId> ResolveKnownSweep(const Scheduler& scheduler, const std::string& text,
+                                          const std::string& user);
+// The same of a sweep that is loaded; FailedPrecondition as of SchedulerViews::CheckLoaded.
 absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text,
                                      const std::string& user);
 // "s12/345" of an existing job, or "NAME/345". NotFound.

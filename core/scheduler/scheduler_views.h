@@ -152,6 +152,7 @@ class SchedulerViews {
     return book_.CheckMemory(owner, jobs);
   }
   const SweepBook::LeftOuts& left_out() const { return book_.left_out(); }
+  bool Knows(SweepId id) const { return book_.Knows(id); }
   absl::Status CheckLoaded(SweepId id) const { return book_.CheckLoaded(id); }
   absl::Status CheckUses(const Expansion& expansion) const {
     return CheckUsesAreSet(book_.resources(), expansion);

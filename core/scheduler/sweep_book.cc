@@ -269,6 +269,19 @@ void SweepBook::Erase(const SweepRecord& sweep) {
   turn_.AnnounceSweep(id);
 }
 
+void SweepBook::EraseLeftOut(SweepId id) {
+  const auto it = left_out_.find(id);
+  CONCUR_CHECK(it != left_out_.end() && it->second.row.end_time);
+  const LeftOut& left = it->second;
+  const uint32_t owner = owners_.Add(left.row.owner);
+  owners_.RemoveData(owner, left.expansion->spec());
+  owners_.AddJobs(owner, -static_cast<int64_t>(left.expansion->job_count()));
+  requests_.erase({left.row.owner, left.row.request_id});
+  left_out_.erase(it);
+  turn_.batch().delete_sweeps.push_back(id);
+  turn_.AnnounceSweep(id);
+}
+
 void SweepBook::SetPaused(SweepRecord& sweep, bool paused) {
   sweep.row.paused = paused;
   UpdateHold(sweep);

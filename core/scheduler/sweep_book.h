@@ -106,6 +106,8 @@ class SweepBook {
   void RestoreLeftOut(LeftOuts left_out);
   // REQUIRES: nothing of the sweep is in any place, nor at a worker's that its end waits for.
   void Erase(const SweepRecord& sweep);
+  // REQUIRES: the sweep was left on disk and has ended.
+  void EraseLeftOut(SweepId id);
   void RestoreNextNumber(uint64_t number) { next_number_ = number; }
 
   void SetPaused(SweepRecord& sweep, bool paused);

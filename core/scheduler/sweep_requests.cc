@@ -366,6 +366,12 @@ absl::Status SweepRequests::CancelJob(JobId id) {
 }
 
 absl::Status SweepRequests::Delete(SweepId id) {
+  const auto left_out = book_.left_out().find(id);
+  if (left_out != book_.left_out().end() && left_out->second.row.end_time) {
+    workers_.blame().ForgetSweep(id);
+    book_.EraseLeftOut(id);
+    return absl::OkStatus();
+  }
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
   if (!IsTerminal(sweep->State())) {
     return absl::FailedPreconditionError(

@@ -88,7 +88,7 @@ class SweepRequests {
   // result run themselves. OK when it has ended already. NotFound; FailedPrecondition while the
   // whole sweep is being retried or imported.
   absl::Status CancelJob(JobId id);
-  // NotFound; FailedPrecondition unless it has ended.
+  // Also of a sweep that is not loaded. NotFound; FailedPrecondition unless it has ended.
   absl::Status Delete(SweepId id);
   // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
   // counts, and of the listed ones those that early_stop has stopped, which then train to their

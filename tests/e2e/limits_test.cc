@@ -109,9 +109,17 @@ TEST_F(LimitsTest, SweepBeyondTheMemoryForJobsIsRefused) {
   const Output left_out = cluster_.Concur({"sweep", "get", "s1"});
   EXPECT_EQ(left_out.exit_code, 4) << left_out.out;
   EXPECT_THAT(left_out.err, AllOf(HasSubstr("it has 10 jobs"), HasSubstr("job_memory_max")));
+  EXPECT_EQ(cluster_.Concur({"sweep", "delete", "s1", "--yes"}).exit_code, 4) << "it has not ended";
   cluster_.KillCoordinator(SIGTERM);
   Start("{limits: {job_memory_max: 8KiB}}\n");
   EXPECT_EQ(cluster_.Concur({"sweep", "get", "s1"}).exit_code, 0);
+  EXPECT_EQ(cluster_.Concur({"sweep", "cancel", "s1"}).exit_code, 0);
+  cluster_.KillCoordinator(SIGTERM);
+  Start("{limits: {job_memory_max: 4KiB}}\n");
+  EXPECT_THAT(Sweeps(), HasSubstr("not loaded"));
+  const Output deleted = cluster_.Concur({"sweep", "delete", "s1", "--yes"});
+  EXPECT_EQ(deleted.exit_code, 0) << deleted.err;
+  EXPECT_THAT(Sweeps(), Not(HasSubstr("s1")));
 }
 
 TEST_F(LimitsTest, RequestThatFitsInNoPoolIsRefused) {

@@ -178,6 +178,30 @@ TEST(SqliteStoreTest, AFullDatabaseRefusesTheCommitAndKeepsTheRest) {
   EXPECT_OK(reopened->Commit(more));
 }
 
+// After a failed commit the counts are read again.
+TEST(SqliteStoreTest, AFullDatabaseKnowsThatASweepWasDeletedThatWasLeftOut) {
+  const TempDir dir;
+  SqliteStoreOptions small;
+  small.pages_max = 60;
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store =
+      SqliteStore::Open(dir.File("concur.db"), small);
+  ASSERT_OK(store);
+  Batch batch;
+  batch.put_sweeps = {FullSweep(1), FullSweep(2)};
+  ASSERT_OK((*store)->Commit(batch));
+  const auto choose = [](const auto&) { return absl::btree_set<SweepId>{SweepId{1}}; };
+  ASSERT_OK((*store)->LoadPart(choose).status());
+  batch = Batch();
+  batch.delete_sweeps = {SweepId{1}};
+  ASSERT_OK((*store)->Commit(batch));
+  batch = Batch();
+  batch.put_sweeps = {FullSweep(3)};
+  batch.put_sweeps[0].spec = std::string(1 << 20, 's');
+  ASSERT_EQ((*store)->Commit(batch).code(), absl::StatusCode::kResourceExhausted);
+  batch.put_sweeps[0].spec = "short";
+  EXPECT_OK((*store)->Commit(batch));
+}
+
 TEST(SqliteStoreTest, AFileSizeLimitRefusesTheCommitAndKeepsTheRest) {
   const TempDir dir;
   const std::string path = dir.File("concur.db");

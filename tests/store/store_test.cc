@@ -179,6 +179,32 @@ TYPED_TEST(StoreTest, ASweepThatIsLeftOutStaysOnDiskAsItIs) {
               ElementsAre(batch.put_attempts[1]));
 }
 
+TYPED_TEST(StoreTest, ASweepThatIsLeftOutIsDeletedWithAllOfItsRows) {
+  Batch batch;
+  for (const uint64_t sweep : {1, 2}) {
+    const JobId id = MakeJobId(sweep, 7);
+    batch.put_sweeps.push_back(FullSweep(sweep));
+    batch.put_jobs.push_back(FullJob(id));
+    batch.put_results.push_back(FullResultRow(id));
+    batch.put_attempts.push_back(FullAttempt(id, 1));
+    batch.put_steps.push_back(FullStep(id, 1));
+  }
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  const auto choose = [](const std::vector<SweepRow>&) {
+    return absl::btree_set<SweepId>{SweepId{1}};
+  };
+  ASSERT_OK(this->subject_.store().LoadPart(choose).status());
+  Batch remove;
+  remove.delete_sweeps = {SweepId{1}};
+  ASSERT_OK(this->subject_.store().Commit(remove));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+  EXPECT_THAT(snapshot.sweeps, ElementsAre(FullSweep(2)));
+  EXPECT_THAT(snapshot.jobs, ElementsAre(batch.put_jobs[1]));
+  EXPECT_THAT(snapshot.results, ElementsAre(batch.put_results[1]));
+}
+
 TYPED_TEST(StoreTest, AForecastComesBackAndGoesWithAnUpdateThatHasNone) {
   SweepRow row = FullSweep(1);
   row.forecast = absl::Seconds(90) + absl::Nanoseconds(1);

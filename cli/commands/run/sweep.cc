@@ -270,16 +270,23 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
 
 absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->GetSweep(flags.sweep, Client::Include::kCounts));
+  absl::StatusOr<v1::Sweep> found = client->GetSweep(flags.sweep, Client::Include::kCounts);
+  const bool is_loaded = !absl::IsFailedPrecondition(found.status());
+  if (!is_loaded) {
+    found.emplace().set_id(flags.sweep);
+  }
+  CONCUR_RETURN_IF_ERROR(found.status());
+  const v1::Sweep& sweep = *found;
+  const std::string label = is_loaded ? absl::StrCat(sweep.id(), " ", sweep.name())
+                                      : absl::StrCat(sweep.id(), " (not loaded)");
   if (!flags.yes) {
     if (context.in == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected --yes where no terminal can ask: delete removes ", sweep.id(), " ",
-                       sweep.name(), " and its results"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected --yes where no terminal can ask: delete removes ", label, " and its results"));
     }
-    context.err << absl::StrCat("delete ", sweep.id(), " ", sweep.name(), " and its ",
-                                CountText(sweep.counts().succeeded()), " results? [y/N] ")
+    const std::string count =
+        is_loaded ? absl::StrCat(CountText(sweep.counts().succeeded()), " ") : "";
+    context.err << absl::StrCat("delete ", label, " and its ", count, "results? [y/N] ")
                 << std::flush;
     std::string answer;
     std::getline(*context.in, answer);

@@ -104,7 +104,7 @@ TEST_F(LittleMemoryTest, AStartLeavesEndedAndOldSweepsOnDiskUntouchedAndALaterOn
       AllOf(HasSubstr("sweep s1 is on disk and was not loaded: it has 3 jobs"),
             HasSubstr("memory for 6 (limits.job_memory_max of 4200"), HasSubstr("delete sweeps")));
   EXPECT_THAT(scheduler().CancelSweep(SweepId{1}), is_left_out);
-  EXPECT_THAT(scheduler().DeleteSweep(SweepId{1}), is_left_out);
+  EXPECT_THAT(scheduler().DeleteSweep(SweepId{1}), is_left_out) << "it has not ended";
   EXPECT_THAT(scheduler().RetryJobs(SweepId{1}, {}, false).status(), is_left_out);
   EXPECT_THAT(harness().Submit(Evals({"a"}, {"x"}, 3), "first", "me", "request").status(),
               is_left_out)
@@ -121,6 +121,23 @@ TEST_F(LittleMemoryTest, AStartLeavesEndedAndOldSweepsOnDiskUntouchedAndALaterOn
   EXPECT_EQ(scheduler().views().FindSweep(SweepId{1})->counts[1], 3u);
   EXPECT_EQ(scheduler().views().FindSweep(SweepId{3})->state, SweepState::kCanceled);
   EXPECT_EQ(*harness().Submit(Evals({"a"}, {"x"}, 3), "first", "me", "request"), SweepId{1});
+}
+
+// Artifacts were kept and results not reused until a start with more memory.
+TEST_F(LittleMemoryTest, ASweepThatIsNotLoadedIsDeletedIfItHasEnded) {
+  ASSERT_OK(harness().Submit(Evals({"a"}, {"x"}, 3), "first", "me", "request"));
+  ASSERT_OK(harness().Submit(Evals({"b"}, {"x"}, 4), "second"));
+  ASSERT_OK(scheduler().CancelSweep(SweepId{1}));
+  harness().EndTurn();
+  Start(6);
+  ASSERT_THAT(scheduler().views().ListSweeps(), ElementsAre(SweepId{2}));
+  ASSERT_OK(scheduler().DeleteSweep(SweepId{1}));
+  EXPECT_EQ(scheduler().DeleteSweep(SweepId{1}).code(), StatusCode::kNotFound);
+  EXPECT_THAT(scheduler().views().left_out(), IsEmpty());
+  EXPECT_EQ(*harness().Submit(Evals({"c"}, {"x"}, 2), "third", "me", "request"), SweepId{3});
+  harness().EndTurn();
+  Start(0);
+  EXPECT_THAT(scheduler().views().ListSweeps(), ElementsAre(SweepId{2}, SweepId{3}));
 }
 
 TEST_F(LittleMemoryTest, AnAttemptOfASweepThatIsNotLoadedGoesOnAndItsResultWaits) {
