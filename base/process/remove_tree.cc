@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -33,8 +34,14 @@ constexpr size_t kShownBytesMax = 300;
 // One removal of a tree.
 class TreeRemover {
  public:
+  explicit TreeRemover(const std::atomic<bool>* stop) : stop_(stop) {}
+
   // Removes the entry `name` of the open directory `parent`, whose path is `path`.
   bool RemoveEntry(int parent, const std::string& name, const std::string& path, int depth) {
+    if (stop_ != nullptr && *stop_) {
+      status_.Update(absl::CancelledError(absl::StrCat(path, ": left for the next start")));
+      return false;
+    }
     if (unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) {
       return true;
     }
@@ -118,6 +125,7 @@ class TreeRemover {
     return all;
   }
 
+  const std::atomic<bool>* const stop_;  // null: nobody stops it
   absl::Status status_;
   int top_ = -1;
   int moves_ = 0;
@@ -126,8 +134,8 @@ class TreeRemover {
 
 }  // namespace
 
-absl::Status RemoveTree(const std::string& path) {
-  TreeRemover remover;
+absl::Status RemoveTree(const std::string& path, const std::atomic<bool>* stop) {
+  TreeRemover remover(stop);
   remover.RemoveEntry(AT_FDCWD, path, path, 0);
   return remover.status();
 }

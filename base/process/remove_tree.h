@@ -6,6 +6,7 @@
 #ifndef CONCUR_BASE_PROCESS_REMOVE_TREE_H_
 #define CONCUR_BASE_PROCESS_REMOVE_TREE_H_
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ namespace concur::process {
 
 // Removes a file or a directory with all that is in it, however deep; OK when there is none. Does
 // not follow links. Goes into directories whose permissions were taken away. What cannot be removed
-// stays, and the rest goes: then the error names the first entry that stays, and why.
-absl::Status RemoveTree(const std::string& path);
+// stays, and the rest goes: then the error names the first entry that stays, and why. Cancelled,
+// with the rest left, once `stop` is true.
+absl::Status RemoveTree(const std::string& path, const std::atomic<bool>* stop = nullptr);
 
 // As RemoveTree. What stays is renamed to ASIDE.kept-N, so that `path` is free, and `notices` gets
 // a line that says so. An error only when it cannot be renamed either.

@@ -124,6 +124,7 @@ SubprocessExecutor::~SubprocessExecutor() {
       entry->canceled = true;
     }
   }
+  directories_->StopRemoving();
   // The pool's threads and those of all watchers start processes and hand them to watchers: the
   // threads end first, then the watchers with what still runs.
   pool_.Close();
@@ -697,7 +698,7 @@ void SubprocessExecutor::RemoveForgotten() {
   }
   for (const EntryPtr& entry : forgotten) {
     const absl::Status status = directories_->Remove(entry->paths, entry->has_log);
-    if (!status.ok()) {
+    if (!status.ok() && !absl::IsCancelled(status)) {
       LogWarning("a run directory could not be removed", {{"error", status.ToString()}});
     }
   }

@@ -339,7 +339,7 @@ absl::Status RunDirectories::Remove(const RunPaths& paths, bool has_log) {
       return absl::OkStatus();
     }
   }
-  absl::Status removed = process::RemoveTree(paths.directory);
+  absl::Status removed = process::RemoveTree(paths.directory, &is_stopping_);
   MutexLock lock(mu_);
   used_.erase(paths.directory);
   return removed;
@@ -363,7 +363,7 @@ std::vector<std::string> RunDirectories::RemoveStrays() {
   }
   std::vector<std::string> names;
   for (const std::string& path : strays) {
-    if (const absl::Status removed = process::RemoveTree(path); !removed.ok()) {
+    if (const absl::Status removed = process::RemoveTree(path, &is_stopping_); !removed.ok()) {
       LogWarning("what a job left among the run directories cannot be removed",
                  {{"error", removed.ToString()}});
     }

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -74,6 +75,8 @@ class RunDirectories {
   // next one, whose name it gets then: one step instead of six. `has_log`: false when there is
   // surely none.
   absl::Status Remove(const RunPaths& paths, bool has_log = true);
+  // The worker leaves: removals that go on end, with Cancelled. The next start removes the rest.
+  void StopRemoving() { is_stopping_ = true; }
   // Removes what stands among the run directories and is none: jobs make it, to keep it or to have
   // it counted nowhere. Returns the names.
   std::vector<std::string> RemoveStrays();
@@ -106,6 +109,7 @@ class RunDirectories {
   const std::string logs_;
   const Made made_;
   const bool recycles_;  // true if directories are used again
+  std::atomic<bool> is_stopping_ = false;
   Mutex mu_;
   std::vector<std::string> spares_ ABSL_GUARDED_BY(mu_);  // directories of attempts that are gone
   std::set<std::string> used_ ABSL_GUARDED_BY(mu_);       // directories of the others

@@ -52,6 +52,29 @@ TEST(RunDirectoriesTest, ANameThatComesAgainIsGivenToNobodyElse) {
   EXPECT_TRUE(std::filesystem::exists(again.model));
 }
 
+// A worker did not leave within 40 s of SIGTERM: it removed the 27,000 folders that a job had made.
+TEST(RunDirectoriesTest, AWorkerThatLeavesRemovesNothingMoreAndTheNextOneDoes) {
+  testing::TempDir temp;
+  JobOrder order;
+  order.id = AttemptId{{{1}, 0}, {1}};
+  std::string left;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto directories, RunDirectories::Open(temp.File("work")));
+    const RunPaths paths = directories->PathsOf(order);
+    ASSERT_OK(directories->Make(paths));
+    left = paths.output + "/folder";
+    ASSERT_TRUE(std::filesystem::create_directory(left));
+    const std::string stray = directories->runs() + "/stray";
+    ASSERT_TRUE(std::filesystem::create_directory(stray));
+    directories->StopRemoving();
+    EXPECT_EQ(directories->Remove(paths).code(), absl::StatusCode::kCancelled);
+    directories->RemoveStrays();
+    EXPECT_TRUE(std::filesystem::exists(left) && std::filesystem::exists(stray));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto directories, RunDirectories::Open(temp.File("work")));
+  EXPECT_TRUE(std::filesystem::is_empty(directories->runs()));
+}
+
 // The run directory of the next attempt, after one whose command was `script`: what a listing of it
 // with rights and names gives.
 class RunDirectoryTest : public ExecutorFixture, public ::testing::WithParamInterface<const char*> {
