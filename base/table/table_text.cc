@@ -72,6 +72,73 @@ std::vector<size_t> Widths(absl::string_view text, char separator) {
   return widths;
 }
 
+// The line between the header and the rows of a Markdown table, or of a frame around one.
+bool IsRule(absl::string_view line) {
+  return line.find_first_of("-=") != line.npos && line.find_first_not_of("|+-=: \t") == line.npos;
+}
+
+constexpr char kAligned = ' ';  // separator of columns that two blanks or more keep apart
+
+std::vector<std::string> AlignedFields(absl::string_view line, size_t indent) {
+  line = absl::StripTrailingAsciiWhitespace(line);
+  line.remove_prefix(std::min(indent, line.size()));
+  std::vector<std::string> fields;
+  while (true) {
+    const size_t end = std::min(line.find("  "), line.size());
+    fields.emplace_back(line.substr(0, end));
+    if (end == line.size()) {
+      return fields;
+    }
+    line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
+  }
+}
+
+// Rows with their fields, without rules and blank lines.
+std::vector<CsvRecord> AlignedRows(absl::string_view text) {
+  size_t indent = text.size();
+  for (absl::string_view rest = text; !rest.empty();) {
+    const absl::string_view line = NextLine(rest);
+    indent = std::min(indent, line.find_first_not_of(' '));
+  }
+  std::vector<CsvRecord> rows;
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const absl::string_view line = NextLine(text);
+    if (!absl::StripAsciiWhitespace(line).empty() && !IsRule(line)) {
+      rows.push_back({number, AlignedFields(line, indent)});
+    }
+  }
+  return rows;
+}
+
+std::pair<size_t, size_t> AlignedWidth(const std::vector<CsvRecord>& rows) {
+  std::vector<size_t> widths;
+  widths.reserve(rows.size());
+  for (const CsvRecord& row : rows) {
+    widths.push_back(row.fields.size());
+  }
+  return MostCommonWidth(widths);
+}
+
+// A row with another number of fields has a gap that cannot be placed, or names with wide blanks.
+absl::StatusOr<TableText> SplitAligned(absl::string_view text, absl::string_view file) {
+  TableText table;
+  table.separator = kAligned;
+  std::vector<CsvRecord> rows = AlignedRows(text);
+  const size_t width = AlignedWidth(rows).first;
+  for (CsvRecord& row : rows) {
+    if (row.fields.size() == width) {
+      table.records.push_back(std::move(row));
+    } else if (table.records.empty() || row.fields.size() == 1) {
+      LeaveOutLine(table, "a line outside the table", row.line);
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file, ":", row.line, ": expected ", width, " fields with two blanks between them, got ",
+          row.fields.size(), "; write \"-\" into gaps, or save the table as CSV"));
+    }
+  }
+  return table;
+}
+
 char FindSeparator(absl::string_view text, absl::string_view file) {
   text = text.substr(0, kHeadBytes);
   while (BeginsAsComment(text)) {
@@ -93,12 +160,33 @@ char FindSeparator(absl::string_view text, absl::string_view file) {
       return candidate;
     }
   }
-  return separator;
+  // Around a Markdown table, lines of text may have two blanks.
+  const size_t aligned = separator == '|' ? 0 : AlignedWidth(AlignedRows(head)).second;
+  return aligned > std::max<size_t>(most, 1) ? kAligned : separator;
 }
 
-// The line between the header and the rows of a Markdown table, or of a frame around one.
-bool IsRule(absl::string_view line) {
-  return absl::StrContains(line, '-') && line.find_first_not_of("|+-:= \t") == line.npos;
+// A header below the first one begins another table; the same again is left out.
+absl::Status TakeOneTable(TableText& table, absl::string_view file) {
+  std::vector<CsvRecord>& records = table.records;
+  std::vector<CsvRecord> kept;
+  for (CsvRecord& record : records) {
+    const bool may_be_header = !kept.empty() && !record.fields[0].empty() &&
+                               record.fields[0] == kept[0].fields[0] && record.fields.size() > 1;
+    if (!may_be_header ||
+        !std::all_of(record.fields.begin(), record.fields.end(), [](const std::string& field) {
+          return ParseCell(field).kind == CellKind::kWord;
+        })) {
+      kept.push_back(std::move(record));
+    } else if (record.fields == kept[0].fields) {
+      LeaveOutLine(table, "the header again", record.line);
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ":", record.line,
+                       ": expected one table, got a second header; write each into a file"));
+    }
+  }
+  records = std::move(kept);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TableText> SplitPipes(absl::string_view text, absl::string_view file) {
@@ -531,12 +619,20 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
                                                    " fields, got ", fields,
                                                    " separators; read a part of the table"));
   }
+  if (separator != '|' && absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "<") &&
+      (absl::StrContains(text, "<td") || absl::StrContains(text, "<TD"))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ":1: expected a table as text, got HTML; copy it from a browser into a spreadsheet, ",
+        "and save that as CSV"));
+  }
   TableText table;
   if (is_latex && separator == '&') {
     table.separator = separator;
     CONCUR_ASSIGN_OR_RETURN(table.records, ParseLatexTable(text, file));
   } else if (separator == '|') {
     CONCUR_ASSIGN_OR_RETURN(table, SplitPipes(is_stated ? rest : text, file));
+  } else if (separator == kAligned) {
+    CONCUR_ASSIGN_OR_RETURN(table, SplitAligned(text, file));
   } else {
     table.separator = separator;
     CONCUR_ASSIGN_OR_RETURN(
@@ -549,6 +645,7 @@ absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_vie
     }
   }
   TakeHeader(table);
+  CONCUR_RETURN_IF_ERROR(TakeOneTable(table, file));
   return table;
 }
 

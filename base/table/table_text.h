@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables as people write them: the one reader of their rows, names and cells.
 //
-// Rows are separated by commas, semicolons, tabs, the pipes of Markdown or LaTeX's ampersands;
+// Rows are separated by commas, semicolons, tabs, the pipes of Markdown, LaTeX's ampersands, or two
+// blanks and more;
 // names and cells come with line breaks, no-break spaces, emphasis, margins and footnote marks.
 // Nothing is dropped in silence: lines that are left out are listed, and what is assumed of a
 // column is said.
@@ -37,8 +38,9 @@ struct TableText {
 // Reads the header and the rows below it. Skips a byte order mark, a line "sep=;", blank rows, and,
 // into `left_out`, comments that begin with "#", "%", "//" or "; ", titles above the header and
 // text around a Markdown table. The separator is the one that most of the first rows have equally
-// often, then the one that comes first. InvalidArgument, as `FILE:LINE: …`, as ParseCsv, for a
-// second Markdown table, and beyond `fields_max` fields, which take some 100 bytes each.
+// often, then the one that comes first. InvalidArgument, as `FILE:LINE: …`, as ParseCsv, for HTML,
+// a second table, a row of aligned columns with a gap, and beyond `fields_max` fields, which take
+// some 100 bytes each.
 absl::StatusOr<TableText> ReadTableText(absl::string_view text, absl::string_view file,
                                         size_t fields_max = 50'000'000);
 

@@ -58,6 +58,9 @@ TEST(TableTextTest, ATableIsTheSameHoweverItIsWritten) {
         "+---+---+\n| Model | A | B |\n+===+===+\n| m1 | 1.5 | 2 |\n+---+\n| m2 | 2 | 1 |\n+---+\n",
         "\u00a0Model ,\"\u2009A\n\",B\u200b\nm1,1.5,2\nm2,2,1\n",
         "<b>Model</b>,A<br>,<u>B</u>\n\"m1\r\n\",1.5,2\nm2,2,1\n",
+        "Model  A    B\nm1     1.5  2\nm2     2    1\n",
+        "\n  Our results, May:\n  =====  ===  =\r\n  Model  A    B  \r\n  =====  ===  =\r\n"
+        "  m1     1.5  2\r\n  m2     2    1\r\n  Note. See (3)\r\n",
         "sep=&\nModel&A&B\nm1&1.5&2\nm2&2&1\n",
         "; mine\n; of May\nModel;A;B\nm1;1.5;2\nm2;2;1\n",
         "*Model*,_A_,~~B~~\n\\textbf{m1},$1.5$,\\textcolor{red}{2}\nm2,2,1\n",
@@ -92,6 +95,17 @@ TEST(TableTextTest, AHeaderWithoutItsFirstNameIsNoComment) {
             (Rows{{"", "A", "B"}, {"m1", "1.5", "2"}, {"m2", "2", "1"}}));
 }
 
+TEST(TableTextTest, BlanksAlignColumns) {
+  // As pandas and OpenCompass print tables: "expected 2 columns, got 1".
+  EXPECT_EQ(
+      ReadRows("          A (x)      B\nmodel 1    1,5  2,000\nmodel 2      2      1\n", "t.txt"),
+      (Rows{{"", "A (x)", "B"}, {"model 1", "1,5", "2,000"}, {"model 2", "2", "1"}}));
+  // Commas that as many rows have separate, and pipes.
+  EXPECT_EQ(ReadRows("One.  Two\nOne.  Two\nOne.  Two\n\n|M|A|\n|-|-|\n|m1|1|\n"),
+            (Rows{{"M", "A"}, {"m1", "1"}}));
+  EXPECT_EQ(ReadRows("M,  A,  B\nm1,  1,  2\n"), (Rows{{"M", "A", "B"}, {"m1", "1", "2"}}));
+}
+
 TEST(TableTextTest, LinesOfAHeaderAreJoined) {
   // The second line was a row, and columns without a name in the first one were lost.
   for (const char* text :
@@ -118,12 +132,28 @@ TEST(TableTextTest, LinesThatAreLeftOutAreCountedWithTheFirst) {
   EXPECT_EQ(table.left_out[0].count, 3);
   EXPECT_EQ(table.left_out[1].line, 2);
   EXPECT_EQ(table.records[1].line, 4);
+  // Two files of one board in one.
+  ASSERT_OK_AND_ASSIGN(const TableText twice, ReadTableText("M,A\nx,1\nM,A\ny,2\n", "t.csv"));
+  EXPECT_EQ(twice.records.size(), 3u);
+  ASSERT_EQ(twice.left_out.size(), 1u);
+  EXPECT_EQ(twice.left_out[0].reason, "the header again");
 }
 
 TEST(TableTextTest, WhatCannotBeReadIsRefusedWithItsLineAndARemedy) {
   EXPECT_THAT(ReadTableText("M,A\nx\xff,1\n", "t.csv"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("t.csv:2"), HasSubstr("save the file as UTF-8"))));
+  // Its C was averaged with A, as repetitions of the models.
+  EXPECT_THAT(
+      ReadTableText("M,A\nx,1\n\nM,C\nx,2\n", "t.csv"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.csv:4: expected one table")));
+  EXPECT_THAT(ReadTableText("M   A  B\nm1  1  2\nm2     1\nm3  1  2\n", "t.txt"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("t.txt:3: expected 3 fields with two blanks between them"),
+                             HasSubstr("write \"-\" into gaps"))));
+  EXPECT_THAT(ReadTableText("<table>\n<tr><td>M</td></tr>\n</table>\n", "t.html"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("got HTML"), HasSubstr("save that as CSV"))));
   EXPECT_THAT(
       ReadTableText("|M|A|\n|-|-|\n|x|1|\n\n|M|B|\n|-|-|\n", "t.md"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.md:6: expected one table")));
