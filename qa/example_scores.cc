@@ -199,6 +199,24 @@ absl::StatusOr<double> UnitOfMean(const std::vector<ExampleScore>& examples,
                                mean, metric, reported));
 }
 
+std::string ValueJsonLines(const std::vector<ExampleScore>& examples, Goal goal) {
+  ScoreReport report;
+  report.examples = examples;
+  std::string lines;
+  bool are_shares = goal == Goal::kMaximize;
+  for (ExampleScore& example : report.examples) {
+    example.f1 = example.value;
+    example.exact_match = example.value == 1;
+    are_shares = are_shares && example.value >= 0 && example.value <= 1;
+    lines.append("{\"id\": ");
+    AppendJsonString(example.id, lines);
+    lines.append(", \"score\": ");
+    AppendShortestDecimal(example.value, &lines);
+    lines.append("}\n");
+  }
+  return are_shares ? PerExampleJsonLines(report) : lines;
+}
+
 double ExactMatchPercent(const std::vector<ExampleScore>& examples) {
   CONCUR_CHECK(!examples.empty());
   int64_t matches = 0;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/metric_meaning.h"
 #include "qa/score.h"
 
 namespace concur::qa {
@@ -38,6 +39,10 @@ std::map<std::string, std::vector<ExampleScore>> ByPart(std::vector<ExampleScore
 // REQUIRES: at least one example.
 absl::StatusOr<double> UnitOfMean(const std::vector<ExampleScore>& examples,
                                   absl::string_view metric, double reported);
+
+// Lines of {"id", "score"}, the values; where all are within 0..1 and more is better, with the
+// names that PerExampleJsonLines gives them: "exact_match" is 1 for a whole one only.
+std::string ValueJsonLines(const std::vector<ExampleScore>& examples, Goal goal);
 
 // The percentages that qa::Score reports for these examples, by the same arithmetic.
 // REQUIRES: at least one example.

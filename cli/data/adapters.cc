@@ -16,14 +16,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "core/result.h"
 #include "core/sweep/sweep.h"
+#include "qa/example_scores.h"
 #include "qa/json_text.h"
 #include "qa/results/harness_samples.h"
 #include "qa/results/results.h"
-#include "qa/score.h"
 
 namespace concur::cli {
 namespace {
@@ -485,9 +486,9 @@ absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
   return metrics;
 }
 
-absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterInput& input,
-                                                                  const HarnessSelection& selection,
-                                                                  const std::string& samples) {
+absl::StatusOr<std::string> AdaptHarnessSamples(const AdapterInput& input,
+                                                const HarnessSelection& selection,
+                                                const std::string& samples) {
   const std::string place = input.path;
   CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
   const Node root{&json, place};
@@ -515,10 +516,11 @@ absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterI
   CONCUR_RETURN_IF_ERROR(imports::ReadHarnessSamples(path, run, skipped));
   if (!skipped.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected per-example scores within 0..1 whose mean is ",
-                     run.metrics[0].name, " (", metric.second, "), got ", skipped[0].reason));
+        absl::StrCat(path, ": expected per-example scores whose mean is ", run.metrics[0].name,
+                     " (", metric.second, "), got ", skipped[0].reason));
   }
-  return std::move(run.examples);
+  return qa::ValueJsonLines(run.examples,
+                            UsuallyMinimized(metric.first) ? Goal::kMinimize : Goal::kMaximize);
 }
 
 }  // namespace concur::cli

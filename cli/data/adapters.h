@@ -16,7 +16,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "qa/score.h"
 
 namespace concur::cli {
 
@@ -68,12 +67,12 @@ struct HarnessSelection {
 absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
                                            const HarnessSelection& selection);
 
-// The per-example scores behind one metric of one task, from its samples at `samples`; "": those
-// that the harness wrote beside its results. InvalidArgument as well when they do not explain the
-// metric: every one within 0..1, with the metric as their mean.
-absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterInput& input,
-                                                                  const HarnessSelection& selection,
-                                                                  const std::string& samples);
+// Lines of the per-example scores behind one metric of one task, from its samples at `samples`; "":
+// those that the harness wrote beside its results. InvalidArgument as well when they do not explain
+// the metric: every one a number, with the metric as their mean.
+absl::StatusOr<std::string> AdaptHarnessSamples(const AdapterInput& input,
+                                                const HarnessSelection& selection,
+                                                const std::string& samples);
 
 }  // namespace concur::cli
 

@@ -27,10 +27,10 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "proto/rpc/convert_value.h"
+#include "qa/example_scores.h"
 #include "qa/raw_bytes.h"
 #include "qa/results/imported.h"
 #include "qa/results/results.h"
-#include "qa/score.h"
 
 namespace concur::cli {
 namespace {
@@ -195,13 +195,12 @@ void SetResult(const imports::Run& run, v1::Job& job) {
 }
 
 // Keeps the per-example scores of a run and names them in its job.
-void SetExamples(const imports::Run& run, std::map<Digest, std::string>& kept, v1::Job& job) {
+void SetExamples(const imports::Run& run, Goal goal, std::map<Digest, std::string>& kept,
+                 v1::Job& job) {
   if (run.examples.empty()) {
     return;
   }
-  qa::ScoreReport report;
-  report.examples = run.examples;
-  std::string text = qa::PerExampleJsonLines(report);
+  std::string text = qa::ValueJsonLines(run.examples, goal);
   const Digest digest = Sha256Of(text);
   v1::Artifact& artifact = *job.mutable_result()->add_artifacts();
   artifact.set_kind(v1::Artifact::KIND_EXAMPLES);
@@ -335,7 +334,7 @@ absl::StatusOr<Study> StudyOfImport(imports::ImportedResults& results, const std
     job.set_test_benchmark(results.tasks[cell.task].name);
     job.set_seed(cell.seed + 1);
     SetResult(imported.run, job);
-    SetExamples(imported.run, *examples, job);
+    SetExamples(imported.run, results.tasks[cell.task].meaning.goal, *examples, job);
     study.sources += SourceLine(job.id(), job.approach(), job.test_benchmark(), imported.run,
                                 results.files[imported.file]);
     study.jobs.push_back(std::move(job));

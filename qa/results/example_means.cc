@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/results/example_means.h"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "qa/example_scores.h"
 #include "qa/results/results.h"
 #include "qa/score.h"
 
@@ -42,27 +42,18 @@ void ExampleMeans::Store(const std::string& path, Run& run, std::vector<Skipped>
     return;
   }
   std::vector<qa::ExampleScore> examples;
-  double total = 0;
   for (const std::string& id : order_) {
     const Sum& sum = sums_.at(id);
-    const double mean = sum.count == 0 ? -1 : sum.total / static_cast<double>(sum.count);
-    if (sum.without > 0 || !(mean >= 0 && mean <= 1)) {
-      skipped.push_back({"per-example scores that are not all within 0..1", path});
+    if (sum.without > 0) {
+      skipped.push_back({"per-example scores that are not all numbers", path});
       return;
     }
     qa::ExampleScore example;
     example.id = id;
-    example.f1 = mean;
-    example.exact_match = mean == 1;
+    example.value = sum.total / static_cast<double>(sum.count);
     examples.push_back(std::move(example));
-    total += mean;
   }
-  const double mean = total / static_cast<double>(examples.size());
-  // Files round their scores; a metric that is no mean differs by more.
-  const auto same = [&](double scale) {
-    return std::abs(mean * scale - metric.value) <= 5e-4 * scale;
-  };
-  if (!same(1) && !same(100)) {
+  if (!qa::UnitOfMean(examples, metric.name, metric.value).ok()) {
     skipped.push_back({"per-example scores whose mean is not the score", path});
     return;
   }

@@ -27,8 +27,8 @@ class ExampleMeans {
   absl::Status Add(const std::string& id, std::optional<double> score, absl::string_view place);
   bool empty() const { return order_.empty(); }
 
-  // Gives the run its examples when they explain its main metric: every one has a score within
-  // 0..1, and their mean is the metric's value, or a hundredth of it. Otherwise adds a reason.
+  // Gives the run its examples, with their values, when they explain its main metric: every one has
+  // a number, and UnitOfMean finds the metric in their mean. Otherwise adds a reason.
   void Store(const std::string& path, Run& run, std::vector<Skipped>& skipped) const;
 
  private:

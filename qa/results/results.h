@@ -57,7 +57,7 @@ struct Run {
   // Scores of the parts of which the main metric is the mean; none where it stands for itself.
   std::map<std::string, double> subsets;
   std::vector<Metric> metrics;             // at least one; the main one first
-  std::vector<qa::ExampleScore> examples;  // f1: the score of the main metric, 0..1
+  std::vector<qa::ExampleScore> examples;  // `value`: of the main metric
 };
 
 struct Skipped {

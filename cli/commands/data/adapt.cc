@@ -26,7 +26,6 @@
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 #include "qa/json_text.h"
-#include "qa/score.h"
 
 namespace concur::cli {
 namespace {
@@ -131,10 +130,9 @@ absl::Status WriteExamples(const AdaptOptions& options, const AdapterInput& inpu
   if (options.examples.empty()) {
     return absl::OkStatus();
   }
-  qa::ScoreReport report;
-  CONCUR_ASSIGN_OR_RETURN(report.examples,
+  CONCUR_ASSIGN_OR_RETURN(const std::string lines,
                           AdaptHarnessSamples(input, options.harness, options.samples));
-  return WriteOutput(options.examples, qa::PerExampleJsonLines(report));
+  return WriteOutput(options.examples, lines);
 }
 
 using AnswersOf = absl::StatusOr<AnswersById> (*)(const AdapterInput&, const AdaptOptions&,

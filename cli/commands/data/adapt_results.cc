@@ -76,20 +76,15 @@ absl::StatusOr<std::string> ExampleLinesOf(const imports::ImportedResults& resul
     if (run.examples.empty()) {
       return absl::NotFoundError(absl::StrCat(task.name, " has none"));
     }
-    std::vector<qa::ExampleScore> examples = run.examples;
-    for (qa::ExampleScore& example : examples) {
-      example.value = example.f1;
-    }
     const imports::Metric& metric = run.metrics[0];
-    if (absl::Status same = qa::UnitOfMean(examples, metric.name, metric.value).status();
-        !same.ok()) {
-      return absl::NotFoundError(absl::StrCat(task.name, ": ", same.message()));
-    }
-    for (const qa::ExampleScore& example : examples) {
-      absl::StrAppend(
-          &lines,
-          nlohmann::json{{"id", example.id}, {"part", task.name}, {kScore, example.f1}}.dump(),
-          "\n");
+    const bool is_percent =
+        task.meaning.scale.kind == Scale::Kind::kPercent &&
+        qa::UnitOfMean(run.examples, metric.name, metric.value).value_or(1) == 1;
+    for (const qa::ExampleScore& example : run.examples) {
+      const nlohmann::json line = {{"id", example.id},
+                                   {"part", task.name},
+                                   {kScore, is_percent ? example.value / 100 : example.value}};
+      absl::StrAppend(&lines, line.dump(), "\n");
     }
   }
   return lines;

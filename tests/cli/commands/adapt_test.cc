@@ -379,6 +379,12 @@ TEST(AdaptTest, SamplesOfTheHarnessBecomePerExampleScores) {
   EXPECT_EQ(*ReadFile(examples),
             "{\"id\": \"0\", \"exact_match\": 0, \"f1\": 0}\n"
             "{\"id\": \"1\", \"exact_match\": 1, \"f1\": 1}\n");
+  // Losses are no shares of right answers, whatever their range.
+  Write(dir, "samples_lambada_1.jsonl",
+        "{\"doc_id\": 0, \"perplexity\": 13}\n{\"doc_id\": 1, \"perplexity\": 1}\n");
+  const Output loss = adapt({"--task", "lambada", "--examples", examples});
+  ASSERT_EQ(loss.code, kExitOk) << loss.err;
+  EXPECT_EQ(*ReadFile(examples), "{\"id\": \"0\", \"score\": 13}\n{\"id\": \"1\", \"score\": 1}\n");
 }
 
 TEST(AdaptTest, SamplesThatDoNotFitAreErrorsThatSayWhatToDo) {
@@ -397,8 +403,8 @@ TEST(AdaptTest, SamplesThatDoNotFitAreErrorsThatSayWhatToDo) {
            {{"--task", "arc", "--metric", "accc", "--examples", examples},
             "(did you mean \"acc\"?)"},
            {{"--task", "arc", "--metric", "acc", "--examples", examples},
-            "samples_arc_1.jsonl: expected per-example scores within 0..1 whose mean is acc (0.5), "
-            "got per-example scores whose mean is not the score"},
+            "samples_arc_1.jsonl: expected per-example scores whose mean is acc (0.5), got "
+            "per-example scores whose mean is not the score"},
            {{"--task", "lambada", "--examples", examples},
             "expected samples_lambada_TIME.jsonl beside results_TIME.json"},
            {{"--task", "lambada", "--examples", examples, "--samples", lines},

@@ -321,6 +321,16 @@ TEST_F(FormatsTest, SamplesBecomeExamplesWhenTheyExplainTheScore) {
   EXPECT_EQ(SkippedOf(*bad, "per-example scores whose mean is not the score"), 1);
 }
 
+TEST_F(FormatsTest, SamplesMayHaveAnyRange) {
+  // Samples of a loss were left out: "not all within 0..1".
+  Write("results_1.json", OneTask("", 3.25));
+  Write("samples_t_1.jsonl", "{\"doc_id\": 0, \"acc\": 7}\n{\"doc_id\": 1, \"acc\": -0.5}\n");
+  const auto results = ImportAs("lm-eval", {dir_.File("results_1.json")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_THAT(RunOf(*results, "m", "t")->examples, SizeIs(2));
+  EXPECT_EQ(RunOf(*results, "m", "t")->examples[1].value, -0.5);
+}
+
 TEST_F(FormatsTest, InspectReadsScorersAndLettersAndRefusesUnknownVersions) {
   const std::string log = R"({"version": 2, "status": "success",
     "eval": {"task": "arc", "model": "org/m", "created": "2025"},

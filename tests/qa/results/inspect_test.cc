@@ -81,9 +81,9 @@ TEST_F(InspectTest, AnEvalFileIsReadFromItsHeaderAndSummaries) {
   EXPECT_EQ(run->repeat, "2025");
   ASSERT_THAT(run->examples, SizeIs(2));
   EXPECT_EQ(run->examples[0].id, "1");
-  EXPECT_EQ(run->examples[0].f1, 1);
+  EXPECT_EQ(run->examples[0].value, 1);
   EXPECT_EQ(run->examples[1].id, "x");
-  EXPECT_EQ(run->examples[1].f1, 0.5);
+  EXPECT_EQ(run->examples[1].value, 0.5);
   EXPECT_EQ(results->models[0].tags.at("family"), "org");
   EXPECT_EQ(results->files[0].digest, DigestFile(dir_.File("log.eval"))->digest);
   EXPECT_THAT(results->skipped, IsEmpty());
@@ -101,7 +101,7 @@ TEST_F(InspectTest, SamplesAreReadWhereThereAreNoSummaries) {
   const imports::Run* const run = RunOf(*results, "org/m", "arc");
   ASSERT_THAT(run->examples, SizeIs(2));
   EXPECT_EQ(run->examples[0].id, "1");
-  EXPECT_EQ(run->examples[0].f1, 0.5) << "the mean of its epochs";
+  EXPECT_EQ(run->examples[0].value, 0.5) << "the mean of its epochs";
   EXPECT_EQ(run->examples[1].id, "\xc3\xa9");
 }
 
@@ -247,7 +247,7 @@ TEST_F(InspectTest, RealLogsSayTheSameInBothForms) {
     ASSERT_EQ(a.examples.size(), b.examples.size()) << name;
     for (size_t i = 0; i < a.examples.size(); ++i) {
       EXPECT_EQ(a.examples[i].id, b.examples[i].id) << name;
-      EXPECT_EQ(a.examples[i].f1, b.examples[i].f1) << name;
+      EXPECT_EQ(a.examples[i].value, b.examples[i].value) << name;
     }
   }
 }
