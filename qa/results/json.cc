@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/decimal.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
@@ -80,6 +81,7 @@ std::string KindOfValue(const MaybeJson& value) {
 }  // namespace
 
 absl::StatusOr<JsonValue> JsonDocument::Parse(absl::string_view text, absl::string_view place) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   JsonValue root;
   simdjson::error_code error = parser_.parse(text.data(), text.size()).get(root);
   if (error == simdjson::SUCCESS) {

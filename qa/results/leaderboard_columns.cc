@@ -408,8 +408,14 @@ void ReadColumns(LeaderboardTable& table) {
 
 NamedGoal GoalInName(absl::string_view name) {
   NamedGoal named;
-  named.name = CleanText(absl::StrReplaceAll(
-      name, {{"(↑)", ""}, {"(↓)", ""}, {"↑", ""}, {"↓", ""}, {"⬆️", ""}, {"⬇️", ""}}));
+  named.name = CleanText(absl::StrReplaceAll(name, {{"(↑)", ""},
+                                                    {"(↓)", ""},
+                                                    {" ↑", ""},
+                                                    {" ↓", ""},
+                                                    {"↑", ""},
+                                                    {"↓", ""},
+                                                    {"⬆️", ""},
+                                                    {"⬇️", ""}}));
   const std::string plain = absl::AsciiStrToLower(name);
   const bool is_lower = absl::StrContains(name, "↓") || absl::StrContains(name, "⬇️") ||
                         absl::StrContains(plain, "lower is better") ||

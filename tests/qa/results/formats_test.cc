@@ -301,6 +301,13 @@ TEST_F(FormatsTest, RunsOfOneCellAreSeedsInTheirOrderOfTimeAndCopiesAreLeftOut) 
   EXPECT_EQ(SkippedOf(*results, "a file with the same bytes as another"), 1);
 }
 
+TEST_F(FormatsTest, AByteOrderMarkIsNoPartOfADocument) {
+  Write("r/results_1.json", "\xEF\xBB\xBF" + OneTask("", 0.2));
+  const auto results = ImportAs("lm-eval", {dir_.File("r")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "m", "t", 0), 0.2);
+}
+
 TEST_F(FormatsTest, OtherShotsAreOtherTasks) {
   Write("r/results_a.json", OneTask(R"("n-shot": {"t": 0}, )", 0.2));
   Write("r/results_b.json", OneTask(R"("n-shot": {"t": 5}, )", 0.3));
