@@ -29,7 +29,9 @@ Checker::Held Checker::HeldBy(const Scheduler& scheduler) {
   for (const SweepId& id : scheduler.views().ListSweeps()) {
     const SweepView sweep = *scheduler.views().FindSweep(id);
     if (sweep.state == SweepState::kCanceling) {
-      continue;  // a restart cancels at once what turns would cancel
+      // A restart cancels at once what turns would cancel.
+      std::erase_if(held.deaths, [&](const auto& entry) { return entry.first.sweep == id; });
+      continue;
     }
     for (uint32_t job = 0; sweep.expansion->spec().early_stop && job < sweep.expansion->job_count();
          ++job) {
