@@ -347,10 +347,9 @@ bool Engine::Turn() {
     reads.swap(reads_);
   }
   const bool had_reads = !reads.empty();
-  if (had_reads && !MayAnswer()) {
+  if (!AnswerReads(reads)) {
     return false;
   }
-  AnswerReads(reads);
   const absl::Time begin = clock_.Now();
   now_ = std::max(now_, begin);
   if (stalled_) {
@@ -377,17 +376,15 @@ bool Engine::Turn() {
   turn.figures.requests = turn.requests.size();
   turn.figures.committed = !turn.effects.batch.empty();
   const absl::Time worked = observers_.empty() ? begin : clock_.Now();
-  if (turn.figures.committed) {
-    const absl::Status status = store_.Commit(turn.effects.batch);
-    if (absl::IsResourceExhausted(status)) {
-      StallTurn(std::move(turn), status);
-      return had_requests;
-    }
-    if (!status.ok()) {
-      EndProcess(status);
-      return false;
-    }
-  } else if (!MayAnswer()) {  // also "nothing to do" and "forget that result" are answers
+  // Also "nothing to do" and "forget that result" are answers.
+  const absl::Status status =
+      turn.figures.committed ? store_.Commit(turn.effects.batch) : store_.CheckLeads();
+  if (absl::IsResourceExhausted(status)) {
+    StallTurn(std::move(turn), status);
+    return had_requests;
+  }
+  if (!status.ok()) {
+    EndProcess(status);
     return false;
   }
   if (!observers_.empty()) {
@@ -398,16 +395,14 @@ bool Engine::Turn() {
   return had_requests;
 }
 
-bool Engine::MayAnswer() {
-  const absl::Status leads = store_.CheckLeads();
-  if (!leads.ok()) {
-    EndProcess(leads);
-  }
-  return leads.ok();
-}
-
 // Between turns, memory and disk hold the same state, unless the disk is full.
-void Engine::AnswerReads(std::vector<ReadRequest>& reads) {
+bool Engine::AnswerReads(std::vector<ReadRequest>& reads) {
+  if (!reads.empty() && !stalled_) {
+    if (const absl::Status leads = store_.CheckLeads(); !leads.ok()) {
+      EndProcess(leads);
+      return false;
+    }
+  }
   for (ReadRequest& read : reads) {
     if (stalled_) {
       read.refuse(stall_reason_);
@@ -415,6 +410,7 @@ void Engine::AnswerReads(std::vector<ReadRequest>& reads) {
       read.work(*scheduler_);
     }
   }
+  return true;
 }
 
 void Engine::FinishTurn(AppliedTurn turn) {

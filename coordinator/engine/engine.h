@@ -208,8 +208,7 @@ class Engine {
   void PostRead(ReadRequest request);
   absl::Status RefusalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False, and the process ends, when another coordinator leads.
-  bool MayAnswer();
-  void AnswerReads(std::vector<ReadRequest>& reads);
+  bool AnswerReads(std::vector<ReadRequest>& reads);
   void Loop();
   bool Turn();
   absl::Duration PauseBefore() const;

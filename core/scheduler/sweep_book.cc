@@ -254,30 +254,23 @@ void SweepBook::RestoreLeftOut(LeftOuts left_out) {
   }
 }
 
-void SweepBook::Erase(const SweepRecord& sweep) {
-  const SweepId id = sweep.row.id;
-  owners_.RemoveData(sweep.owner, sweep.expansion->spec());
-  owners_.AddJobs(sweep.owner, -static_cast<int64_t>(sweep.jobs.size()));
-  requests_.erase({sweep.row.owner, sweep.row.request_id});
+void SweepBook::Erase(SweepId id) {
+  const auto left = left_out_.find(id);
+  const bool is_loaded = left == left_out_.end();
+  CONCUR_CHECK(is_loaded || left->second.row.end_time);
+  const SweepRow& row = is_loaded ? sweeps_.at(id)->row : left->second.row;
+  const Expansion& expansion = is_loaded ? *sweeps_.at(id)->expansion : *left->second.expansion;
+  const uint32_t owner = owners_.Add(row.owner);
+  owners_.RemoveData(owner, expansion.spec());
+  owners_.AddJobs(owner, -static_cast<int64_t>(expansion.job_count()));
+  requests_.erase({row.owner, row.request_id});
   places_.ready.EraseSweep(id);
   places_.searches.erase(places_.searches.lower_bound({id, 0}),
                          places_.searches.lower_bound({SweepId{id.number + 1}, 0}));
-  jobs_ -= sweep.jobs.size();
+  jobs_ -= is_loaded ? expansion.job_count() : 0;
   budgets_.erase(id);
   sweeps_.erase(id);
-  turn_.batch().delete_sweeps.push_back(id);
-  turn_.AnnounceSweep(id);
-}
-
-void SweepBook::EraseLeftOut(SweepId id) {
-  const auto it = left_out_.find(id);
-  CONCUR_CHECK(it != left_out_.end() && it->second.row.end_time);
-  const LeftOut& left = it->second;
-  const uint32_t owner = owners_.Add(left.row.owner);
-  owners_.RemoveData(owner, left.expansion->spec());
-  owners_.AddJobs(owner, -static_cast<int64_t>(left.expansion->job_count()));
-  requests_.erase({left.row.owner, left.row.request_id});
-  left_out_.erase(it);
+  left_out_.erase(id);
   turn_.batch().delete_sweeps.push_back(id);
   turn_.AnnounceSweep(id);
 }

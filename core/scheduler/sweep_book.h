@@ -104,10 +104,9 @@ class SweepBook {
   absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
   // REQUIRES: called once; no sweep is in both.
   void RestoreLeftOut(LeftOuts left_out);
-  // REQUIRES: nothing of the sweep is in any place, nor at a worker's that its end waits for.
-  void Erase(const SweepRecord& sweep);
-  // REQUIRES: the sweep was left on disk and has ended.
-  void EraseLeftOut(SweepId id);
+  // REQUIRES: nothing of the sweep is in any place, nor at a worker's that its end waits for; or it
+  // was left on disk and has ended.
+  void Erase(SweepId id);
   void RestoreNextNumber(uint64_t number) { next_number_ = number; }
 
   void SetPaused(SweepRecord& sweep, bool paused);

@@ -369,7 +369,7 @@ absl::Status SweepRequests::Delete(SweepId id) {
   const auto left_out = book_.left_out().find(id);
   if (left_out != book_.left_out().end() && left_out->second.row.end_time) {
     workers_.blame().ForgetSweep(id);
-    book_.EraseLeftOut(id);
+    book_.Erase(id);
     return absl::OkStatus();
   }
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, book_.Get(id));
@@ -382,7 +382,7 @@ absl::Status SweepRequests::Delete(SweepId id) {
   workers_.blame().ForgetSweep(id);
   groups_.Forget(id);
   open_.erase(id);  // the turns of a cancel may go on though all jobs have ended
-  book_.Erase(*sweep);
+  book_.Erase(id);
   return absl::OkStatus();
 }
 

@@ -292,7 +292,7 @@ void CoordinatorMachine::Kill(bool power_cut) {
 
 void CoordinatorMachine::Pause(absl::Duration duration) {
   paused_until_ = std::max(paused_until_, world_.now() + duration);
-  if (database_ != nullptr && world_.random().Chance(0.5)) {
+  if (database_ != nullptr && world_.random().Chance(0.7)) {
     stood_still_ += duration;
   }
 }

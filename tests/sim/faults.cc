@@ -9,7 +9,7 @@ namespace {
 struct FaultRow {
   Fault fault;
   absl::string_view name;
-  double rate_max;  // drawn below this
+  double rate_max;  // drawn below this; 0: other faults cause it
 };
 
 // Rates of messages, commits, starts and attempts are chances; those of machines are weights.
@@ -77,6 +77,9 @@ std::array<Fault, kFaults> AllFaults() {
 FaultRates FaultRates::Draw(Random& random) {
   FaultRates rates;
   for (const FaultRow& row : kRows) {
+    if (row.rate_max == 0) {
+      continue;
+    }
     const bool present = random.Chance(0.5);
     const double uniform = random.Uniform();
     rates.rate[static_cast<size_t>(row.fault)] = present ? row.rate_max * uniform * uniform : 0;

@@ -55,7 +55,7 @@ enum class Fault : uint8_t {
   // Services: of an instance.
   kServiceFails,  // before it is ready
   kServiceDies,   // after that
-  // Of two coordinators, caused by other faults.
+  // Two coordinators: caused by other faults.
   kLeadTaken,    // by the stand-by, from a coordinator that is paused or cut off
   kFormerWakes,  // after that, by a clock that stood still
 };

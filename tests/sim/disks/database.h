@@ -35,7 +35,7 @@ class DatabaseDisk : public StoreDisk {
   bool power_is_cut() const override { return false; }
   bool TookFault() override { return std::exchange(took_fault_, false); }
 
-  // What a stand-by asks: the row is free, or has expired.
+  // The row is free, or has expired: a stand-by asks.
   bool MayTake() const;
   // The latest holder renews its time, unless the server does not answer.
   bool Renew();
@@ -54,7 +54,7 @@ class DatabaseDisk : public StoreDisk {
   bool Execute(const Batch& batch, int64_t epoch, int64_t turn);
 
   World& world_;
-  const absl::Duration offset_;  // of the server's clock
+  const absl::Duration offset_;  // between the server's clock and the world's
   MemoryStore rows_;
   LeaderRow row_;
   uint64_t holder_ = 0;  // number of the session that took the row last
