@@ -34,9 +34,9 @@ constexpr int kAttemptsWorth = 3;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
 constexpr absl::Duration kCollectInterval = absl::Seconds(45);
 constexpr absl::Duration kCollectGrace = absl::Hours(24);
-constexpr uint64_t kSeedsPerSqlite = 8;    // one in so many worlds uses SQLite's store
-constexpr uint64_t kSeedsPerDatabase = 4;  // one has two coordinators on a database
-constexpr size_t kGuestsMax = 2;           // workers that claim another's name
+// One in so many worlds uses SQLite's store, and another one has two coordinators on a database.
+constexpr uint64_t kSeedsPerSqlite = 8;
+constexpr size_t kGuestsMax = 2;  // workers that claim another's name
 
 class Simulation {
  public:
@@ -136,7 +136,7 @@ class Simulation {
   // SQLite takes most of a world's time; bugs of rows are injected by the other disk only.
   std::unique_ptr<StoreDisk> MakeDisk() {
     const bool two = options_.bug == Bug::kNone || options_.bug == Bug::kAnswerBeforeCommit
-                         ? options_.seed % kSeedsPerDatabase == kSeedsPerDatabase / 2
+                         ? options_.seed % kSeedsPerSqlite == kSeedsPerSqlite / 2
                          : IsOfTwoCoordinators(options_.bug);
     if (expected_ != nullptr && two) {
       auto database = std::make_unique<DatabaseDisk>(world_);

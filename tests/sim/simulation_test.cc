@@ -79,7 +79,9 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     EXPECT_GT(report.used_up, report.seeds);
     EXPECT_GT(report.over_budget, report.seeds / 10);
     for (const Fault fault : AllFaults()) {
-      EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
+      const bool is_of_few = fault == Fault::kLeadTaken || fault == Fault::kFormerWakes;
+      EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / (is_of_few ? 400 : 100))
+          << FaultName(fault);
     }
   }
 }

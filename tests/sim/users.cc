@@ -195,7 +195,9 @@ Users::Work Users::RetryWork(SweepId id, std::vector<uint32_t> jobs, bool rerun)
         if (!retried.ok()) {
           return retried.status();
         }
-        checker_.OnRetried(id, rerun, collected, /*whole=*/jobs.empty() && *retried > 0);
+        // It may return none to the queue, and still end a canceled job as its train job did.
+        const bool under_way = *retried > 0 || scheduler.views().FindSweep(id)->row->retry;
+        checker_.OnRetried(id, rerun, collected, /*whole=*/jobs.empty() && under_way);
         return id;
       };
 }
