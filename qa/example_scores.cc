@@ -24,6 +24,7 @@
 #include "absl/types/span.h"
 #include "base/check.h"
 #include "base/decimal.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "qa/json_text.h"
 
