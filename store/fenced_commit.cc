@@ -44,7 +44,7 @@ absl::Status CommitsMissing(const std::string& database, int64_t found, int64_t 
 absl::Status CheckFenced(FencedDatabase& database, int64_t epoch, int64_t commits) {
   for (;;) {
     CONCUR_RETURN_IF_ERROR(database.CheckTime());
-    const absl::Status status = database.Compare(epoch, commits);
+    absl::Status status = database.Compare(epoch, commits);
     if (status.ok() || !database.IsBroken()) {
       return status;
     }
@@ -58,7 +58,7 @@ absl::Status CheckFenced(FencedDatabase& database, int64_t epoch, int64_t commit
 absl::Status CommitFenced(FencedDatabase& database, const Batch& batch, int64_t& epoch,
                           int64_t& commits) {
   for (;;) {
-    const absl::Status status = database.Save(batch, epoch, commits + 1);
+    absl::Status status = database.Save(batch, epoch, commits + 1);
     bool saved = status.ok();
     if (!saved && database.IsBroken()) {
       LogWarning("the connection was lost during a commit", {{"error", status.ToString()}});

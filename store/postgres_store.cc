@@ -153,7 +153,7 @@ absl::Status PostgresStore::Commit(const Batch& batch) {
     return absl::OkStatus();
   }
   int64_t commits = commits_;
-  const absl::Status status = CommitFenced(*this, batch, epoch_, commits);
+  absl::Status status = CommitFenced(*this, batch, epoch_, commits);
   commits_ = commits;
   failed_ = !status.ok() && !absl::IsResourceExhausted(status);
   is_ahead_ = !status.ok();
