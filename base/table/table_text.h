@@ -2,8 +2,8 @@
 // Tables as people write them: the one reader of their rows, names and cells.
 //
 // Rows are separated by commas, semicolons, tabs, the pipes of Markdown, LaTeX's ampersands, or two
-// blanks and more;
-// names and cells come with line breaks, no-break spaces, emphasis, margins and footnote marks.
+// blanks and more; names and cells come with line breaks, no-break spaces, emphasis, margins and
+// footnote marks.
 // Nothing is dropped in silence: lines that are left out are listed, and what is assumed of a
 // column is said.
 //

@@ -376,9 +376,10 @@ bool Engine::Turn() {
   turn.figures.requests = turn.requests.size();
   turn.figures.committed = !turn.effects.batch.empty();
   const absl::Time worked = observers_.empty() ? begin : clock_.Now();
-  // Also "nothing to do" and "forget that result" are answers.
-  const absl::Status status =
-      turn.figures.committed ? store_.Commit(turn.effects.batch) : store_.CheckLeads();
+  // Also "nothing to do" and "forget that result" are answers. Reads of this turn have asked.
+  const absl::Status status = turn.figures.committed ? store_.Commit(turn.effects.batch)
+                              : had_reads            ? absl::OkStatus()
+                                                     : store_.CheckLeads();
   if (absl::IsResourceExhausted(status)) {
     StallTurn(std::move(turn), status);
     return had_requests;

@@ -202,9 +202,9 @@ void WorkerRegistry::ChargeService(const Worker& worker, AttemptId id, FailureCl
   use.start_time = instance.start_time.value_or(Services::TimeOf(id.attempt));
   if (book_.HasJob(id.job.ServedJob())) {
     const absl::Time created = book_.SweepOf(id.job).row.create_time;
-    // Later than now when the clock was set back since.
-    use.start_time =
-        created < instance.charged_until ? std::max(use.start_time, created) : use.start_time;
+    if (created < instance.charged_until) {  // else the clock was set back since
+      use.start_time = std::max(use.start_time, created);
+    }
   }
   use.run_time = std::max(instance.charged_until - use.start_time, absl::ZeroDuration());
   PutServiceUse(book_, worker.info.name, id, std::move(use), turn_.batch());

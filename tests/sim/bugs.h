@@ -101,7 +101,7 @@ inline constexpr size_t kBugs = 71;  // without kNone
 absl::string_view BugName(Bug bug);
 // InvalidArgument, listing the names, when there is no such bug.
 absl::StatusOr<Bug> BugFromName(absl::string_view name);
-// Those that need two coordinators.
+// True if the bug needs two coordinators.
 bool IsOfTwoCoordinators(Bug bug);
 // Every bug but kNone.
 std::array<Bug, kBugs> AllBugs();

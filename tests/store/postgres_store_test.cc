@@ -84,6 +84,24 @@ TEST_F(PostgresStoreTest, ALateCommitOfAnEarlierLeaderChangesNothing) {
 }
 
 // A new leader waited for rows that its paused predecessor had locked.
+// The row is compared also when nothing is to be saved.
+TEST_F(PostgresStoreTest, AnAnswerComparesTheRowAndSurvivesALostConnection) {
+  const std::unique_ptr<PostgresStore> store = MustOpenPostgres(uri_);
+  ASSERT_OK(store->Commit(Submission(1)));
+  EXPECT_OK(store->CheckLeads());
+  TamperPostgres(uri_,
+                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                 "pid <> pg_backend_pid() AND datname = current_database()");
+  EXPECT_OK(store->CheckLeads());
+  ASSERT_OK(store->Commit(Submission(2)));
+  TamperPostgres(uri_, "UPDATE leader SET epoch = epoch + 1");
+  EXPECT_THAT(store->CheckLeads(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                            HasSubstr("another coordinator leads")));
+  EXPECT_THAT(store->Commit(Submission(3)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("open the store anew")))
+      << "after that the store is of no use";
+}
+
 TEST_F(PostgresStoreTest, ANewLeaderEndsTransactionsOfTheFormerOne) {
   MustOpenPostgres(uri_)->Commit(Submission(1)).IgnoreError();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<PostgresDatabase> paused,
