@@ -3,8 +3,9 @@
 """Strangers, who have no token, attack a real coordinator by plain text and by TLS.
 
 Meanwhile its memory stays within half of what its pod has, a client with a token is answered
-within two seconds, and /readyz tells whether it is. Memory is the peak of resident memory in
-/proc/PID/status, since control groups cannot be made everywhere. Descriptors are limited to 1,024.
+within two seconds, and /readyz tells whether it is; the page and the annotators' page answer, too.
+Each process runs in a memory control group with the pod's limit and memory is that group's peak;
+where none can be made it is the peak of resident memory. Descriptors are limited to 1,024.
 
     stranger_test.py [ATTACK…]
 """
@@ -20,13 +21,15 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 import zlib
 
 from http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RESET, SETTINGS,
                    WINDOW, Connection, call_headers, frame, header, message)
 
-MEMORY_MAX = 1 << 30  # half of the memory of k8s/base/coordinator.yaml
+POD_MEMORY = 2 << 30  # of k8s/base/coordinator.yaml
+MEMORY_MAX = POD_MEMORY // 2
 ANSWER_MAX = 2.0
 DESCRIPTORS = 1024
 SECONDS = 1.5  # that an attack lasts
@@ -185,32 +188,122 @@ def idle(connect, count=1100):
         one.close()
 
 
-def slow_pages(connect):
-    """Requests to the page and to the status server that arrive byte by byte."""
-    slow, until = [], time.monotonic() + 2 * SECONDS
+def attack_pages(connect, begin, more):
+    """Opens connections to the pages and to the status server that send `begin`, then `more` again and again."""
+    kept, until = [], time.monotonic() + 2 * SECONDS
     while time.monotonic() < until:
-        for port in (connect.page, connect.metrics):
+        for port in (connect.page, connect.annotators, connect.metrics):
             for _ in range(20):
-                slow.append(socket.create_connection(("127.0.0.1", port), 1))
-                slow[-1].send(b"GET /")
-        for one in list(slow):
+                kept.append(socket.create_connection(("127.0.0.1", port), 1))
+                kept[-1].send(begin)
+        for one in list(kept):
             try:
-                one.send(b"a", socket.MSG_DONTWAIT)
+                one.send(more, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                pass
             except OSError:
-                slow.remove(one)
+                kept.remove(one)
                 one.close()
-        begin = time.monotonic()
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{connect.page}/", timeout=ANSWER_MAX).close()
-        except OSError:
-            begin -= ANSWER_MAX
-        connect.page_waited = max(connect.page_waited, time.monotonic() - begin)
-    for one in slow:
+        for port in (connect.page, connect.annotators):
+            asked = time.monotonic()
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=ANSWER_MAX).close()
+            except urllib.error.HTTPError:
+                pass  # an answer, too
+            except OSError:
+                asked -= ANSWER_MAX
+            connect.page_waited = max(connect.page_waited, time.monotonic() - asked)
+    for one in kept:
         one.close()
 
 
+def slow_pages(connect):
+    """Requests that arrive byte by byte."""
+    attack_pages(connect, b"GET /", b"a")
+
+
+def page_headers(connect):
+    """Heads without an end."""
+    attack_pages(connect, b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"X: " + b"y" * 65000 + b"\r\n")
+
+
+def page_bodies(connect):
+    """Bodies that are announced large and do not end."""
+    attack_pages(connect, b"POST /api/ListSweeps HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Content-Type: application/json\r\nContent-Length: 4000000000\r\n\r\n", b" " * 65536)
+
+
 ATTACKS = [compression, small_compression, half_messages, resets, continuations, empty_continuations, pings,
-           settings, slow_readers, header_bomb, idle, slow_pages]
+           settings, slow_readers, header_bomb, idle, slow_pages,
+           page_headers, page_bodies]
+
+
+class MemoryGroup:
+    """A control group with the pod's memory for one process; None in `directory` where none can be made."""
+
+    def __init__(self, name):
+        self.directory = None
+        for root, limit, self.peak_file in (
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+                ("/sys/fs/cgroup", "memory.max", "memory.peak")):
+            directory = os.path.join(root, f"concur-stranger-{os.getpid()}-{name}")
+            try:
+                os.mkdir(directory)
+            except OSError:
+                continue
+            try:
+                with open(os.path.join(directory, limit), "w") as file:
+                    file.write(str(POD_MEMORY))
+                with open(os.path.join(directory, self.peak_file)):
+                    self.directory = directory
+                    return
+            except OSError:
+                os.rmdir(directory)
+
+    def enter(self):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+        if self.directory:
+            with open(os.path.join(self.directory, "cgroup.procs"), "w") as file:
+                file.write(str(os.getpid()))
+
+    def peak(self, process):
+        if self.directory:
+            with open(os.path.join(self.directory, self.peak_file)) as file:
+                return int(file.read())
+        with open(f"/proc/{process.pid}/status") as file:
+            found = re.search(r"VmHWM:\s+(\d+) kB", file.read())
+            return int(found[1]) << 10 if found else POD_MEMORY  # gone: a zombie has none
+
+    def remove(self):
+        if self.directory:
+            os.rmdir(self.directory)
+
+
+class Annotators:
+    """The annotators' page, a process of its own."""
+
+    def __init__(self, directory):
+        passages = os.path.join(directory, "passages.jsonl")
+        with open(passages, "w") as file:
+            file.write('{"id": "a", "text": "Ada lives in Bern."}\n')
+        self.group = MemoryGroup("annotators")
+        self.process = subprocess.Popen(
+            [os.path.join(BINARIES, "concur"), "annotate", "--dir", os.path.join(directory, "room"),
+             "--passages", passages, "--system", "none", "--annotator", "ada", "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=self.group.enter)
+        text = ""
+        while not (link := re.search(r"http://[^/\s]+:(\d+)/", text)):
+            line = self.process.stdout.readline()
+            if not line:
+                raise SystemExit("the annotators' page did not start:\n" + text)
+            text += line
+        self.port = int(link[1])
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=15)
+        self.group.remove()
+        return self.process.returncode
 
 
 class Coordinator:
@@ -229,11 +322,11 @@ class Coordinator:
             self.context = ssl.create_default_context(cafile=files + "/ca.pem")
             self.context.set_alpn_protocols(["h2"])
         self.log = open(os.path.join(directory, "log"), "w+")
+        self.group = MemoryGroup("coordinator")
         self.process = subprocess.Popen(
             arguments + ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
                          "--page-listen", "127.0.0.1:0"], env=environment,
-            stdout=self.log, stderr=self.log,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)))
+            stdout=self.log, stderr=self.log, preexec_fn=self.group.enter)
         self.port, self.metrics, self.page = self.wait_for_ports()
         with open(os.path.join(self.data, "token")) as file:
             self.token = file.read().strip()
@@ -257,9 +350,7 @@ class Coordinator:
         return Connection(self.port, self.context, **options)
 
     def peak(self):
-        with open(f"/proc/{self.process.pid}/status") as file:
-            found = re.search(r"VmHWM:\s+(\d+) kB", file.read())
-            return int(found[1]) << 10 if found else MEMORY_MAX * 8  # gone: a zombie has none
+        return self.group.peak(self.process)
 
     def answer_seconds(self):
         """Seconds that the client with the token waited; ANSWER_MAX: it got no answer.
@@ -291,7 +382,10 @@ class Coordinator:
             return self.process.wait(15)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
             return "hangs"
+        finally:
+            self.group.remove()
 
 
 class Client(threading.Thread):
@@ -314,7 +408,7 @@ class Client(threading.Thread):
                 return
 
 
-def attacked(coordinator, attack):
+def attacked(coordinator, annotators, attack):
     """Sentences of all that went wrong."""
     client = Client(coordinator)
     client.start()
@@ -323,6 +417,7 @@ def attacked(coordinator, attack):
         return coordinator.connect(**options)
 
     connect.port, connect.metrics, connect.page = coordinator.port, coordinator.metrics, coordinator.page
+    connect.annotators = annotators.port
     connect.page_waited = 0.0
     try:
         attack(connect)
@@ -336,10 +431,14 @@ def attacked(coordinator, attack):
         wrong.append(f"the coordinator ended with {coordinator.process.returncode}")
     elif coordinator.peak() > MEMORY_MAX:
         wrong.append(f"it took {coordinator.peak() >> 20} MiB")
+    if annotators.process.poll() is not None:
+        wrong.append(f"the annotators' page ended with {annotators.process.returncode}")
+    elif annotators.group.peak(annotators.process) > MEMORY_MAX:
+        wrong.append("the annotators' page took too much memory")
     if client.slowest >= ANSWER_MAX:
         wrong.append("the client with a token got no answer")
     if connect.page_waited >= ANSWER_MAX:
-        wrong.append("the page did not answer")
+        wrong.append("a page did not answer")
     if client.lies:
         wrong.append("/readyz did not tell the truth")
     print(f"  {attack.__name__:20} {'TLS  ' if coordinator.tls else 'plain'} "
@@ -353,13 +452,15 @@ def main():
     failed = 0
     for tls in (False, True):
         with tempfile.TemporaryDirectory() as directory:
-            coordinator = Coordinator(directory, tls)
+            coordinator, annotators = Coordinator(directory, tls), Annotators(directory)
             for attack in chosen:
-                failed += bool(attacked(coordinator, attack))
-                if coordinator.process.poll() is not None:
+                failed += bool(attacked(coordinator, annotators, attack))
+                if coordinator.process.poll() is not None or annotators.process.poll() is not None:
                     break
-            status = coordinator.end()
-            if status != 0:
+            if (status := annotators.end()) != 0:
+                failed += 1
+                print(f"the annotators' page ended with {status}")
+            if (status := coordinator.end()) != 0:
                 failed += 1
                 print(f"the coordinator ended with {status}:\n{coordinator.text()[-3000:]}")
     return 1 if failed else 0
