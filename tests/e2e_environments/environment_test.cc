@@ -8,8 +8,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -59,6 +61,39 @@ bool AnyProcessWith(const std::string& argument) {
   }
   return false;
 }
+
+// Ways to change the file $t, which is behind the input $f. LINKS is outside of the sandboxes.
+constexpr const char* kChanges[] = {"printf X | dd of=\"$t\" conv=notrunc",
+                                    "echo X >> \"$t\"",
+                                    ": > \"$t\"",
+                                    "rm -f \"$t\"",
+                                    "echo X > x; chmod 400 x; mv -f x \"$t\"",
+                                    "echo X > x; ln -sf \"$PWD/x\" \"$t\"",
+                                    "ln \"$t\" LINKS/of-$$-$(basename \"$t\")"};
+constexpr char kEachInput[] =
+    "find -L \"$@\" -type f | while read f; do t=$(readlink -f \"$f\"); "
+    "chmod u+w \"$t\" \"$(dirname \"$t\")\"; CHANGE; done 2> changes; ";
+constexpr char kHashInputs[] =
+    "find -L \"$@\" -type f | while read f; do sha256sum < \"$f\"; done | sort; ";
+
+constexpr char kNeighboursSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: neighbours}
+spec:
+  approaches: [APPROACHES]
+  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, train: train.txt, test: task.txt, metric: accuracy}
+  seeds: {from: 1, to: SEEDS}
+  retry: {failures_max: 1, lost_max: 3, backoff_min: 10ms, backoff_max: 100ms}
+)";
+constexpr char kNeighbour[] = R"(ENVIRONMENT  code: [code]
+  train:
+    command: [sh, -c, 'm=$1; shift; TRAIN echo system > $m', sh, "{model}", "{train}", "{code}"]
+  predict:
+    command: [sh, -c, 'm=$1; shift; PREDICT echo "{{\"accuracy\": 0.5}}" > $m', sh, "{metrics}",
+              "{test}", "{model}", "{code}"]
+)";
 
 class EnvironmentTest : public ::testing::Test {
  protected:
@@ -113,7 +148,8 @@ class EnvironmentTest : public ::testing::Test {
     const std::string root = cluster_.File(name);
     ASSERT_TRUE(MakeDirectories(root + "/bin").ok());
     std::filesystem::copy_file(kBusybox, root + "/bin/busybox");
-    for (const char* applet : {"sh", "cat", "test"}) {
+    for (const char* applet : {"sh", "cat", "chmod", "dd", "dirname", "find", "ln", "mv",
+                               "readlink", "rm", "sha256sum", "sort", "test"}) {
       std::filesystem::create_symlink("busybox", absl::StrCat(root, "/bin/", applet));
     }
     cluster_.Write(name + "/number", "0.5");
@@ -138,6 +174,36 @@ class EnvironmentTest : public ::testing::Test {
         Works(cluster_, {"tar", "-C", layout, "-cf", cluster_.File(name + "-image.tar"), "."}));
   }
   void ExpectKillsAndLimits(const std::string& worker, const std::vector<std::string>& roots);
+
+  // An approach whose train and eval jobs run such scripts over all that they are given.
+  void WriteNeighbour(const std::string& name, const std::string& environment,
+                      const std::string& train, const std::string& predict) {
+    WriteApproach(
+        cluster_, name,
+        absl::StrReplaceAll(
+            kNeighbour, {{"ENVIRONMENT", environment}, {"TRAIN", train}, {"PREDICT", predict}}));
+  }
+  void WriteNeighbours(const std::vector<std::string>& approaches, int seeds) {
+    cluster_.Write(
+        "sweep.yaml",
+        absl::StrReplaceAll(kNeighboursSweep, {{"APPROACHES", absl::StrJoin(approaches, ", ")},
+                                               {"SEEDS", absl::StrCat(seeds)}}));
+  }
+  // The digests that the train and the eval job of the last seed print of all that they are given.
+  std::string DigestsThatJobsRead(const std::string& kind, const std::string& environment,
+                                  int seeds) {
+    WriteNeighbour(kind, environment, kHashInputs, kHashInputs);
+    WriteNeighbours({kind + ".yaml"}, seeds);
+    const nlohmann::json sweep = nlohmann::json::parse(Submit(), nullptr, false);
+    const std::string id = sweep.value("id", "");
+    std::string digests;
+    for (int job = 2 * seeds - 2; job < 2 * seeds; ++job) {
+      absl::StrAppend(&digests, cluster_.Concur({"job", "logs", absl::StrCat(id, "/", job)}).out);
+    }
+    return digests;
+  }
+  // Each way of changing inputs in a train and in an eval job of another owner.
+  Output Attack(const std::string& kind, const std::string& environment, const std::string& worker);
 
   std::string Submit() {
     const Output output =
@@ -243,6 +309,81 @@ TEST_F(EnvironmentTest, OneSweepOfThreeSystemsOnTwoSandboxesSharesResultsAndCont
     ExpectKillsAndLimits(worker, systems.roots);
     cluster_.KillWorker(worker, SIGTERM);
   }
+}
+
+Output EnvironmentTest::Attack(const std::string& kind, const std::string& environment,
+                               const std::string& worker) {
+  const std::string token = cluster_.File("mallory.token");
+  if (!std::filesystem::exists(token)) {
+    Cluster::Run({Cluster::Binary("concur-coordinator"), "--data-dir", cluster_.File("data"),
+                  "token", "create", "--user", "mallory", "--role", "submitter", "--out", token},
+                 cluster_.File("admin"));
+  }
+  std::vector<std::string> approaches;
+  for (const char* change : kChanges) {
+    const std::string script =
+        absl::StrReplaceAll(kEachInput, {{"CHANGE", change}, {"LINKS", cluster_.File("links")}});
+    for (const bool trains : {true, false}) {
+      const std::string name = absl::StrCat("mallory-", worker, "-", kind, "-", approaches.size());
+      WriteNeighbour(name, environment, trains ? script : "", trains ? "" : script);
+      approaches.push_back(name + ".yaml");
+    }
+  }
+  WriteNeighbours(approaches, 1);
+  const Output output = Cluster::Run({Cluster::Binary("concur"), "--server", cluster_.server(),
+                                      "sweep", "submit", "--wait", cluster_.File("sweep.yaml")},
+                                     cluster_.File("mallory"), {{"CONCUR_TOKEN_FILE", token}});
+  // A link that one of them left outside is a way for later ones.
+  for (const auto& link : std::filesystem::directory_iterator(cluster_.File("links"))) {
+    std::filesystem::permissions(link.path(), std::filesystem::perms::owner_all);
+    std::ofstream(link.path(), std::ios::app) << "X";
+  }
+  return output;
+}
+
+// Another owner's jobs change in many ways all that they are given; what jobs read that get the
+// same bytes is hashed before and after.
+TEST_F(EnvironmentTest, WhatAJobDoesToItsInputsReachesNoOtherOwnersJob) {
+  const std::map<std::string, std::string> sandboxes = StartSandboxes();
+  if (sandboxes.empty()) {
+    GTEST_SKIP() << kNeeds;
+  }
+  ASSERT_NO_FATAL_FAILURE(MakeImage("second"));
+  ASSERT_TRUE(MakeDirectories(cluster_.File("code/inner")).ok());
+  ASSERT_TRUE(MakeDirectories(cluster_.File("links")).ok());
+  cluster_.Write("code/run.txt", "code\n");
+  cluster_.Write("code/inner/more.txt", "more code\n");
+  cluster_.Write("requirements.txt", "");
+  cluster_.Write("train.txt", "to train with\n");
+  std::map<std::string, std::string> kinds = {
+      {"plain", ""},
+      {"root", "  environment: {root: second.tar.gz}\n"},
+      {"image", "  environment: {image: second-image.tar}\n"}};
+  if (Works(cluster_, {"python3", "-c", "import venv, ensurepip"})) {
+    kinds["venv"] = "  environment: {venv: requirements.txt}\n";
+  }
+  for (const auto& [worker, sandbox] : sandboxes) {
+    cluster_.KillWorker(worker, SIGTERM);
+  }
+  int seeds = 0;
+  for (const auto& [worker, sandbox] : sandboxes) {
+    ASSERT_TRUE(StartSandbox(worker, sandbox));
+    for (const auto& [kind, environment] : kinds) {
+      SCOPED_TRACE(absl::StrCat(kind, " on ", worker));
+      const bool contained = kind == "root" || kind == "image";
+      const std::string before = DigestsThatJobsRead(kind, environment, ++seeds);
+      EXPECT_THAT(before, HasSubstr(Sha256Of("more code\n").ToHex()));
+      const Output attack = Attack(kind, environment, worker);
+      EXPECT_EQ(attack.exit_code == 0, contained) << attack.out << attack.err;
+      EXPECT_EQ(DigestsThatJobsRead(kind, environment, ++seeds), before);
+    }
+    cluster_.KillWorker(worker, SIGTERM);
+  }
+  cluster_.KillCoordinator(SIGTERM);
+  const Output check = Cluster::Run(
+      {Cluster::Binary("concur-coordinator"), "--data-dir", cluster_.File("data"), "check"},
+      cluster_.File("check"));
+  EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
 }
 
 TEST_F(EnvironmentTest, AJobThatNoWorkerCanRunSaysSo) {
