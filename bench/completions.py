@@ -2,8 +2,8 @@
 """Durable results a second: a coordinator with its disk synced, and workers that run nothing.
 
 usage: completions.py [--postgresql] [JOBS ...]      default: 1000 10000 100000 1000000
-With --postgresql the rows are in a server of this run's own, synced as its defaults say, beside
-that server's plain SKIP LOCKED queue.
+With --postgresql the rows are in a server of this run's own, synced as its defaults say. Then workers
+of one slot, whose calls complete one job each, beside that server's plain SKIP LOCKED queue.
 """
 
 import contextlib
@@ -26,12 +26,12 @@ def options_for(server):
     return ("--options", path)
 
 
-def measure(jobs, server):
+def measure(jobs, server, **workers):
     with harness.Coordinator(*options_for(server), parent=pathlib.Path.cwd()) as coordinator:
         coordinator.submit(harness.sweep_of(jobs))
         pid = coordinator.process.pid
         cpu = harness.process_cpu_seconds(pid)
-        report = coordinator.fake_workers(jobs)
+        report = coordinator.fake_workers(jobs, **workers)
         report["cpu_us"] = (harness.process_cpu_seconds(pid) - cpu) / jobs * 1e6
         report["resident"] = harness.resident_bytes(pid)
         counts = coordinator.counts("s1")["counts"]
@@ -71,10 +71,21 @@ def run(sizes, server):
         print(" | ".join(map(str, rows[-1])), flush=True)
     print("\n" + harness.table(header, rows))
     if server is not None:
-        print("\n" + server.settings())
-        for clients in server.queue_clients:
-            rates = [server.queue_rate(max(sizes), clients) for _ in range(3)]
-            print(f"SKIP LOCKED, {clients} in flight: {harness.si(statistics.median(rates))}/s")
+        print("\n" + server.settings() + "\n")
+        print_one_by_one(server)
+
+
+def print_one_by_one(server):
+    """Rates of one job a call, by turns with the plain queue's."""
+    rows = []
+    for clients in server.queue_clients:
+        rates, jobs = [], 500 * clients
+        for _ in range(3):
+            queue = server.queue_rate(jobs, clients)
+            ours = measure(jobs, server, workers=clients, slots=1)["per_second"]
+            rates.append((ours, queue, ours / queue))
+        rows.append([clients, *(harness.si(statistics.median(column)) for column in zip(*rates))])
+    print(harness.table(["in flight", "one job a call, jobs/s", "SKIP LOCKED", "ratio"], rows))
 
 
 if __name__ == "__main__":
