@@ -149,7 +149,7 @@ absl::Status PostgresStore::CheckLeads() {
 absl::Status PostgresStore::Commit(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(CheckPlace());
   CONCUR_RETURN_IF_ERROR(CheckBatch(batch));
-  if (batch.empty()) {
+  if (batch.empty() && !IsDeleting()) {
     return absl::OkStatus();
   }
   int64_t commits = commits_;

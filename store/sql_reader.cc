@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "core/sweep/sweep.h"
 #include "store/row_codec.h"
@@ -18,6 +20,7 @@
 namespace concur {
 namespace {
 
+constexpr char kDeletingPrefix[] = "deleting s";
 constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kKeyMax = static_cast<int64_t>(kSweepNumberMax << 32 | (kJobsMax - 1));
 
@@ -323,7 +326,7 @@ absl::Status CountAttempts(SqlDatabase& database, StoredState& state) {
       return absl::OkStatus();
     }
     const SweepId sweep{static_cast<uint64_t>(statement->Int(0))};
-    if (!state.left_out.contains(sweep)) {
+    if (!state.left_out.contains(sweep) && !state.deleting.contains(sweep)) {
       state.attempts[sweep] = statement->Int(1);
     }
   }
@@ -391,6 +394,7 @@ std::string AttemptsCounter(SweepId sweep) { return absl::StrCat("attempts s", s
 
 std::string StepsCounter(SweepId sweep) { return absl::StrCat("steps s", sweep.number); }
 std::string SpentCounter(SweepId sweep) { return absl::StrCat("spent s", sweep.number); }
+std::string DeletingCounter(SweepId sweep) { return absl::StrCat(kDeletingPrefix, sweep.number); }
 
 absl::StatusOr<std::string> ReadDatabaseId(SqlDatabase& database) {
   std::string id;
@@ -442,6 +446,16 @@ absl::StatusOr<StoredState> ReadState(SqlDatabase& database, Store::ChooseLeftOu
   state.left_out = choose(state.snapshot.sweeps);
   std::erase_if(state.snapshot.sweeps,
                 [&](const SweepRow& row) { return state.left_out.contains(row.id); });
+  for (const auto& [name, value] : state.counters) {
+    absl::string_view number = name;
+    SweepId id;
+    if (absl::ConsumePrefix(&number, kDeletingPrefix) && absl::SimpleAtoi(number, &id.number) &&
+        id.number <= kSweepNumberMax) {
+      state.deleting.insert(id);
+    }
+  }
+  absl::btree_set<SweepId> unread = state.left_out;
+  unread.insert(state.deleting.begin(), state.deleting.end());
   size_t jobs = 0;
   size_t results = 0;
   for (const SweepRow& row : state.snapshot.sweeps) {
@@ -455,7 +469,7 @@ absl::StatusOr<StoredState> ReadState(SqlDatabase& database, Store::ChooseLeftOu
   state.snapshot.jobs.reserve(jobs);
   state.snapshot.results.reserve(results);
   CONCUR_RETURN_IF_ERROR(ReadProcesses(database, state));
-  const std::vector<KeyRange> ranges = KeysBut(state.left_out);
+  const std::vector<KeyRange> ranges = KeysBut(unread);
   for (const KeyRange& keys : ranges) {
     CONCUR_RETURN_IF_ERROR(ReadJobs(database, state, keys));
   }
@@ -532,10 +546,14 @@ absl::StatusOr<DatabaseContents> ReadContents(SqlDatabase& database) {
   DatabaseContents contents;
   CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(database));
   contents.snapshot = std::move(state.snapshot);
-  CONCUR_ASSIGN_OR_RETURN(contents.attempts, ReadAttempts(database, INT64_MIN, INT64_MAX));
-  CONCUR_RETURN_IF_ERROR(ReadSteps(database, INT64_MIN, INT64_MAX, [&](StepRow row) {
-    contents.snapshot.reports.push_back(std::move(row));
-  }));
+  for (const KeyRange& keys : KeysBut(state.deleting)) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<AttemptRow> attempts,
+                            ReadAttempts(database, keys.first, keys.last));
+    contents.attempts.insert(contents.attempts.end(), attempts.begin(), attempts.end());
+    CONCUR_RETURN_IF_ERROR(ReadSteps(database, keys.first, keys.last, [&](StepRow row) {
+      contents.snapshot.reports.push_back(std::move(row));
+    }));
+  }
   return contents;
 }
 

@@ -43,6 +43,7 @@ struct StoredState {
   absl::flat_hash_set<int64_t> used_processes;  // those that a job names
   absl::btree_map<SweepId, int64_t> attempts;   // number for each sweep; they are not read
   absl::btree_set<SweepId> left_out;            // sweeps of which nothing is here
+  absl::btree_set<SweepId> deleting;  // deleted sweeps with rows, of which nothing is here
 };
 
 // Names of counters: commits so far, the next sweep's number, and numbers of rows.
@@ -62,6 +63,8 @@ std::string ResultsCounter(SweepId sweep);   // "results s12"
 std::string AttemptsCounter(SweepId sweep);  // "attempts s12"
 std::string StepsCounter(SweepId sweep);     // "steps s12"
 std::string SpentCounter(SweepId sweep);     // "spent s12"
+// It is there, and 0, while rows of a deleted sweep are.
+std::string DeletingCounter(SweepId sweep);  // "deleting s12"
 
 // The database's own name; "" when it is new, and has none yet.
 absl::StatusOr<std::string> ReadDatabaseId(SqlDatabase& database);

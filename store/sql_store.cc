@@ -100,6 +100,7 @@ void SqlStore::Remember(const StoredState& state) {
   for (const SweepId& id : state.left_out) {
     spec_checksums_[id] = 0;  // it counts as a sweep
   }
+  deleting_.assign(state.deleting.begin(), state.deleting.end());
   processes_.clear();
   for (const auto& [id, name] : state.processes) {
     processes_[name] = id;
@@ -184,6 +185,7 @@ absl::Status SqlStore::Apply(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(CountDropped());
   }
   CONCUR_RETURN_IF_ERROR(DeleteSweeps(batch.delete_sweeps));
+  CONCUR_RETURN_IF_ERROR(DeleteRows());
   CONCUR_RETURN_IF_ERROR(PutCounters(batch));
   CONCUR_RETURN_IF_ERROR(BeforeCommit());
   return transaction.Commit();
@@ -429,14 +431,6 @@ absl::Status SqlStore::PutAttempts(const std::vector<AttemptRow>& rows) {
 
 absl::Status SqlStore::DeleteSweeps(const std::vector<SweepId>& ids) {
   for (const SweepId& id : ids) {
-    for (const char* table : {"job", "result", "attempt", "step", "spent"}) {
-      CONCUR_ASSIGN_OR_RETURN(
-          SqlStatement * drop,
-          database_->Prepare(absl::StrCat("DELETE FROM ", table, " WHERE key >= $1 AND key < $2")));
-      drop->BindInt(1, JobKey(JobId{id, 0}));
-      drop->BindInt(2, JobKey(JobId{SweepId{id.number + 1}, 0}));
-      CONCUR_RETURN_IF_ERROR(drop->Run());
-    }
     for (const char* table : {"sweep", "sweep_spec"}) {
       CONCUR_ASSIGN_OR_RETURN(
           SqlStatement * drop,
@@ -447,8 +441,43 @@ absl::Status SqlStore::DeleteSweeps(const std::vector<SweepId>& ids) {
     for (const auto& name : kSweepCounters) {
       CONCUR_RETURN_IF_ERROR(DropCounter(name(id)));
     }
+    CONCUR_RETURN_IF_ERROR(PutCounter(*database_, DeletingCounter(id), 0));
+    deleting_.push_back(id);
     rows_.erase(id);
     spec_checksums_.erase(id);
+  }
+  return absl::OkStatus();
+}
+
+// A sweep may have millions of rows.
+absl::Status SqlStore::DeleteRows() {
+  for (int64_t left = delete_rows_; !deleting_.empty(); deleting_.pop_front()) {
+    const int64_t first = JobKey(JobId{deleting_.front(), 0});
+    for (const char* table : {"job", "result", "attempt", "step", "spent"}) {
+      CONCUR_ASSIGN_OR_RETURN(
+          SqlStatement * find,
+          database_->Prepare(absl::StrCat("SELECT count(*), max(key) FROM (SELECT key FROM ", table,
+                                          " WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3) "
+                                          "AS slice")));
+      find->BindInt(1, first);
+      find->BindInt(2, JobKey(JobId{SweepId{deleting_.front().number + 1}, 0}));
+      find->BindInt(3, left);
+      CONCUR_RETURN_IF_ERROR(find->Step().status());
+      const int64_t rows = find->Int(0);
+      const int64_t last = rows == 0 ? first : find->Int(1);
+      find->Reset();
+      CONCUR_ASSIGN_OR_RETURN(SqlStatement * drop,
+                              database_->Prepare(absl::StrCat("DELETE FROM ", table,
+                                                              " WHERE key >= $1 AND key <= $2")));
+      drop->BindInt(1, first);
+      drop->BindInt(2, last);
+      CONCUR_RETURN_IF_ERROR(drop->Run());
+      left -= rows;
+      if (left <= 0) {
+        return absl::OkStatus();
+      }
+    }
+    CONCUR_RETURN_IF_ERROR(DropCounter(DeletingCounter(deleting_.front())));
   }
   return absl::OkStatus();
 }

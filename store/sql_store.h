@@ -36,6 +36,9 @@ class SqlStore : public Store {
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
   absl::StatusOr<std::vector<AttemptRow>> ListServiceUse(SweepId sweep) override;
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override;
+  bool IsDeleting() const override { return !deleting_.empty(); }
+  // Rows of deleted sweeps that a commit removes.
+  void set_delete_rows(int64_t rows) { delete_rows_ = rows; }
 
  protected:
   explicit SqlStore(std::unique_ptr<SqlDatabase> database);
@@ -110,6 +113,7 @@ class SqlStore : public Store {
   absl::Status ChangePools(const Batch& batch);
   absl::Status PutPoolCounters(const Batch& batch);
   absl::Status DeleteSweeps(const std::vector<SweepId>& ids);
+  absl::Status DeleteRows();
   absl::Status PutCounters(const Batch& batch);
   // The number of a worker's process, given out and saved at its first use.
   absl::StatusOr<int64_t> ProcessOf(const std::string& worker, const std::string& incarnation);
@@ -131,6 +135,8 @@ class SqlStore : public Store {
   int64_t blames_ = 0;  // rows
   int64_t blames_dropped_ = 0;
   std::deque<DroppedRows> dropped_;
+  std::deque<SweepId> deleting_;  // deleted sweeps that may have rows
+  int64_t delete_rows_ = 5'000;
   RowChecksum checksum_;
 };
 

@@ -19,7 +19,7 @@ namespace concur {
 namespace {
 
 // Pages given back after sweeps were deleted; the rest waits for new rows.
-constexpr int64_t kVacuumPagesMax = 4096;
+constexpr int64_t kVacuumPagesMax = 1024;
 // Beside the database: what a coordinator saved when the database was deleted underneath it.
 constexpr char kRescued[] = ".rescued";
 
@@ -133,7 +133,8 @@ absl::Status SqliteStore::CheckPlace() {
 absl::Status SqliteStore::Commit(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(Usable());
   CONCUR_RETURN_IF_ERROR(CheckBatch(batch));
-  if (batch.empty()) {
+  const bool deletes = IsDeleting() || !batch.delete_sweeps.empty();
+  if (batch.empty() && !deletes) {
     return absl::OkStatus();
   }
   CONCUR_RETURN_IF_ERROR(CheckPlace());
@@ -153,7 +154,7 @@ absl::Status SqliteStore::Commit(const Batch& batch) {
   }
   // The commit is durable. A mark that could not be written only makes a later check weaker.
   mark_.Write(commits_).IgnoreError();
-  if (!batch.delete_sweeps.empty()) {
+  if (deletes) {
     Vacuum(kVacuumPagesMax).IgnoreError();
   }
   return absl::OkStatus();

@@ -51,6 +51,10 @@ class Store {
   // Commit gives it.
   virtual absl::Status CheckLeads() { return absl::OkStatus(); }
 
+  // True while rows of deleted sweeps are there. Nothing shows them, and each Commit, also of an
+  // empty batch, removes some.
+  virtual bool IsDeleting() const { return false; }
+
   // The failed attempts of one job, oldest first. JobId::Service() of it has rows of its own.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) = 0;
 

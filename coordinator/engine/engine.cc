@@ -309,6 +309,9 @@ absl::Time Engine::NextDeadline() const {
   if (stalled_) {
     return stall_retry_;
   }
+  if (store_.IsDeleting()) {
+    return now_;
+  }
   absl::Time next = scheduler_->NextDeadline();
   if (carry_) {
     next = std::min(next, pools_.NextDeadline());
@@ -374,7 +377,7 @@ bool Engine::Turn() {
   pools_.TakeRows(&turn.effects.batch);
   const bool had_requests = !turn.requests.empty() || had_reads;
   turn.figures.requests = turn.requests.size();
-  turn.figures.committed = !turn.effects.batch.empty();
+  turn.figures.committed = !turn.effects.batch.empty() || store_.IsDeleting();
   const absl::Time worked = observers_.empty() ? begin : clock_.Now();
   // Also "nothing to do" and "forget that result" are answers. Reads of this turn have asked.
   const absl::Status status = turn.figures.committed ? store_.Commit(turn.effects.batch)

@@ -105,6 +105,7 @@ class CoordinatorMachine::CheckedStore : public Store {
     }
     return status;
   }
+  bool IsDeleting() const override { return store_.IsDeleting(); }
   absl::Status CheckLeads() override { return store_.CheckLeads(); }
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
     return store_.ListAttempts(job);

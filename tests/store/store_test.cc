@@ -205,6 +205,44 @@ TYPED_TEST(StoreTest, ASweepThatIsLeftOutIsDeletedWithAllOfItsRows) {
   EXPECT_THAT(snapshot.results, ElementsAre(batch.put_results[1]));
 }
 
+// Nothing shows the rows that are left, in this process or the next, and none stays.
+TYPED_TEST(StoreTest, ALargeSweepIsDeletedInSlicesAcrossRestarts) {
+  Batch batch;
+  for (const uint64_t sweep : {1, 2, 3}) {
+    batch.put_sweeps.push_back(FullSweep(sweep));
+    for (uint32_t job = 0; job < 5; ++job) {
+      const JobId id = MakeJobId(sweep, job);
+      batch.put_jobs.push_back(FullJob(id));
+      batch.put_results.push_back(FullResultRow(id));
+      for (uint32_t attempt = 1; attempt < 4; ++attempt) {
+        batch.put_attempts.push_back(FullAttempt(id, attempt));
+        batch.put_steps.push_back(FullStep(id, attempt));
+      }
+    }
+  }
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  Batch remove;
+  remove.delete_sweeps = {SweepId{1}, SweepId{3}};
+  int commits = 0;
+  do {
+    if (auto* sql = dynamic_cast<SqlStore*>(&this->subject_.store())) {
+      sql->set_delete_rows(4);
+    }
+    ASSERT_OK(this->subject_.store().Commit(std::exchange(remove, {})));
+    this->subject_.Reopen();
+    ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+    EXPECT_THAT(snapshot.sweeps, ElementsAre(FullSweep(2)));
+    EXPECT_EQ(snapshot.jobs.size(), 5u);
+    EXPECT_EQ(snapshot.results.size(), 5u);
+    EXPECT_EQ(snapshot.steps.size(), 5u);
+  } while (this->subject_.store().IsDeleting() && ++commits < 100);
+  EXPECT_TRUE((std::is_same_v<TypeParam, MemorySubject>) || commits > 10) << commits;
+  EXPECT_LT(commits, 100);
+  EXPECT_THAT(*this->subject_.store().ListSweepAttempts(SweepId{1}), IsEmpty());
+  EXPECT_THAT(*this->subject_.store().ListSteps(MakeJobId(3, 4)), IsEmpty());
+  EXPECT_EQ(this->subject_.store().ListSweepAttempts(SweepId{2})->size(), 15u);
+}
+
 TYPED_TEST(StoreTest, AForecastComesBackAndGoesWithAnUpdateThatHasNone) {
   SweepRow row = FullSweep(1);
   row.forecast = absl::Seconds(90) + absl::Nanoseconds(1);

@@ -44,6 +44,33 @@ std::optional<SweepId> ImportOnce(Engine& engine, const bool& dead) {
   return acknowledged;
 }
 
+// A store whose rows of deleted sweeps go with the next commits.
+class DeletingStore : public MemoryStore {
+ public:
+  bool IsDeleting() const override { return left_ > 0; }
+  absl::Status Commit(const Batch& batch) override {
+    --left_;
+    return MemoryStore::Commit(batch);
+  }
+  int left() const { return left_; }
+
+ private:
+  int left_ = 3;
+};
+
+TEST(EngineImportTest, TheRowsOfDeletedSweepsGoThoughNobodyAsksForAnything) {
+  SimulatedClock clock;
+  DeletingStore store;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine,
+                       Engine::Create(clock, store, DecodeImported, {}));
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_LE(engine->NextDeadline(), clock.Now());
+    engine->RunTurn();
+  }
+  EXPECT_EQ(store.left(), 0);
+  EXPECT_GT(engine->NextDeadline(), clock.Now());
+}
+
 TEST(EngineImportTest, AnImportIsAllThereOrNotAtAllAndIsRepeatedSafely) {
   for (const FaultyStore::When when : {FaultyStore::When::kBefore, FaultyStore::When::kAfter}) {
     SimulatedClock clock;

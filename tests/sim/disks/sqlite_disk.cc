@@ -27,6 +27,7 @@ constexpr size_t kSectorBytes = 512;  // written atomically
 constexpr uint64_t kCutOperationsMax = 12;
 constexpr uint64_t kFailReadsMax = 6;
 constexpr int64_t kCheckpointPages = 40;  // few, for frequent checkpoints
+constexpr int64_t kDeleteRows = 12;       // few, so that deletes take several commits
 
 std::string NewName() {
   static uint64_t number = 0;
@@ -267,6 +268,7 @@ class SqliteStoreDisk::Session : public Store {
 
   absl::StatusOr<Snapshot> Load() override { return disk_.Load(*store_); }
   absl::Status Commit(const Batch& batch) override { return disk_.Commit(*store_, batch); }
+  bool IsDeleting() const override { return store_->IsDeleting(); }
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
     return store_->ListAttempts(job);
   }
@@ -312,6 +314,7 @@ absl::StatusOr<std::unique_ptr<Store>> SqliteStoreDisk::Open() {
     fail_read_ = -1;
     return store.status();
   }
+  (*store)->set_delete_rows(kDeleteRows);
   return std::unique_ptr<Store>(new Session(*this, *std::move(store)));
 }
 
