@@ -20,7 +20,7 @@ namespace concur {
 struct RequestedImport {
   std::shared_ptr<const Expansion> expansion;
   // Shared by the copies of the closure that takes it to the engine.
-  std::shared_ptr<const std::vector<ImportedResult>> results;
+  std::shared_ptr<std::vector<ImportedResult>> results;
   std::vector<SweepFile> examples;  // each once, by digest
 };
 

@@ -183,6 +183,10 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
   owners_.AddData(sweep.owner, spec);
   owners_.AddJobs(sweep.owner, sweep.jobs.size());
   sweep.expansion->ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
+    if (spec.imported) {  // each job is a kind; none waits, or teaches a duration
+      sweep.groups.push_back(0);
+      return;
+    }
     const std::string& approach = spec.approaches[block.approach].name;
     const std::string& benchmark =
         test ? spec.benchmarks[*test].name : spec.train_sets[block.train_set].name;

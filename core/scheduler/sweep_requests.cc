@@ -149,9 +149,9 @@ absl::StatusOr<SweepId> SweepRequests::Import(SweepBook::Submission submission,
   if (earlier) {
     return *earlier;
   }
-  CONCUR_RETURN_IF_ERROR(ValidateImportedResults(*submission.expansion, *results, FieldPath()));
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * added, book_.AddNew(std::move(submission)));
   const SweepId id = added->row.id;
+  added->jobs.ReserveResults(results->size());
   imports_[id].results = std::move(results);
   open_.insert(id);
   Continue(*added);
@@ -321,11 +321,11 @@ void SweepRequests::ContinueRetry(SweepRecord& sweep) {
 }
 
 void SweepRequests::ContinueImport(SweepRecord& sweep, OpenImport& import) {
-  const std::vector<ImportedResult>& results = *import.results;
+  std::vector<ImportedResult>& results = *import.results;
   const auto add = [&] {
     const uint32_t job = import.jobs_done++;
     if (import.results_done < results.size() && results[import.results_done].job == job) {
-      jobs_.Succeed(sweep, job, results[import.results_done++].result, kNoHolder);
+      jobs_.Succeed(sweep, job, std::move(results[import.results_done++].result), kNoHolder);
     } else {
       jobs_.SetState(sweep, job, JobState::kCanceled);  // a gap: nothing will ever fill it
     }

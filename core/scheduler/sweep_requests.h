@@ -66,11 +66,10 @@ class SweepRequests {
   // Cells that are finished in any sweep are reused at once.
   // REQUIRES: it is not of imported results.
   absl::StatusOr<SweepId> Submit(SweepBook::Submission submission);
-  // The same for results that were computed elsewhere: adds a sweep that has ended once
-  // IsImporting(id) is false. Jobs without a result are canceled. InvalidArgument, with nothing
-  // added, as of ValidateImportedResults.
-  // REQUIRES: the sweep's spec says that they are imported.
-  using ImportedResults = std::shared_ptr<const std::vector<ImportedResult>>;
+  // The same for results that were computed elsewhere, which are moved from: adds a sweep that has
+  // ended once IsImporting(id) is false. Jobs without a result are canceled.
+  // REQUIRES: the sweep's spec says that they are imported; ValidateImportedResults is OK.
+  using ImportedResults = std::shared_ptr<std::vector<ImportedResult>>;
   absl::StatusOr<SweepId> Import(SweepBook::Submission submission, ImportedResults results);
   bool IsImporting(SweepId id) const { return imports_.contains(id); }
   // NotFound; FailedPrecondition when the sweep has ended; of Resume also when only its budget

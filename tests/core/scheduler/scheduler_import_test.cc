@@ -173,9 +173,10 @@ TEST_F(SlicedImportTest, ACancelEndsAnImport) {
   harness_.EndTurn();
 }
 
-TEST_F(SchedulerImportTest, ABadResultAddsNothing) {
+TEST(ImportedResultsTest, ABadResultIsNamed) {
+  const Expansion expansion = *Expansion::Make(ImportedSweep());
   const auto refused = [&](const std::vector<ImportedResult>& results, const std::string& why) {
-    EXPECT_THAT(harness_.Import(ImportedSweep(), "a", results),
+    EXPECT_THAT(ValidateImportedResults(expansion, results, FieldPath()),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
   };
   refused({}, "results: expected at least one");
@@ -197,8 +198,6 @@ TEST_F(SchedulerImportTest, ABadResultAddsNothing) {
   bad = ImportedScores({0});
   bad[0].result.artifacts = {{ArtifactKind::kSystem, Sha256Of("s"), 1}};
   refused(bad, "expected per-example scores alone, got system");
-  EXPECT_EQ(harness_.scheduler().views().sweep_count(), 0u);
-  EXPECT_THAT(harness_.scheduler().TakeEffects().batch.put_sweeps, IsEmpty());
 }
 
 TEST(ImportedSpecTest, WhatCouldRunIsRefusedInASweepOfImportedResults) {
