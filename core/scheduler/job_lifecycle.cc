@@ -401,14 +401,14 @@ bool JobLifecycle::TryReuse(SweepRecord& sweep, uint32_t job, const Digest& key)
   if (!sweep.MayTakeResult(job)) {
     return false;
   }
-  const std::optional<JobId> found = places_.reuse.SourceOf(key);
+  const std::optional<JobId> found = results_.SourceOf(key);
   if (!found) {
     return false;
   }
   const JobId source = *found;
   CONCUR_CHECK(source != sweep.IdOf(job));
   const bool is_train = sweep.expansion->Locate(job).is_train;
-  if (is_train && sweep.NeedsSystem(job) && !book_.HasSystem(source)) {
+  if (is_train && sweep.NeedsSystem(job) && !book_.SweepOf(source).HasSystem(source.index)) {
     return false;
   }
   results_.PutReused(sweep, job, source);
@@ -554,14 +554,12 @@ void JobLifecycle::StopTraining(SweepRecord& sweep, uint32_t job) {
   });
 }
 
-void JobLifecycle::Forget(SweepRecord& sweep) {
-  for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
-    book_.owners().AddBytes(sweep.owner, -sweep.StoredBytesOf(job));
-    if (sweep.jobs[job].state() == JobState::kSucceeded) {
-      results_.RemoveSuccess(sweep, job);
-    }
-    places_.running.RemoveLost(sweep.IdOf(job));
+void JobLifecycle::Forget(SweepRecord& sweep, uint32_t job) {
+  book_.owners().AddBytes(sweep.owner, -sweep.StoredBytesOf(job));
+  if (sweep.jobs[job].state() == JobState::kSucceeded) {
+    results_.RemoveSuccess(sweep, job);
   }
+  sweep.steps.erase(job);
 }
 
 void JobLifecycle::CheckInvariants() const {

@@ -102,8 +102,8 @@ class JobLifecycle {
   void PauseTraining(SweepRecord& sweep, uint32_t job);
   // early_stop: it has lost for good, and with it what would have been evaluated.
   void StopTraining(SweepRecord& sweep, uint32_t job);
-  // Takes the jobs of a sweep that goes away out of every place. REQUIRES: all have ended.
-  void Forget(SweepRecord& sweep);
+  // Takes a job of a sweep that was deleted out of every place. REQUIRES: all have ended.
+  void Forget(SweepRecord& sweep, uint32_t job);
 
   // Ends the process when states and places contradict each other.
   void CheckInvariants() const;

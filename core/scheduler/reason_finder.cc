@@ -351,8 +351,9 @@ void ReasonFinder::FindSkipped(const SweepRecord& sweep, JobReason& reason) cons
 void ReasonFinder::FindNoReuse(JobId id, NoReuse& reason) const {
   const SweepRecord& sweep = book_.SweepOf(id);
   reason.same_work = places_.reuse.AllOf(sweep.keys.KeyOf(id.index));
-  std::erase_if(reason.same_work,
-                [&](JobId other) { return other == id || book_.JobOf(other).reused(); });
+  std::erase_if(reason.same_work, [&](JobId other) {
+    return other == id || !book_.HasJob(other) || book_.JobOf(other).reused();
+  });
   if (reason.same_work.empty()) {
     FindNearest(sweep, id.index, reason);
     return;
@@ -378,9 +379,12 @@ std::vector<PlannedJob> ReasonFinder::Plan(std::shared_ptr<const Expansion> expa
     }
     const Digest key = sweep.keys.KeyOf(job);
     planned.equal = places_.reuse.SourceOf(key);
+    if (planned.equal && !book_.HasJob(*planned.equal)) {
+      planned.equal.reset();  // its sweep was deleted
+    }
     planned.asked_to_run = !sweep.MayTakeResult(job);
-    const bool has_no_system =
-        planned.equal && at.is_train && sweep.NeedsSystem(job) && !book_.HasSystem(*planned.equal);
+    const bool has_no_system = planned.equal && at.is_train && sweep.NeedsSystem(job) &&
+                               !book_.SweepOf(*planned.equal).HasSystem(planned.equal->index);
     if (!planned.equal) {
       planned.equal = places_.reuse.RunningWith(key);
       planned.equal_runs = planned.equal.has_value();

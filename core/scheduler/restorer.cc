@@ -268,7 +268,6 @@ absl::Status Restorer::Finish() {
     }
   }
   for (SweepRecord* sweep : cut_off) {
-    jobs_.Forget(*sweep);
     book_.Erase(sweep->row.id);
   }
   return absl::OkStatus();

@@ -32,6 +32,22 @@ void LimitParts(const SweepRecord& sweep, JobResult& result) {
                    " of them; write fewer, or split the sweep");
 }
 
+// Calls visit(sweep, job) for every job that is in the index.
+template <typename Visit>
+void ForEachSuccess(SweepBook& book, Visit visit) {
+  const auto visit_all = [&](const SweepBook::Sweeps& sweeps) {
+    for (const auto& [id, sweep] : sweeps) {
+      for (uint32_t job = sweep->next_erased; job < sweep->jobs.size(); ++job) {
+        if (sweep->jobs[job].state() == JobState::kSucceeded) {
+          visit(*sweep, job);
+        }
+      }
+    }
+  };
+  visit_all(book.all());
+  visit_all(book.erased());
+}
+
 }  // namespace
 
 void ResultBook::Put(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder) {
@@ -129,6 +145,16 @@ void ResultBook::RemoveSuccess(SweepRecord& sweep, uint32_t job) {
   RemoveFromIndex(sweep, job);
 }
 
+std::optional<JobId> ResultBook::SourceOf(const Digest& key) const {
+  std::optional<JobId> best;
+  for (const JobId& id : places_.reuse.AllOf(key)) {
+    if (book_.HasJob(id) && (!best || IsBetterSource(id, *best))) {
+      best = id;
+    }
+  }
+  return best;
+}
+
 // REQUIRES: the job has succeeded and is not in the index.
 void ResultBook::AddToIndex(const SweepRecord& sweep, uint32_t job, const Digest& key) {
   places_.reuse.AddFinished(key, sweep.BlockKeyOf(job), sweep.IdOf(job),
@@ -143,8 +169,8 @@ void ResultBook::RemoveFromIndex(const SweepRecord& sweep, uint32_t job) {
 
 // One that still has its system, since only such a one serves what reads it; of these the newest.
 bool ResultBook::IsBetterSource(JobId job, JobId other) const {
-  const bool has_system = book_.HasSystem(job);
-  return has_system != book_.HasSystem(other)
+  const bool has_system = book_.SweepOf(job).HasSystem(job.index);
+  return has_system != book_.SweepOf(other).HasSystem(other.index)
              ? has_system
              : book_.SweepOf(job).jobs.ResultOf(job.index)->start_time >
                    book_.SweepOf(other).jobs.ResultOf(other.index)->start_time;
@@ -202,25 +228,20 @@ void ResultBook::CheckInvariants() const {
     CONCUR_CHECK(book_.JobOf(id).state() == JobState::kSucceeded && key_of(id) == key);
   });
   size_t succeeded = 0;
-  for (const auto& [id, sweep] : book_.all()) {
-    succeeded += sweep->jobs.count(JobState::kSucceeded);
-  }
+  ForEachSuccess(book_, [&](const SweepRecord&, uint32_t) { ++succeeded; });
   CONCUR_CHECK(places_.reuse.finished() == succeeded);
   CheckDurations();
 }
 
 void ResultBook::CheckDurations() const {
   std::map<Durations::Group, std::pair<int64_t, uint64_t>> totals;
-  for (const auto& [id, sweep] : book_.all()) {
-    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
-      const JobTable::Job& record = sweep->jobs[job];
-      if (record.state() == JobState::kSucceeded && sweep->TaughtDuration(job)) {
-        auto& [micros, count] = totals[sweep->GroupOf(job)];
-        micros += Durations::MicrosOf(sweep->jobs.ResultOf(job)->run_time);
-        ++count;
-      }
+  ForEachSuccess(book_, [&](const SweepRecord& sweep, uint32_t job) {
+    if (sweep.TaughtDuration(job)) {
+      auto& [micros, count] = totals[sweep.GroupOf(job)];
+      micros += Durations::MicrosOf(sweep.jobs.ResultOf(job)->run_time);
+      ++count;
     }
-  }
+  });
   for (Durations::Group group = 0; group < places_.durations.size(); ++group) {
     CONCUR_CHECK(places_.durations.TotalOf(group) == totals[group]);
   }

@@ -8,6 +8,7 @@
 #ifndef CONCUR_CORE_SCHEDULER_RESULT_BOOK_H_
 #define CONCUR_CORE_SCHEDULER_RESULT_BOOK_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -45,6 +46,8 @@ class ResultBook {
   // The job, whose content key this is, succeeded and counts for others from now on; or no longer.
   void AddSuccess(SweepRecord& sweep, uint32_t job, const Digest& key);
   void RemoveSuccess(SweepRecord& sweep, uint32_t job);
+  // As ReuseIndex::SourceOf, of the sweeps that were not deleted.
+  std::optional<JobId> SourceOf(const Digest& key) const;
   // As Scheduler::MarkSystemsCollected.
   void MarkSystemsCollected(const std::vector<JobId>& train_jobs);
   // As Scheduler::SetExpectedDurations.

@@ -78,19 +78,15 @@ absl::btree_set<SweepId> SweepBook::ChooseLeftOut(
 
 SweepRecord& SweepBook::SweepOf(JobId id) {
   const auto it = sweeps_.find(id.sweep);
-  CONCUR_CHECK(it != sweeps_.end());
-  return *it->second;
+  return it != sweeps_.end() ? *it->second : *erased_.at(id.sweep);
 }
 
 const SweepRecord& SweepBook::SweepOf(JobId id) const {
   const auto it = sweeps_.find(id.sweep);
-  CONCUR_CHECK(it != sweeps_.end());
-  return *it->second;
+  return it != sweeps_.end() ? *it->second : *erased_.at(id.sweep);
 }
 
 const JobTable::Job& SweepBook::JobOf(JobId id) const { return SweepOf(id).jobs[id.index]; }
-
-bool SweepBook::HasSystem(JobId job) const { return SweepOf(job).HasSystem(job.index); }
 
 bool SweepBook::HasJob(JobId id) const {
   const auto it = sweeps_.find(id.sweep);
@@ -273,7 +269,7 @@ void SweepBook::Erase(SweepId id) {
                          places_.searches.lower_bound({SweepId{id.number + 1}, 0}));
   jobs_ -= is_loaded ? expansion.job_count() : 0;
   budgets_.erase(id);
-  sweeps_.erase(id);
+  erased_.insert(sweeps_.extract(id));
   left_out_.erase(id);
   turn_.batch().delete_sweeps.push_back(id);
   turn_.AnnounceSweep(id);

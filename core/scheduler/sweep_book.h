@@ -68,16 +68,17 @@ class SweepBook {
   // NotFound; FailedPrecondition as of CheckLoaded.
   absl::StatusOr<SweepRecord*> Get(SweepId id);
   const LeftOuts& left_out() const { return left_out_; }
+  // Deleted sweeps whose jobs are still in indices: SweepOf finds them, and nothing else does.
+  Sweeps& erased() { return erased_; }
   bool Knows(SweepId id) const { return sweeps_.contains(id) || left_out_.contains(id); }
   // FailedPrecondition, with the remedy, for a sweep that was left on disk.
   absl::Status CheckLoaded(SweepId id) const;
   // Resources of a job of such a sweep; null for any other job.
   const Resources* ResourcesOfLeftOut(JobId id) const;
-  // REQUIRES: the job's sweep exists; for JobOf and HasSystem also the job.
+  // REQUIRES: the job's sweep exists; for JobOf also the job.
   SweepRecord& SweepOf(JobId id);
   const SweepRecord& SweepOf(JobId id) const;
   const JobTable::Job& JobOf(JobId id) const;
-  bool HasSystem(JobId id) const;
   bool HasJob(JobId id) const;
 
   // The sweep of the owner's earlier submission with this request id; nullopt. InvalidArgument when
@@ -104,8 +105,9 @@ class SweepBook {
   absl::Status Restore(SweepRow row, std::shared_ptr<const Expansion> expansion);
   // REQUIRES: called once; no sweep is in both.
   void RestoreLeftOut(LeftOuts left_out);
-  // REQUIRES: nothing of the sweep is in any place, nor at a worker's that its end waits for; or it
-  // was left on disk and has ended.
+  // Deletes the sweep; what was loaded of it stays in `erased`. REQUIRES: nothing of the sweep is
+  // in any place but those of finished jobs, nor at a worker's that its end waits for; or it was
+  // left on disk and has ended.
   void Erase(SweepId id);
   void RestoreNextNumber(uint64_t number) { next_number_ = number; }
 
@@ -143,6 +145,7 @@ class SweepBook {
   JobPlaces& places_;
   uint64_t next_number_ = 1;
   Sweeps sweeps_;
+  Sweeps erased_;
   LeftOuts left_out_;
   int64_t jobs_ = 0;                                                            // all sweeps'
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id

@@ -259,6 +259,7 @@ void SweepRequests::Continue() {
   for (size_t i = 0; i < open.size() && left_ > 0; ++i) {
     Continue(*book_.all().at(open[i]));
   }
+  ContinueDeletes();
 }
 
 void SweepRequests::Continue(SweepRecord& sweep) {
@@ -339,6 +340,31 @@ void SweepRequests::ContinueImport(SweepRecord& sweep, OpenImport& import) {
   imports_.erase(sweep.row.id);
 }
 
+// Nobody sees the sweeps any more; their owners use less with every turn.
+void SweepRequests::ContinueDeletes() {
+  while (!book_.erased().empty()) {
+    SweepRecord& sweep = *book_.erased().begin()->second;
+    const auto other = std::find_if(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
+      return entry.second->owner == sweep.owner;
+    });
+    if (other != book_.all().end()) {
+      turn_.AnnounceSweep(other->first);
+    }
+    for (uint32_t& job = sweep.next_erased; job < sweep.jobs.size(); ++job) {
+      if (!DoInSlice([&] { jobs_.Forget(sweep, job); })) {
+        return;
+      }
+    }
+    while (left_ > 0 && sweep.jobs.FreeResult()) {
+      --left_;
+    }
+    if (left_ <= 0) {
+      return;
+    }
+    book_.erased().erase(sweep.row.id);
+  }
+}
+
 void SweepRequests::CheckInvariants() const {
   for (const auto& [id, sweep] : book_.all()) {
     const bool is_importing =
@@ -378,11 +404,11 @@ absl::Status SweepRequests::Delete(SweepId id) {
         absl::StrCat("sweep ", id.ToString(), " has not ended: ", SweepStateName(sweep->State()),
                      "; cancel it first"));
   }
-  jobs_.Forget(*sweep);
   workers_.blame().ForgetSweep(id);
   groups_.Forget(id);
   open_.erase(id);  // the turns of a cancel may go on though all jobs have ended
   book_.Erase(id);
+  ContinueDeletes();
   return absl::OkStatus();
 }
 

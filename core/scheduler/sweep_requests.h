@@ -8,7 +8,8 @@
 // (SweepRow::Retry): after a restart it goes on from there. A restart itself ends the jobs of
 // canceled sweeps. An import goes on likewise, but its results are in memory alone: it is answered
 // when all are saved, and a restart deletes the sweep of one that was not (Restorer). No group of
-// early_stop is judged before the last turn.
+// early_stop is judged before the last turn. A delete is whole after its first turn, as far as
+// anybody sees; memory and disk (Store::IsDeleting) are freed in slices, each by itself.
 //
 // Thread-compatible. Nothing in the scheduler calls it.
 #ifndef CONCUR_CORE_SCHEDULER_SWEEP_REQUESTS_H_
@@ -57,7 +58,7 @@ class SweepRequests {
   void Restore();
   // Goes on with them, once a turn.
   void Continue();
-  bool HasOpen() const { return !open_.empty(); }
+  bool HasOpen() const { return !open_.empty() || !book_.erased().empty(); }
   void CheckInvariants() const;
 
   // --- requests ---------------------------------------------------------------------------------
@@ -123,6 +124,7 @@ class SweepRequests {
   void ContinueCancel(SweepRecord& sweep);
   void ContinueRetry(SweepRecord& sweep);
   void ContinueImport(SweepRecord& sweep, OpenImport& import);
+  void ContinueDeletes();
   template <typename Work>
   bool DoInSlice(Work work);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed);

@@ -383,7 +383,7 @@ bool WorkerExchange::KeepStoppedAttempt(const Worker& worker, const FinishedAtte
 std::string WorkerExchange::SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
                                           const JobResult& result) {
   const Digest key = sweep.keys.KeyOf(job);
-  const std::optional<JobId> first = result.succeeded ? places_.reuse.SourceOf(key) : std::nullopt;
+  const std::optional<JobId> first = result.succeeded ? results_.SourceOf(key) : std::nullopt;
   if (!first || !jobs_.TryReuse(sweep, job, key)) {
     return "";
   }

@@ -559,6 +559,11 @@ void WorkerRegistry::CheckOwners() const {
       recount.AddCheckpointBytes(owner, checkpoint.bytes);
     }
   }
+  for (const auto& [id, sweep] : book_.erased()) {
+    for (uint32_t job = sweep->next_erased; job < sweep->jobs.size(); ++job) {
+      recount.AddBytes(recount.Add(sweep->row.owner), sweep->StoredBytesOf(job));
+    }
+  }
   for (const auto& [id, left] : book_.left_out()) {
     const uint32_t owner = recount.Add(left.row.owner);
     recount.AddData(owner, left.expansion->spec());

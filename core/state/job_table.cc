@@ -62,6 +62,14 @@ void JobTable::DropResult(uint32_t job) {
   record.result_ = Job::kNoResult;
 }
 
+bool JobTable::FreeResult() {
+  if (results_.empty()) {
+    return false;
+  }
+  results_.pop_back();
+  return true;
+}
+
 void JobTable::MarkReused(uint32_t job, JobId source) {
   Job& record = jobs_[job];
   CONCUR_CHECK(record.has_result() && !record.reused_);

@@ -83,6 +83,8 @@ class JobTable {
   void PutResult(uint32_t job, JobResult result, uint32_t holder);
   // REQUIRES: the job has a result.
   void DropResult(uint32_t job);
+  // Frees a result; false when there is none. Nothing but this may follow.
+  bool FreeResult();
   // The job's result was made by another job. REQUIRES: it has a result that is not reused.
   void MarkReused(uint32_t job, JobId source);
   // REQUIRES: the job has a result.

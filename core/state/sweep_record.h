@@ -108,6 +108,7 @@ struct SweepRecord {
   uint32_t queued = 0;         // RUNNING jobs that were given ahead and have not started
   uint32_t stopping = 0;       // attempts that were canceled and that workers have not stopped yet
   uint32_t next_canceled = 0;  // when the sweep is canceled: the jobs before it have ended
+  uint32_t next_erased = 0;    // when it was deleted: the jobs before it are in no index
   // By kind (core/sweep/expansion.h):
   std::vector<Durations::Group> groups;
   std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels

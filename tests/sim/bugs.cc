@@ -38,6 +38,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "spent-not-saved",
     "budget-forgotten",
     "left-out-deleted",
+    "delete-half-done",
     "commit-without-epoch",
     "expiry-by-own-clock",
     "both-lead",

@@ -44,6 +44,7 @@ enum class Bug : uint8_t {
   kSpentNotSaved,        // the last amount of a commit that was spent is not saved
   kBudgetForgotten,      // a restart forgets the budgets of sweeps
   kLeftOutDeleted,       // sweeps that there is no memory for are deleted
+  kDeleteHalfDone,       // a delete is saved by the last of its turns
   // Bugs of two coordinators on one database.
   kCommitWithoutEpoch,  // a commit does not compare the leader's row
   kExpiryByOwnClock,    // a stand-by compares the leader's expiry with its own clock
@@ -95,7 +96,7 @@ enum class Bug : uint8_t {
   kServiceReadyEarly,  // services are said to be ready while they load
   kServiceNotListed,   // services that run are not listed
 };
-inline constexpr size_t kBugs = 71;  // without kNone
+inline constexpr size_t kBugs = 72;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

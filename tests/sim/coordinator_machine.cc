@@ -2,6 +2,7 @@
 #include "tests/sim/coordinator_machine.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,7 @@ constexpr size_t kBoardEventsMax = 30;
 constexpr size_t kEventsPerMessageMax = 4;
 // Few, so that cancels and retries of whole sweeps take several turns.
 constexpr uint32_t kSliceJobs = 12;
+constexpr size_t kDeleteCommits = 20;  // that a delete takes with an injected bug
 constexpr absl::Duration kTurnDelayMax = absl::Milliseconds(5);
 constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
 constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
@@ -99,6 +101,13 @@ class CoordinatorMachine::CheckedStore : public Store {
     for (const SweepId& id : std::exchange(deleted_, {})) {
       saved.delete_sweeps.push_back(id);
     }
+    if (machine_.world_.bug() == Bug::kDeleteHalfDone) {
+      half_deleted_.push_back(std::exchange(saved.delete_sweeps, {}));
+      if (half_deleted_.size() > kDeleteCommits) {
+        saved.delete_sweeps = half_deleted_.front();
+        half_deleted_.pop_front();
+      }
+    }
     absl::Status status = store_.Commit(saved);
     if (!absl::IsResourceExhausted(status)) {  // nothing was saved; the engine retries
       checker_.OnCommit(made, status.ok(), clock_.Now());
@@ -145,7 +154,8 @@ class CoordinatorMachine::CheckedStore : public Store {
   Checker& checker_;
   Clock& clock_;
   bool muted_ = false;
-  std::vector<SweepId> deleted_;  // by the next commit, with a bug
+  std::vector<SweepId> deleted_;                   // by the next commit, with a bug
+  std::deque<std::vector<SweepId>> half_deleted_;  // by the latest commits, with another
 };
 
 CoordinatorMachine::CoordinatorMachine(World& world, Checker& checker, History& history,

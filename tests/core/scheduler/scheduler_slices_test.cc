@@ -230,6 +230,37 @@ TEST_F(SchedulerSlicesTest, SingleJobsWaitUntilTheWholeSweepIsRetried) {
   EXPECT_EQ(RunningOn("w"), static_cast<size_t>(kJobs - 1));
 }
 
+// Its results serve nobody from then on.
+TEST_F(SchedulerSlicesTest, ADeletedSweepIsGoneAtOnceAndLeavesMemoryInSlices) {
+  AddWorker("w", kJobs);
+  const SweepId id = Submit(Evals({"a"}, {"x"}, kJobs));
+  Round({});
+  Sync();
+  ASSERT_EQ(CountOf(id, JobState::kSucceeded), static_cast<uint32_t>(kJobs));
+  const SweepId same = Submit(Evals({"a"}, {"x"}, 1));
+  ASSERT_EQ(CountOf(same, JobState::kSucceeded), 1u) << "it reuses the result";
+  harness().EndTurn();
+  const size_t known = scheduler().views().durations().TotalOf(0).second;
+  ASSERT_OK(scheduler().DeleteSweep(id));
+  EXPECT_FALSE(scheduler().views().FindSweep(id));
+  EXPECT_EQ(scheduler().DeleteSweep(id).code(), StatusCode::kNotFound);
+  harness().EndTurn(/*compare=*/false);
+  ASSERT_OK_AND_ASSIGN(const Snapshot saved, harness().store().Load());
+  EXPECT_EQ(saved.sweeps.size(), 1u);
+  const SweepId again = Submit(Evals({"a"}, {"x"}, kJobs));
+  EXPECT_EQ(CountOf(again, JobState::kSucceeded), 1u) << "that of the sweep that is there";
+  int turns = 0;
+  for (; scheduler().NextDeadline() <= harness().now() && turns < 100; ++turns) {
+    scheduler().CheckInvariants();
+    harness().Advance(absl::Milliseconds(1));
+    harness().EndTurn(/*compare=*/false);
+  }
+  EXPECT_GE(turns, 1);
+  EXPECT_LE(turns, 5) << "32 jobs or results a turn";
+  EXPECT_LT(scheduler().views().durations().TotalOf(0).second, known);
+  Sync();  // compares with a restart
+}
+
 // The failures of jobs that are not back in the queue yet would have the others given up.
 TEST_F(SchedulerSlicesTest, NothingIsGivenUpForFailuresThatAreBeingRetried) {
   SweepSpec spec = Evals({"a"}, {"x"}, kJobs);
