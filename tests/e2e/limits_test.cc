@@ -117,8 +117,9 @@ TEST_F(LimitsTest, SweepBeyondTheMemoryForJobsIsRefused) {
   cluster_.KillCoordinator(SIGTERM);
   Start("{limits: {job_memory_max: 4KiB}}\n");
   EXPECT_THAT(Sweeps(), HasSubstr("not loaded"));
-  const Output deleted = cluster_.Concur({"sweep", "delete", "s1", "--yes"});
+  const Output deleted = cluster_.Concur({"sweep", "delete", "small", "--yes"});
   EXPECT_EQ(deleted.exit_code, 0) << deleted.err;
+  EXPECT_THAT(deleted.out, AllOf(HasSubstr("s1"), HasSubstr("small")));
   EXPECT_THAT(Sweeps(), Not(HasSubstr("s1")));
 }
 

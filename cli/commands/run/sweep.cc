@@ -35,6 +35,7 @@
 #include "cli/sweep/follow_sweep.h"
 #include "cli/sweep/packed_code.h"
 #include "concur/v1/coordinator.pb.h"
+#include "core/sweep/sweep_name.h"
 
 namespace concur::cli {
 namespace {
@@ -268,17 +269,36 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
   return absl::OkStatus();
 }
 
+// The newest sweep of that name that is not loaded; the coordinator tells of it in lists alone.
+absl::StatusOr<v1::Sweep> FindNotLoaded(Client& client, const std::string& text) {
+  const SweepName name = ParseSweepName(text);
+  CONCUR_ASSIGN_OR_RETURN(std::vector<v1::Sweep> sweeps, client.ListSweeps(name.owner, 0));
+  std::erase_if(sweeps, [&](const v1::Sweep& sweep) {
+    return sweep.state() != v1::Sweep::STATE_UNSPECIFIED ||
+           (sweep.id() != text && sweep.name() != name.name);
+  });
+  for (const v1::Sweep& sweep : sweeps) {
+    if (sweep.owner() != sweeps.front().owner()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("several sweeps called \"", name.name,
+                       "\" are not loaded: give the id that `concur sweep list` shows"));
+    }
+  }
+  return sweeps.empty() ? absl::NotFoundError(absl::StrCat("no sweep ", text))
+                        : absl::StatusOr<v1::Sweep>(sweeps.front());
+}
+
 absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   absl::StatusOr<v1::Sweep> found = client->GetSweep(flags.sweep, Client::Include::kCounts);
   const bool is_loaded = !absl::IsFailedPrecondition(found.status());
   if (!is_loaded) {
-    found.emplace().set_id(flags.sweep);
+    found = FindNotLoaded(*client, flags.sweep);
   }
   CONCUR_RETURN_IF_ERROR(found.status());
   const v1::Sweep& sweep = *found;
-  const std::string label = is_loaded ? absl::StrCat(sweep.id(), " ", sweep.name())
-                                      : absl::StrCat(sweep.id(), " (not loaded)");
+  const std::string label =
+      absl::StrCat(sweep.id(), " ", sweep.name(), is_loaded ? "" : " (not loaded)");
   if (!flags.yes) {
     if (context.in == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
