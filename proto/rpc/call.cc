@@ -40,6 +40,10 @@ absl::Status CallOnce(const CallOptions& options,
   const Coordinators::PeerPtr asked =
       options.coordinators == nullptr ? nullptr : options.coordinators->current();
   absl::Status status = FromGrpcStatus(attempt(context));
+  if (absl::IsCancelled(status)) {
+    // Not by this side: a server that stops cancels the calls that come late.
+    status = absl::UnavailableError(status.message());
+  }
   if (asked != nullptr) {
     options.coordinators->Report(*asked, status);
   }

@@ -58,6 +58,17 @@ TEST(ChannelTest, AnUnavailableServerIsAskedAgain) {
   EXPECT_EQ(calls, 4);
 }
 
+// gRPC's server cancels a call that comes when it has begun to stop.
+TEST(ChannelTest, ACallThatTheServerCanceledIsAskedAgain) {
+  int calls = 0;
+  const auto call = [&](grpc::ClientContext&) {
+    return ++calls < 3 ? grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED") : grpc::Status::OK;
+  };
+  EXPECT_THAT(CallOnce(Quick(), call), StatusIs(absl::StatusCode::kUnavailable, "CANCELLED"));
+  EXPECT_OK(CallWithRetry(Quick(), call));
+  EXPECT_EQ(calls, 3);
+}
+
 TEST(ChannelTest, OtherAnswersAreFinal) {
   int calls = 0;
   EXPECT_THAT(CallWithRetry(Quick(),
