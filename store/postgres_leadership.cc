@@ -209,6 +209,10 @@ void Leadership::RenewLoop() {
       status = opened.status();
       if (opened.ok()) {
         database = *std::move(opened);
+        // One that waits, as for a commit that waits for a replica, would be carried out when this
+        // process has ended, and keep the others waiting for its time.
+        status = database->Execute(absl::StrCat(
+            "SET lock_timeout = ", absl::ToInt64Milliseconds(options_.renew_interval / 4)));
       }
     }
     if (status.ok()) {
@@ -217,6 +221,9 @@ void Leadership::RenewLoop() {
     if (absl::IsFailedPrecondition(status)) {
       Lose(status);
       break;
+    }
+    if (database != nullptr && database->broken()) {
+      database.reset();
     }
     // A failed attempt is repeated soon; the other thread watches the time.
     wait = status.ok() ? options_.renew_interval : options_.renew_interval / 10;

@@ -126,6 +126,25 @@ TEST_F(PostgresStoreTest, ALeaderWhoseRowWasTakenIsToldAndEnds) {
   EXPECT_THAT(store->CheckPlace(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("")));
 }
 
+// Otherwise one of a leader that has ended is carried out when the lock is free, and its successor
+// waits for that time too.
+TEST_F(PostgresStoreTest, ARenewalThatWaitsForALockIsGivenUpByTheServer) {
+  absl::Notification lost;
+  LeadershipOptions options;
+  options.lease = absl::Milliseconds(1500);
+  options.renew_interval = absl::Milliseconds(100);
+  options.on_lost = [&](const absl::Status&) { lost.Notify(); };
+  const std::unique_ptr<PostgresStore> store = MustOpenPostgres(uri_, options);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<PostgresDatabase> other, PostgresDatabase::Open(uri_));
+  ASSERT_OK(other->Execute("BEGIN"));
+  ASSERT_OK(other->Execute("UPDATE leader SET turn = turn"));
+  lost.WaitForNotification();
+  EXPECT_EQ(*other->QueryInt("SELECT count(*) FROM pg_stat_activity "
+                             "WHERE datname = current_database() AND wait_event_type = 'Lock' "
+                             "AND clock_timestamp() - query_start > interval '0.4 second'"),
+            0);
+}
+
 TEST(PostgresLeadershipTest, ALeaderThatCannotRenewEndsBeforeItsTime) {
   if (PostgresServer::Programs().empty()) {
     GTEST_SKIP() << kNoPostgres;
