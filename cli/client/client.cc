@@ -46,10 +46,10 @@ constexpr int kSweepsPage = 1000;
 constexpr int kJobsPage = 1000;
 constexpr int kScoresPage = 10'000;
 constexpr size_t kDigestsPerCall = 10'000;
-// Time in which one of several coordinators takes over, and loads; meanwhile they are asked at
-// least so often.
+// Time in which one of several coordinators takes over, and loads; meanwhile the next one is asked
+// at least so often.
 constexpr absl::Duration kTakeOverMax = absl::Seconds(20);
-constexpr absl::Duration kTakeOverPoll = absl::Seconds(1);
+constexpr absl::Duration kTakeOverPoll = absl::Milliseconds(200);
 
 // True if a stream that ended so should reconnect. A coordinator that stops cancels its streams.
 bool MayComeBack(const absl::Status& status) {

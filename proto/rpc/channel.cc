@@ -125,7 +125,8 @@ absl::StatusOr<std::vector<std::string>> ParseAddresses(absl::string_view addres
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
                                                            const Credentials& credentials,
-                                                           absl::string_view resolved) {
+                                                           absl::string_view resolved,
+                                                           bool several) {
   CONCUR_ASSIGN_OR_RETURN(const std::string target,
                           ParseAddress(resolved.empty() ? address : resolved));
   if (credentials.ca.empty() && !credentials.token.empty() && !IsLocalAddress(address)) {
@@ -137,12 +138,14 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view add
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesLimit);
   arguments.SetMaxSendMessageSize(kMessageBytesLimit);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  // The server takes pings that are 5 s apart.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, several ? 6'000 : 20'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, several ? 3'000 : 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  // As long as nobody answers at the address, before the next coordinator is asked.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, several ? 2'000 : 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);             // CallWithRetry retries
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // HTTP proxies do not apply

@@ -42,10 +42,12 @@ absl::StatusOr<std::vector<std::string>> ParseAddresses(absl::string_view addres
 // a dead one is noticed within half a minute, and reconnects back off from 100 ms to 5 s. With a CA
 // among the credentials it speaks TLS. InvalidArgument when a token would cross a network without.
 // With `resolved`, one of the addresses that `address` has, it connects to that one only, and
-// expects the certificate of `address`.
+// expects the certificate of `address`. One of `several` coordinators that is dead is noticed
+// within ten seconds: another one may lead.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
                                                            const Credentials& credentials = {},
-                                                           absl::string_view resolved = "");
+                                                           absl::string_view resolved = "",
+                                                           bool several = false);
 
 // Waits before a retry: for `duration`, or until the channel connects. With gRPC's blocking API a
 // connection makes progress only while a thread waits on the channel, so sleeping is not enough.

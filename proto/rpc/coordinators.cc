@@ -52,7 +52,7 @@ absl::StatusOr<std::shared_ptr<Coordinators>> Coordinators::Make(absl::string_vi
   std::shared_ptr<Coordinators> made(new Coordinators(std::move(resolver)));
   for (const std::string& address : named) {
     CONCUR_ASSIGN_OR_RETURN(const Credentials credentials, LoadCredentials(address, files));
-    CONCUR_ASSIGN_OR_RETURN(auto channel, MakeChannel(address, credentials));
+    CONCUR_ASSIGN_OR_RETURN(auto channel, MakeChannel(address, credentials, "", named.size() > 1));
     made->named_.push_back(
         std::make_shared<Peer>(Peer{address, "", credentials, std::move(channel)}));
   }
@@ -147,7 +147,7 @@ void Coordinators::ResolveNames() {
       });
       if (known != before.end()) {
         after.push_back({*known, ""});
-      } else if (auto channel = MakeChannel(named->address, named->credentials, resolved);
+      } else if (auto channel = MakeChannel(named->address, named->credentials, resolved, true);
                  channel.ok()) {
         after.push_back({std::make_shared<Peer>(Peer{named->address, resolved, named->credentials,
                                                      *std::move(channel)}),
