@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "tests/e2e/campaign_client.h"
@@ -110,7 +112,7 @@ std::map<int, SeedScores> UndisturbedScores(const std::set<int>& versions, int w
   }
   std::map<int, SeedScores> scores;
   CampaignHistory history;
-  CampaignClient client(calm, history, 0, 0);
+  CampaignClient client(calm, history, 0, 0, 0);
   for (const int version : versions) {
     client.SubmitVersion(version);
   }
@@ -193,10 +195,12 @@ void CheckScores(const std::vector<std::unique_ptr<CampaignClient>>& clients, in
 
 }  // namespace
 
-void CampaignProgress::Note() {
+void CampaignProgress::Note(int client, const AcknowledgedWrite& latest) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++count_;
+    writes_.push_back(latest);
+    noted_[static_cast<size_t>(client)] = absl::Now();
   }
   changed_.notify_one();
 }
@@ -205,6 +209,26 @@ void CampaignProgress::WaitForMore(int more) {
   std::unique_lock<std::mutex> lock(mutex_);
   const int target = count_ + more;
   changed_.wait(lock, [&] { return count_ >= target; });
+}
+
+std::optional<absl::Time> CampaignProgress::WaitForWrite(absl::Time moment,
+                                                         std::chrono::milliseconds wait) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto find = [&] {
+    return std::find_if(writes_.begin(), writes_.end(),
+                        [&](const AcknowledgedWrite& write) { return write.begun > moment; });
+  };
+  changed_.wait_for(lock, wait, [&] { return find() != writes_.end(); });
+  const auto first = find();
+  return first == writes_.end() ? std::nullopt : std::optional<absl::Time>(first->ended);
+}
+
+bool CampaignProgress::WaitForEach(absl::Time moment, std::chrono::milliseconds wait) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_for(lock, wait, [&] {
+    return std::all_of(noted_.begin(), noted_.end(),
+                       [&](absl::Time noted) { return noted > moment; });
+  });
 }
 
 CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options) {
@@ -220,17 +244,22 @@ CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options, Tro
   CampaignReport report;
   cluster.Write("set.txt", "x\n");
   trouble.Start();
-  CampaignProgress progress;
+  CampaignProgress progress(options.clients);
   CampaignHistory history;
   std::atomic<bool> stop{false};
   std::vector<std::unique_ptr<CampaignClient>> clients;
   std::vector<std::thread> threads;
   for (int number = 0; number < options.clients; ++number) {
-    clients.push_back(std::make_unique<CampaignClient>(cluster, history, number, options.seed));
-    threads.emplace_back([client = clients.back().get(), &progress, &stop] {
-      while (!stop) {
+    clients.push_back(std::make_unique<CampaignClient>(cluster, history, number, options.seed,
+                                                       options.submit_chance));
+    threads.emplace_back([number, client = clients.back().get(), &progress, &stop] {
+      for (int checked = 0; !stop;) {
+        if (const int checks = progress.checks(); checks != checked) {
+          client->CheckSweeps();
+          checked = checks;
+        }
         client->Act();
-        progress.Note();
+        progress.Note(number, client->latest_write());
       }
     });
   }

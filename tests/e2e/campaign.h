@@ -7,10 +7,16 @@
 #ifndef CONCUR_TESTS_E2E_CAMPAIGN_H_
 #define CONCUR_TESTS_E2E_CAMPAIGN_H_
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <vector>
 
+#include "absl/time/time.h"
+#include "tests/e2e/campaign_client.h"
 #include "tests/e2e/campaign_report.h"
 #include "tests/e2e/cluster.h"
 
@@ -24,6 +30,7 @@ struct CampaignOptions {
   int clients = 3;
   // A kill comes so many acknowledgements after the last one, at most.
   int acknowledgements_per_kill_max = 4;
+  double submit_chance = 0.2;  // a share of all that a client changes
 };
 
 // Options of a coordinator. The lease is short, so that what a dead worker had is soon given to
@@ -32,16 +39,31 @@ inline constexpr char kCampaignOptions[] =
     "apiVersion: concur/v1\nkind: CoordinatorOptions\n"
     "spec: {lease: 5s, sync_park_max: 1s}\n";
 
-// Counts acknowledgements. Thread-safe.
+// Acknowledgements so far. Thread-safe.
 class CampaignProgress {
  public:
-  void Note();
+  explicit CampaignProgress(int clients) : noted_(static_cast<size_t>(clients)) {}
+
+  // A client did something; `latest` is the latest write that was acknowledged to it.
+  void Note(int client, const AcknowledgedWrite& latest);
   void WaitForMore(int more);
+  // When the first write that began after `moment` was acknowledged; nullopt if none is within
+  // `wait`.
+  std::optional<absl::Time> WaitForWrite(absl::Time moment, std::chrono::milliseconds wait);
+  // True as soon as each client did something after `moment`; false after `wait`.
+  bool WaitForEach(absl::Time moment, std::chrono::milliseconds wait);
+
+  // Each client checks all that was acknowledged to it.
+  void AskForChecks() { ++checks_; }
+  int checks() const { return checks_; }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   int count_ = 0;
+  std::vector<AcknowledgedWrite> writes_;
+  std::vector<absl::Time> noted_;  // when each client did something last
+  std::atomic<int> checks_{0};
 };
 
 // Faults that happen to the programs.

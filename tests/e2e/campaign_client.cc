@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/check.h"
 
 namespace concur::testing {
@@ -31,7 +32,7 @@ spec:
       spec:
         version: "VERSION"
         train:
-          command: [/bin/sh, -c, "echo $CONCUR_JOB $CONCUR_ATTEMPT >> DIR/starts; [ {seed} != FAILING ] || [ -e DIR/mended ] || exit 3; echo {seed} > {model}; : {train}"]
+          command: [/bin/sh, -c, "echo $CONCUR_JOB $CONCUR_ATTEMPT >> DIR/starts; [ {seed} != FAILING ] || [ -e DIR/mended ] || exit 3; [ {seed} != LONG ] || [ ! -e DIR/long ] || sleep 3; echo {seed} > {model}; : {train}"]
         predict:
           command: [/bin/sh, -c, "echo $CONCUR_JOB $CONCUR_ATTEMPT >> DIR/starts; read s < {model}; printf '{{\"accuracy\": %s}}' $((VERSION * 100 + s)) > {metrics}; : {test}"]
   benchmarks:
@@ -64,21 +65,22 @@ std::string CampaignSweep(const Cluster& cluster, const std::string& name, int v
                                       {"VERSION", absl::StrCat(version)},
                                       {"DIR", cluster.dir().path()},
                                       {"FAILING", absl::StrCat(kFailingSeed)},
+                                      {"LONG", absl::StrCat(kLongSeed)},
                                       {"SEEDS", absl::StrCat(kCampaignSeeds)}});
 }
 
 CampaignClient::CampaignClient(Cluster& cluster, CampaignHistory& history, int number,
-                               uint64_t seed)
+                               uint64_t seed, double submit_chance)
     : cluster_(cluster),
       history_(history),
       number_(number),
+      submit_chance_(submit_chance),
       random_(seed, absl::StrCat("client ", number)) {}
 
 Output CampaignClient::Concur(const std::vector<std::string>& arguments) const {
-  std::vector<std::string> argv = {Cluster::Binary("concur"), "--server", cluster_.server(), "-o",
-                                   "jsonl"};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return Cluster::Run(argv, cluster_.File(absl::StrCat("client-", number_)));
+  std::vector<std::string> all = {"-o", "jsonl"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return Cluster::Run(cluster_.Command(all), cluster_.File(absl::StrCat("client-", number_)));
 }
 
 std::optional<Json> CampaignClient::Ask(const std::vector<std::string>& arguments,
@@ -103,8 +105,7 @@ void CampaignClient::Act() {
       return;
     }
   }
-  const uint64_t what = random_.Below(10);
-  if (sweeps_.empty() || what < 2) {
+  if (sweeps_.empty() || random_.Chance(submit_chance_)) {
     // Two sweeps of a client, one after the other, do the same work.
     SubmitVersion(1 + number_ + 100 * static_cast<int>(sweeps_.size() / 2));
     return;
@@ -113,9 +114,10 @@ void CampaignClient::Act() {
   const size_t recent = std::min<size_t>(sweeps_.size(), 4);
   const size_t range = random_.Chance(0.8) ? recent : sweeps_.size();
   Known& sweep = sweeps_[sweeps_.size() - 1 - random_.Below(range)];
-  if (what < 4) {
+  const uint64_t what = random_.Below(4);
+  if (what == 0) {
     Cancel(sweep);
-  } else if (what < 6) {
+  } else if (what == 1) {
     Retry(sweep);
   } else {
     Read(sweep);
@@ -130,12 +132,14 @@ void CampaignClient::SubmitVersion(int version) {
   const std::vector<std::string> command = {"sweep", "submit", cluster_.File(known.name + ".yaml"),
                                             "--request-id", known.name};
   const CampaignHistory::Moment begun = history_.Begin(UserRequest::kSubmit, SweepId());
+  const absl::Time sent = absl::Now();
   const auto answer = Ask(command, absl::StrCat("submission ", known.name));
   if (!answer) {
     return;
   }
   known.id = answer->at(0).at("id");
   history_.End(UserRequest::kSubmit, IdOf(known.id), begun);
+  latest_write_ = {sent, absl::Now()};
   ++report.submissions;
   if (random_.Chance(0.3)) {
     if (const auto again = Ask(command, absl::StrCat("repeated submission ", known.name))) {
@@ -152,11 +156,13 @@ void CampaignClient::SubmitVersion(int version) {
 
 void CampaignClient::Cancel(Known& sweep) {
   const CampaignHistory::Moment begun = history_.Begin(UserRequest::kCancel, IdOf(sweep.id));
+  const absl::Time sent = absl::Now();
   const auto answer = Ask({"sweep", "cancel", sweep.id}, absl::StrCat("cancel of ", sweep.id));
   if (!answer) {
     return;
   }
   history_.End(UserRequest::kCancel, IdOf(sweep.id), begun);
+  latest_write_ = {sent, absl::Now()};
   ++report.cancels;
   // One that had ended stays as it is.
   sweep.canceled = IsCanceled(answer->at(0).at("state"));
@@ -201,6 +207,24 @@ void CampaignClient::Read(Known& sweep) {
   }
   for (const Json& job : *jobs) {
     CheckJob(sweep, job);
+  }
+}
+
+void CampaignClient::CheckSweeps() {
+  const auto list = Ask({"sweep", "list", "--limit", "0"}, "list of sweeps");
+  if (!list) {
+    return;
+  }
+  std::map<std::string, const Json*> listed;
+  for (const Json& sweep : *list) {
+    listed[sweep.at("id")] = &sweep;
+  }
+  for (const Known& sweep : sweeps_) {
+    if (const auto it = listed.find(sweep.id); it != listed.end()) {
+      CheckState(sweep, *it->second);
+    } else {
+      report.lost.push_back(absl::StrCat("submission ", sweep.id));
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/random.h"
 #include "core/ids.h"
 #include "tests/e2e/campaign_history.h"
@@ -22,24 +23,36 @@
 namespace concur::testing {
 
 // Sweeps of these jobs write "JOB ATTEMPT" into the file `starts` of the cluster when they start.
-// Seed kFailingSeed fails until there is a file `mended`.
+// Seed kFailingSeed fails until there is a file `mended`; kLongSeed takes 3 s if there is a file
+// `long`.
 inline constexpr int kCampaignSeeds = 4;
 inline constexpr int kFailingSeed = 3;
+inline constexpr int kLongSeed = 4;
 // The text of a sweep; sweeps of one version have equal cells.
 std::string CampaignSweep(const Cluster& cluster, const std::string& name, int version);
+
+// When a command that changed something was started, and when it had its answer.
+struct AcknowledgedWrite {
+  absl::Time begun = absl::InfinitePast();
+  absl::Time ended = absl::InfinitePast();
+};
 
 // Eval jobs' scores by seed.
 using SeedScores = std::map<int, double>;
 
 class CampaignClient {
  public:
-  // `cluster` and `history` outlive the client.
-  CampaignClient(Cluster& cluster, CampaignHistory& history, int number, uint64_t seed);
+  // `cluster` and `history` outlive the client. With `submit_chance` of all that it changes it
+  // submits.
+  CampaignClient(Cluster& cluster, CampaignHistory& history, int number, uint64_t seed,
+                 double submit_chance);
 
   // Submits a sweep of that version.
   void SubmitVersion(int version);
   // Does one thing, drawn at random, until it is acknowledged.
   void Act();
+  // Compares a list of all sweeps with what was acknowledged of its own.
+  void CheckSweeps();
   // Nothing is killed any more: retries what failed, waits for every end, and checks everything.
   void Finish();
 
@@ -60,6 +73,7 @@ class CampaignClient {
   const std::vector<Known>& sweeps() const { return sweeps_; }
   // The scores of a sweep as read last.
   static SeedScores ScoresOf(const Known& sweep);
+  const AcknowledgedWrite& latest_write() const { return latest_write_; }
   CampaignReport report;
 
  private:
@@ -81,8 +95,10 @@ class CampaignClient {
   Cluster& cluster_;
   CampaignHistory& history_;
   const int number_;
+  const double submit_chance_;
   Random random_;
   std::vector<Known> sweeps_;
+  AcknowledgedWrite latest_write_;
 };
 
 }  // namespace concur::testing

@@ -88,6 +88,12 @@ int Process::Wait() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+bool Process::Ended() const {
+  siginfo_t ended{};
+  return waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == pid_;
+}
+
 bool Eventually(const std::function<bool()>& condition) {
   for (int i = 0; i < 6000; ++i) {
     if (condition()) {
@@ -188,10 +194,18 @@ Output Cluster::Run(const std::vector<std::string>& argv, const std::string& scr
   return output;
 }
 
-Output Cluster::Concur(const std::vector<std::string>& arguments) const {
-  std::vector<std::string> argv = {Binary("concur"), "--server", server()};
+std::vector<std::string> Cluster::Command(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> argv = {Binary("concur"), "--server",
+                                   server_of_users_.empty() ? server() : server_of_users_};
+  if (!server_of_users_.empty()) {
+    argv.insert(argv.end(), {"--token-file", dir_.File("data/token")});
+  }
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return Run(argv, dir_.File("concur"));
+  return argv;
+}
+
+Output Cluster::Concur(const std::vector<std::string>& arguments) const {
+  return Run(Command(arguments), dir_.File("concur"));
 }
 
 Output Cluster::RunSweep(const std::string& file) const {

@@ -37,6 +37,8 @@ class Process {
   // Waits for its end; returns the exit code, or 128 + signal.
   int Wait();
   bool running() const { return pid_ > 0; }
+  // It has ended; Wait() returns at once.
+  bool Ended() const;
 
  private:
   pid_t pid_ = -1;
@@ -70,13 +72,17 @@ class Cluster {
   }
   // Workers that are started from now on call there.
   void SetServerOfWorkers(std::string address) { server_of_workers_ = std::move(address); }
+  // Concur() calls there from now on, with the token in the data directory.
+  void SetServerOfUsers(std::string address) { server_of_users_ = std::move(address); }
   void SignalCoordinator(int signal) { coordinator_->Signal(signal); }
   void SignalWorker(const std::string& name, int signal) { workers_.at(name)->Signal(signal); }
   void KillCoordinator(int signal);
   void KillWorker(const std::string& name, int signal);
   std::string server() const;
 
-  // Runs `concur` against the coordinator and waits for it.
+  // `concur` with the address of the coordinator.
+  std::vector<std::string> Command(const std::vector<std::string>& arguments) const;
+  // Runs it and waits for it.
   Output Concur(const std::vector<std::string>& arguments) const;
   // Submits a sweep file and waits for its end.
   Output RunSweep(const std::string& file) const;
@@ -91,6 +97,7 @@ class Cluster {
   std::map<std::string, std::string> coordinator_env_;
   std::map<std::string, std::string> worker_env_;
   std::string server_of_workers_;  // "": server()
+  std::string server_of_users_;    // the same
   std::unique_ptr<Process> coordinator_;
   std::map<std::string, std::unique_ptr<Process>> workers_;
 };

@@ -33,21 +33,16 @@ StallProxy::StallProxy(const std::string& path, std::string target) : target_(st
 
 StallProxy::~StallProxy() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     stopping_ = true;
     shutdown(listener_, SHUT_RDWR);
     for (const int fd : open_) {
       shutdown(fd, SHUT_RDWR);
     }
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_.empty(); });
   }
-  changed_.notify_all();
   acceptor_.join();
-  for (std::thread& pump : pumps_) {
-    pump.join();
-  }
-  for (const int fd : open_) {
-    close(fd);
-  }
   close(listener_);
 }
 
@@ -84,9 +79,20 @@ void StallProxy::Connect(int client) {
     close(client);
     return;
   }
-  open_.insert({client, server});  // closed at the end: numbers are not used again while pumped
-  pumps_.emplace_back([this, client, server] { Pump(client, server, kToTarget); });
-  pumps_.emplace_back([this, client, server] { Pump(server, client, kFromTarget); });
+  open_.insert({client, server});
+  std::thread([this, client, server] { Serve(client, server); }).detach();
+}
+
+void StallProxy::Serve(int client, int server) {
+  std::thread answers([&] { Pump(server, client, kFromTarget); });
+  Pump(client, server, kToTarget);
+  answers.join();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const int fd : {client, server}) {
+    open_.erase(fd);
+    close(fd);
+  }
+  changed_.notify_all();  // with the lock: afterwards this object may be gone
 }
 
 void StallProxy::Pump(int from, int to, Direction direction) {

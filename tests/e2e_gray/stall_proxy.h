@@ -13,7 +13,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace concur::testing {
 
@@ -34,6 +33,8 @@ class StallProxy {
  private:
   void Accept();
   void Connect(int client);
+  // Both directions of a connection, to its end.
+  void Serve(int client, int server);
   void Pump(int from, int to, Direction direction);
 
   const std::string target_;
@@ -43,8 +44,7 @@ class StallProxy {
   std::array<bool, 2> stalled_{};
   bool stopping_ = false;
   size_t held_bytes_ = 0;
-  std::set<int> open_;  // descriptors of connections
-  std::vector<std::thread> pumps_;
+  std::set<int> open_;  // descriptors of connections, each of which has a thread that is detached
   std::thread acceptor_;
 };
 

@@ -90,6 +90,24 @@ class PostgresServer {
     }
   }
 
+  // A replica of `primary` from now on, which streams; what it held is gone. It goes on when
+  // `primary` was restarted.
+  void Follow(const PostgresServer& primary) {
+    Stop(SIGQUIT);
+    std::filesystem::remove_all(dir_.File("db"));
+    const pid_t copy = Spawn({"pg_basebackup", "-h", primary.dir_.path(), "-U", "concur", "-D",
+                              dir_.File("db"), "-R", "-c", "fast", "--no-sync"});
+    CONCUR_CHECK(WaitFor(copy) == 0);
+    Start();
+  }
+  // From a replica to a server that takes writes.
+  void Promote() {
+    CONCUR_CHECK(WaitFor(Spawn({"pg_ctl", "promote", "-D", dir_.File("db")})) == 0);
+  }
+
+  // The socket that it listens on, whose folder is the host of its URI.
+  std::string socket() const { return dir_.File(kSocketName); }
+  static constexpr char kSocketName[] = ".s.PGSQL.5432";
   std::string Uri(const std::string& database) const {
     return absl::StrCat("postgresql://concur@/", database, "?host=", dir_.path());
   }
