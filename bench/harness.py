@@ -88,12 +88,18 @@ class Coordinator:
         self.start()
 
     def start(self):
-        address_file = self.data / "address"
-        address_file.unlink(missing_ok=True)
+        self.launch()
+        self.wait_until_it_leads()
+
+    def launch(self):
+        (self.data / "address").unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [BIN / "concur-coordinator", "--data-dir", self.data, "--listen", self.listen,
              *self.options],
             stdout=subprocess.DEVNULL, stderr=open(self.directory / "log", "a"))
+
+    def wait_until_it_leads(self):
+        address_file = self.data / "address"
         while not address_file.exists():
             if self.process.poll() is not None:
                 raise RuntimeError((self.directory / "log").read_text())

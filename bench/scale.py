@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal as signals
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import completions
 import harness
 import processes
 import rivals
+from rivals.postgres import Postgres
 from rivals.xargs import Xargs
 
 CLIENT = harness.BIN / "bench_client"
@@ -89,6 +91,34 @@ def restart(jobs, rows):
         rows.append([f"killed, restarted, first job leased and done: {jobs:,} jobs, half finished",
                      f"{statistics.median(seconds):.2f} s",
                      f"{min(seconds):.2f}–{max(seconds):.2f}", "2 s", len(seconds)])
+
+
+def take_over(jobs, rows):
+    """The leader ends, and a stand-by on the same PostgreSQL database takes over."""
+    with Postgres() as server, harness.Coordinator(
+            *completions.options_for(server), parent=pathlib.Path.cwd()) as coordinator:
+        coordinator.submit(harness.sweep_of(jobs // 2))
+        coordinator.fake_workers(jobs // 2)
+        coordinator.submit(harness.sweep_of(jobs // 2, command="/bin/other"))
+        log = coordinator.directory / "log"
+        for signal in ("KILL", "TERM"):
+            seconds = []
+            for i in range(3):
+                leader, waiting = coordinator.process, log.read_text().count("stand-by: another")
+                coordinator.listen = f"unix:{coordinator.directory}/{signal}{i}"
+                coordinator.launch()
+                while log.read_text().count("stand-by: another") == waiting:
+                    time.sleep(0.002)
+                start = time.perf_counter()
+                leader.send_signal(getattr(signals, f"SIG{signal}"))
+                coordinator.wait_until_it_leads()
+                coordinator.fake_workers(1, workers=1, slots=1, prefix=f"{signal}{i}", partial=1)
+                seconds.append(time.perf_counter() - start)
+                leader.wait()
+            rows.append([f"SIG{signal} to the leader, first job leased and done by the stand-by on "
+                         f"PostgreSQL: {jobs:,} jobs, half finished",
+                         f"{statistics.median(seconds):.2f} s",
+                         f"{min(seconds):.2f}–{max(seconds):.2f}", "10 s", len(seconds)])
 
 
 def watch(coordinator, watchers, events, seconds):
@@ -321,9 +351,10 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = ["submissions", "restart", "answers", "reading", "throughput", "memory", "schedules",
              "processes", "huge"]
+    named = ["take-over"]  # needs PostgreSQL, and so is not measured unless asked for
     parser.add_argument("jobs", nargs="?", type=int, default=1_000_000)
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts, metavar="PART",
-                        help=f"of {', '.join(parts)}")
+    parser.add_argument("--only", nargs="+", choices=parts + named, default=parts, metavar="PART",
+                        help=f"of {', '.join(parts + named)}")
     arguments = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
     rows = []
@@ -334,6 +365,8 @@ def main():
             submissions(arguments.jobs, rows)
         elif part == "restart":
             restart(arguments.jobs, rows)
+        elif part == "take-over":
+            take_over(arguments.jobs, rows)
         elif part == "answers":
             answers(rows)
         elif part == "reading":
