@@ -43,7 +43,8 @@ absl::StatusOr<SweepId> SweepId::Parse(absl::string_view text) {
 }
 
 std::string JobId::ToString() const {
-  return absl::StrCat(sweep.ToString(), "/", ServedJob().index, IsService() ? " service" : "");
+  return absl::StrCat(sweep.ToString(), "/", ServedJob().index, IsService() ? " service" : "",
+                      ServicePlace() > 0 ? absl::StrCat(" ", ServicePlace()) : "");
 }
 
 absl::StatusOr<JobId> JobId::Parse(absl::string_view text) {

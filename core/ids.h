@@ -36,8 +36,12 @@ struct SweepId {
   static absl::StatusOr<SweepId> Parse(absl::string_view text);
 };
 
-// A service is named by the job that it was started for, with this bit set: "s12/345 service".
+// A service is named by the job that it was started for, with this bit set, and above the job by
+// its place among the services that the job asks: "s12/345 service", "s12/345 service 1".
 inline constexpr uint32_t kServiceBit = 0x8000'0000;
+inline constexpr int kServicePlaceShift = 27;
+inline constexpr uint32_t kServicePlacesMax = 16;
+static_assert(kJobsMax < 1U << kServicePlaceShift);
 
 struct JobId {
   SweepId sweep;
@@ -49,9 +53,17 @@ struct JobId {
     return H::combine(std::move(h), id.sweep, id.index);
   }
   bool IsService() const { return (index & kServiceBit) != 0; }
-  // The service that is started for this job, and the job that a service was started for.
-  JobId Service() const { return {sweep, index | kServiceBit}; }
-  JobId ServedJob() const { return {sweep, index & ~kServiceBit}; }
+  // A service that is started for this job: at place 0 its approach's own, at the others those of
+  // NeedsOf (core/sweep/needs.h). And the job that a service was started for, with its place.
+  JobId Service(uint32_t place = 0) const {
+    return {sweep, index | kServiceBit | place << kServicePlaceShift};
+  }
+  JobId ServedJob() const {
+    return {sweep, IsService() ? index & ((1U << kServicePlaceShift) - 1) : index};
+  }
+  uint32_t ServicePlace() const {
+    return IsService() ? (index & ~kServiceBit) >> kServicePlaceShift : 0;
+  }
   std::string ToString() const;
   // Accepts "s12/345". InvalidArgument otherwise.
   static absl::StatusOr<JobId> Parse(absl::string_view text);

@@ -132,6 +132,7 @@ struct JobReason {
   };
   // The service that it waits for.
   struct Service {
+    std::string name;                    // the approach whose it is; "": the job's own
     std::string worker;                  // that runs it
     std::optional<absl::Duration> time;  // since its start
     std::optional<absl::Duration> load;  // that the last start took

@@ -502,7 +502,7 @@ absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqlDatabase& database, int6
       absl::StrCat(Tables().attempt.select, " WHERE key BETWEEN $1 AND $2 ORDER BY key, attempt"),
       [&](RowReader& reader) {
         AttemptRow& row = attempts.emplace_back();
-        const int64_t key = reader.Int(0, kKeyMax | kServiceBit);
+        const int64_t key = reader.Int(0, kKeyMax | kUint32Max);
         row.id = JobOfKey(key);
         row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
         row.worker = std::string(reader.Text());

@@ -358,6 +358,12 @@ Command ReadServiceSpec(const Value& value, ParsedApproach* approach) {
   return read;
 }
 
+// An approach without a command that predicts may be there for others to start from, or for its
+// service.
+std::optional<Value> PredictOf(Fields& fields, bool may_lack) {
+  return may_lack ? fields.Get("predict") : fields.Require("predict", "the command that predicts");
+}
+
 void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   ApproachSpec& spec = approach->spec;
   Fields fields(value);
@@ -401,10 +407,8 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     approach->train_resources = general;
   }
   Command predict;
-  // An approach without a command that predicts may be there for others to start from.
-  if (const auto predict_value = train_value
-                                     ? fields.Get("predict")
-                                     : fields.Require("predict", "the command that predicts")) {
+  const std::optional<Value> service = fields.Get("service");
+  if (const auto predict_value = PredictOf(fields, train_value || service)) {
     predict = ReadStep(*predict_value, CommandKind::kPredict, general, approach);
     NotePlace(".predict", *predict_value, &approach->places);
   }
@@ -412,10 +416,14 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     approach->train_from = ReadTrainFrom(*train_from);
     NotePlace(".train_from", *train_from, &approach->places);
   }
-  if (const auto service = fields.Get("service")) {
+  if (service) {
     // It asks for these on behalf of the command that predicts.
     predict.placeholders.merge(ReadServiceSpec(*service, approach).placeholders);
     NotePlace(".service", *service, &approach->places);
+  }
+  if (const auto needs = fields.Get("needs")) {
+    approach->needs = ReadNeeds(*needs);
+    NotePlace(".needs", *needs, &approach->places);
   }
   if (const auto serve = fields.Get("serve")) {
     Fields serve_fields(*serve);

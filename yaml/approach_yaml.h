@@ -35,8 +35,9 @@ struct TimeoutRequest {
 using Places = std::map<std::string, std::string>;
 
 struct ParsedApproach {
-  ApproachSpec spec;  // without resources, time-outs and train_from
+  ApproachSpec spec;  // without resources, time-outs, train_from and needs
   std::optional<TrainFromUse> train_from;
+  std::vector<NameUse> needs;  // approaches
   ResourceRequest train_resources;
   ResourceRequest predict_resources;
   TimeoutRequest timeouts;

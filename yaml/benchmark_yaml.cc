@@ -163,6 +163,10 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   if (const auto resources = fields.Get("resources")) {
     ReadBenchmarkResources(*resources, benchmark);
   }
+  if (const auto needs = fields.Get("needs")) {
+    benchmark->needs = ReadNeeds(*needs);
+    benchmark->places[".needs"] = needs->Place();
+  }
   fields.Finish();
 }
 

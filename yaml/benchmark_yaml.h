@@ -43,6 +43,7 @@ struct ParsedBenchmark {
   std::optional<DataFileUse> train;
   std::optional<DataFileUse> test;
   std::optional<ValidationUse> validation;
+  std::vector<NameUse> needs;  // approaches
   // Paths below the benchmark: "", ".name", ".train", ".test", ".metric", ".metric.goal" (where it
   // is stated).
   Places places;

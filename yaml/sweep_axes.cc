@@ -21,6 +21,22 @@
 #include "yaml/sweep_reader.h"
 
 namespace concur::spec {
+namespace {
+
+// Sets the needs of approaches or benchmarks by `uses`, of which `find` gives the indices.
+template <typename Find, typename Item>
+void LinkNeeds(const std::map<uint32_t, std::vector<NameUse>>& uses, Find find,
+               std::vector<Item>& items) {
+  for (const auto& [item, names] : uses) {
+    for (const NameUse& name : names) {
+      if (const auto need = find(name)) {
+        items[item].needs.push_back(*need);
+      }
+    }
+  }
+}
+
+}  // namespace
 
 SweepReader::Named SweepReader::Approaches() const {
   Named named{"an approach", {}, {}};
@@ -256,6 +272,11 @@ void SweepReader::LinkStages() {
   };
   const std::vector<std::string> approaches = Approaches().names;
   const std::vector<std::string> benchmarks = BenchmarksAndMixtures().names;
+  const auto find_served = [&](const NameUse& use) {
+    return find(approaches, use.name, use.place, "an approach that serves");
+  };
+  LinkNeeds(needs_, find_served, spec.approaches);
+  LinkNeeds(benchmark_needs_, find_served, spec.benchmarks);
   std::map<std::string, uint32_t> train_sets;
   for (uint32_t i = 0; i < spec.train_sets.size(); ++i) {
     train_sets.emplace(spec.train_sets[i].name, i);

@@ -90,7 +90,7 @@ class SweepReader {
   void AddTrainSet(uint32_t index, const std::string& place);
   // The benchmarks and mixtures that train_from names.
   std::set<std::string> StartedFrom() const;
-  // Finds what the approaches' train_from name, once the train sets are read.
+  // Finds what the approaches' train_from and needs name, once the train sets are read.
   void LinkStages();
   void ReadEvaluateOn(const Value& value);
   void ReadExclude(const Value& value);
@@ -112,6 +112,8 @@ class SweepReader {
   std::vector<std::pair<uint32_t, ValidationUse>> validations_;  // with their benchmarks
   std::vector<BenchmarkSpec> absent_;                            // benchmarks that are left out
   std::map<uint32_t, TrainFromUse> stages_;                      // by approach
+  std::map<uint32_t, std::vector<NameUse>> needs_;               // by approach
+  std::map<uint32_t, std::vector<NameUse>> benchmark_needs_;     // by benchmark
   std::vector<TrainSet> mixtures_;
   std::vector<std::string> mixture_places_;
   ResourceRequest default_resources_;

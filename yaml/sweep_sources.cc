@@ -250,6 +250,9 @@ void SweepReader::AddApproach(const Source& source) {
     stages_.emplace(static_cast<uint32_t>(sweep_.spec.approaches.size()),
                     *std::move(approach.train_from));
   }
+  if (!approach.needs.empty()) {
+    needs_.emplace(static_cast<uint32_t>(sweep_.spec.approaches.size()), std::move(approach.needs));
+  }
   if (approach.code) {
     sweep_.codes.push_back(
         {static_cast<uint32_t>(sweep_.spec.approaches.size()), *std::move(approach.code)});
@@ -282,6 +285,10 @@ void SweepReader::OverrideApproach(const Value& overrides, ParsedApproach* appro
   if (const auto train_from = fields.Get("train_from")) {
     approach->train_from = ReadTrainFrom(*train_from);
     approach->places[".train_from"] = train_from->Place();
+  }
+  if (const auto needs = fields.Get("needs")) {
+    approach->needs = ReadNeeds(*needs);
+    approach->places[".needs"] = needs->Place();
   }
   if (const auto resources = fields.Get("resources")) {
     const ResourceRequest request = ReadJobResources(*resources);
@@ -416,6 +423,9 @@ void SweepReader::AddBenchmark(const Source& source) {
   if (benchmark.validation) {
     validations_.emplace_back(index, *std::move(benchmark.validation));
   }
+  if (!benchmark.needs.empty()) {
+    benchmark_needs_.emplace(index, std::move(benchmark.needs));
+  }
   sweep_.spec.benchmarks.push_back(std::move(benchmark.spec));
 }
 
@@ -466,6 +476,10 @@ void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* ben
   }
   if (const auto resources = fields.Get("resources")) {
     ReadBenchmarkResources(*resources, benchmark);
+  }
+  if (const auto needs = fields.Get("needs")) {
+    benchmark->needs = ReadNeeds(*needs);
+    benchmark->places[".needs"] = needs->Place();
   }
   fields.Finish();
 }

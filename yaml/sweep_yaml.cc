@@ -464,6 +464,9 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
   for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
     const std::string field = absl::StrCat("approaches[", i, "]");
     const ApproachSpec& approach = spec.approaches[i];
+    if (approach.predict_command.empty() && approach.train_command.empty()) {
+      continue;  // nothing but a service
+    }
     if (approaches.count(i) == 0) {
       warn(field, absl::StrCat("the approach \"", approach.name, "\" has no job"));
     }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "yaml/train_from_yaml.h"
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace concur::spec {
 
 TrainFromUse ReadTrainFrom(const Value& value) {
@@ -17,6 +22,17 @@ TrainFromUse ReadTrainFrom(const Value& value) {
   }
   fields.Finish();
   return use;
+}
+
+std::vector<NameUse> ReadNeeds(const Value& value) {
+  std::vector<NameUse> needs;
+  const std::optional<std::vector<Value>> list = value.List("a list of approaches that serve");
+  for (const Value& item : list.value_or(std::vector<Value>())) {
+    if (std::optional<std::string> name = item.Text("the name of an approach")) {
+      needs.push_back({*std::move(name), item.Place()});
+    }
+  }
+  return needs;
 }
 
 }  // namespace concur::spec

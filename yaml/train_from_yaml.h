@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field train_from of approaches (docs/sweep-file.md): names, until the sweep is known.
+// The fields train_from and needs (docs/sweep-file.md): names, until the sweep is known.
 //
 // Thread-safe (stateless function, value).
 #ifndef CONCUR_YAML_TRAIN_FROM_YAML_H_
@@ -10,6 +10,12 @@
 #include "yaml/value.h"
 
 namespace concur::spec {
+
+// A name of something else in the sweep, with its position.
+struct NameUse {
+  std::string name;
+  std::string place;
+};
 
 struct TrainFromUse {
   std::string approach;
@@ -22,6 +28,7 @@ inline constexpr char kSameTrainSet[] = "same";
 
 // Reads {approach: NAME, benchmark: NAME | same}. The result is valid only if no error was added.
 TrainFromUse ReadTrainFrom(const Value& value);
+std::vector<NameUse> ReadNeeds(const Value& value);
 
 }  // namespace concur::spec
 

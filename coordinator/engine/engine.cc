@@ -639,7 +639,7 @@ SyncResponse Engine::MakeResponse(const std::string& worker) {
     response.start.push_back(MakeJobOrder(*sweep->expansion, start.id, sweep->row->owner,
                                           start.gpu_mask, start.system, start.system_bytes));
     response.start.back().checkpoint = start.checkpoint;
-    response.start.back().service = start.service;
+    response.start.back().services = start.services;
   }
   response.stop = std::move(orders.stop);
   response.forget = std::move(orders.forget);

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "core/resources.h"
 #include "core/sweep/expansion.h"
+#include "core/sweep/served_approach.h"
 
 namespace concur {
 
@@ -49,8 +50,8 @@ void UsageCounters::Add(JobId job, absl::Duration run_time) {
   }
   const Expansion& expansion = *sweep_->expansion;
   const JobCoordinates place = expansion.Locate(job.ServedJob().index);
-  const uint32_t index = expansion.blocks()[place.block].approach;
-  const ApproachSpec& approach = expansion.spec().approaches[index];
+  const ApproachSpec& approach = ServedApproach(expansion, job);
+  const auto index = static_cast<uint32_t>(&approach - expansion.spec().approaches.data());
   if (last_ == nullptr || approach_ != index) {
     last_ = &SeriesOf(sweep_->row.owner, approach.name);
     approach_ = index;

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "core/spent.h"
+#include "core/sweep/served_approach.h"
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/convert_value.h"
 
@@ -183,11 +184,9 @@ v1::Worker WorkerProto(const WorkerView& worker) {
 }
 
 v1::ServiceRecord ServiceRecordProto(const Expansion& expansion, const AttemptRow& row) {
-  const JobId job = row.id.ServedJob();
-  const Block& block = expansion.blocks()[expansion.Locate(job.index).block];
   v1::ServiceRecord proto;
-  proto.set_job(job.ToString());
-  proto.set_approach(expansion.spec().approaches[block.approach].name);
+  proto.set_job(row.id.ServedJob().ToString());
+  proto.set_approach(ServedApproach(expansion, row.id).name);
   proto.set_worker(row.worker);
   *proto.mutable_end_time() = ToProto(row.end_time);
   *proto.mutable_run_time() = ToProto(row.result.run_time);

@@ -113,14 +113,14 @@ absl::flat_hash_set<const Worker*> Dispatcher::DispatchSuspects() {
       jobs_.TakeReady(id);
       StartOn(*worker, id, /*ahead=*/false);
     } else {
-      StopIdleServicesOn(*worker, sweep.LaneOf(id.index).service);
+      StopIdleServicesOn(*worker, sweep.LaneOf(id.index).services);
     }
   }
   return taken;
 }
 
 // The worker that is, or soonest will be, free for a suspect: of those that could run it, the one
-// that holds the fewest jobs; of equals, one that loads or has its service. Null when there is
+// that holds the fewest jobs; of equals, one that loads or has its services. Null when there is
 // none.
 Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                                      const absl::flat_hash_set<const Worker*>& taken) {
@@ -131,10 +131,9 @@ Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
     if (taken.contains(worker.get()) || RunsSuspect(*worker) || !workers_.CouldRun(*worker, lane)) {
       continue;
     }
-    const bool has_service =
-        lane.service != 0 && book_.services().InstanceOn(name, lane.service).has_value();
-    const std::pair rank(worker->assignments.jobs(), !has_service);
-    if ((has_service || ServiceStateOn(*worker, lane) != ServiceState::kAway) &&
+    const bool has_services = lane.services != 0 && book_.services().HasAll(name, lane.services);
+    const std::pair rank(worker->assignments.jobs(), !has_services);
+    if ((has_services || ServiceStateOn(*worker, lane) != ServiceState::kAway) &&
         (best == nullptr || rank < best_rank)) {
       best = worker.get();
       best_rank = rank;
@@ -170,18 +169,45 @@ bool Dispatcher::MayProbe(const ReadyQueue::Lane& lane) {
 Dispatcher::ServiceState Dispatcher::ServiceStateOn(const Worker& worker,
                                                     const ReadyQueue::Lane& lane) const {
   const Services& services = book_.services();
-  if (lane.service == 0 || services.HasPlace(worker.info.name, lane.service)) {
-    return ServiceState::kReady;
+  bool has_places = true;
+  bool starts = false;
+  for (const uint32_t service : services.SetOf(lane.services)) {
+    if (services.InstanceOn(worker.info.name, service)) {
+      has_places = has_places && services.HasPlace(worker.info.name, service);
+    } else if (worker.info.takes_services && workers_.MayStartService(lane, service) &&
+               !IsStartForOthers(worker, lane, service)) {
+      starts = true;
+    } else {
+      return ServiceState::kAway;
+    }
   }
-  const bool may_start = worker.info.takes_services &&
-                         !services.InstanceOn(worker.info.name, lane.service) &&
-                         workers_.MayStartService(lane) && !IsStartForOthers(worker, lane);
-  return may_start ? ServiceState::kMayStart : ServiceState::kAway;
+  if (starts) {
+    return IsBetterElsewhere(worker, lane) ? ServiceState::kAway : ServiceState::kMayStart;
+  }
+  return has_places ? ServiceState::kReady : ServiceState::kAway;
+}
+
+// True if another worker has more of the lane's services, and room for the rest: two that each have
+// one would load the other's.
+bool Dispatcher::IsBetterElsewhere(const Worker& worker, const ReadyQueue::Lane& lane) const {
+  const auto& roster = workers_.roster();
+  const Services& services = book_.services();
+  return services.SetOf(lane.services).size() > 1 &&
+         std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
+           const Worker& other = *entry.second;
+           return services.CountOn(other.info.name, lane.services) >
+                      services.CountOn(worker.info.name, lane.services) &&
+                  !services.HasAll(other.info.name, lane.services) &&
+                  workers_.CouldRun(other, lane) &&
+                  Together(lane.resources, services.ResourcesOf(lane.services, other.info.name))
+                      .FitsIn(other.Free());
+         });
 }
 
 // A service whose start has failed on this worker is another's to start that has not failed.
-bool Dispatcher::IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane) const {
-  const auto& failed_on = book_.services().Get(lane.service).failed_on;
+bool Dispatcher::IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane,
+                                  uint32_t service) const {
+  const auto& failed_on = book_.services().Get(service).failed_on;
   const auto& roster = workers_.roster();
   return failed_on.contains(worker.info.name) &&
          std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
@@ -189,7 +215,7 @@ bool Dispatcher::IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& 
          });
 }
 
-// True if the lane's jobs may be given to the worker, or their service started there.
+// True if the lane's jobs may be given to the worker, or a service of theirs started there.
 bool Dispatcher::FitsOn(const Worker& worker, const Resources& free,
                         const ReadyQueue::Lane& lane) const {
   if (!lane.resources.FitsIn(free)) {
@@ -197,18 +223,29 @@ bool Dispatcher::FitsOn(const Worker& worker, const Resources& free,
   }
   const ServiceState state = ServiceStateOn(worker, lane);
   return state == ServiceState::kReady ||
-         (state == ServiceState::kMayStart && workers_.RequestOf(lane).FitsIn(free));
+         (state == ServiceState::kMayStart &&
+          Together(lane.resources, book_.services().ResourcesOf(lane.services, worker.info.name))
+              .FitsIn(free));
 }
 
-// The job waits until the service is ready.
+// The first service of the job that is not there; the job waits until all are ready.
 void Dispatcher::StartService(Worker& worker, JobId job, const ReadyQueue::Lane& lane) {
   Services& services = book_.services();
-  const AttemptId id = services.NewAttempt(job, turn_.now());
+  const SweepRecord& sweep = book_.SweepOf(job);
+  uint32_t place = 0;
+  uint32_t service = 0;
+  for (;
+       !services.Contains(lane.services, service) || services.InstanceOn(worker.info.name, service);
+       ++place) {
+    CONCUR_CHECK(place < kServicePlacesMax);
+    service = sweep.ServiceOf(job.Service(place));
+  }
+  const AttemptId id = services.NewAttempt(job.Service(place - 1), turn_.now());
   Assignment assignment;
-  assignment.resources = services.Get(lane.service).spec.resources;
+  assignment.resources = services.Get(service).spec.resources;
   assignment.gpu_mask = worker.assignments.GpusFor(assignment.resources);
   assignment.time_left = policy_.overdue_grace;
-  services.AddInstance(id, {.service = lane.service,
+  services.AddInstance(id, {.service = service,
                             .worker = worker.info.name,
                             .start_time = turn_.now(),
                             .idle_since = turn_.now()});
@@ -216,35 +253,37 @@ void Dispatcher::StartService(Worker& worker, JobId job, const ReadyQueue::Lane&
   turn_.AnnounceSweep(job.sweep);
 }
 
-// Jobs that wait for a service whose starts have failed.
+// Jobs that wait for services of which one's starts have failed.
 void Dispatcher::FailServices() {
   const Services& services = book_.services();
   if (!services.HasDelayed()) {
     return;
   }
   const auto has_failed = [&](const ReadyQueue::Lane& lane) {
-    return lane.service != 0 && services.FailureOf(lane.service, turn_.now()) != nullptr;
+    return services.FailureOf(lane.services, turn_.now()) != nullptr;
   };
   const std::vector<JobId> alone(places_.suspects.ready().begin(), places_.suspects.ready().end());
   for (const JobId& id : alone) {
     SweepRecord& sweep = book_.SweepOf(id);
     if (const ReadyQueue::Lane lane = sweep.LaneOf(id.index); has_failed(lane)) {
-      jobs_.FailUnstarted(sweep, id.index, *services.FailureOf(lane.service, turn_.now()));
+      jobs_.FailUnstarted(sweep, id.index, *services.FailureOf(lane.services, turn_.now()));
     }
   }
   while (const std::optional<ReadyQueue::Choice> choice =
              places_.ready.First(has_failed, [](uint32_t) { return int64_t{0}; })) {
     const JobId id{choice->lane.sweep, choice->job};
     jobs_.FailUnstarted(book_.SweepOf(id), id.index,
-                        *services.FailureOf(choice->lane.service, turn_.now()));
+                        *services.FailureOf(choice->lane.services, turn_.now()));
   }
 }
 
 // True when a job that waits for the service may be given to the worker, sooner or later.
 bool Dispatcher::IsAwaited(const Worker& worker, uint32_t service) const {
   const auto may_come = [&](const ReadyQueue::Lane& lane) {
-    return lane.service == service && workers_.CouldRun(worker, lane) && HasUnits(lane) &&
-           book_.owners().MayStart(lane.owner);
+    return book_.services().Contains(lane.services, service) && workers_.CouldRun(worker, lane) &&
+           HasUnits(lane) && book_.owners().MayStart(lane.owner) &&
+           (book_.services().HasAll(worker.info.name, lane.services) ||
+            ServiceStateOn(worker, lane) != ServiceState::kAway);
   };
   const auto& alone = places_.suspects.ready();
   return workers_.WaitingFor(service) > 0 &&
@@ -278,6 +317,31 @@ bool Dispatcher::IsInTheWay(const Worker& worker, const Resources& instance) con
       .has_value();
 }
 
+// True when the worker runs and loads nothing, and could take the first job that waits if instances
+// were gone that this one does not ask, as is the service. Jobs wait for these, too, and would keep
+// the room from each other for ever.
+bool Dispatcher::IsStuck(const Worker& worker, uint32_t service) const {
+  if (!worker.parked || worker.assignments.jobs() > 0) {
+    return false;
+  }
+  for (const auto& [id, assignment] : worker.assignments.all()) {
+    const Services::Instance* instance = book_.services().Find(worker.info.name, id);
+    if (instance == nullptr || !instance->ready || instance->stopping) {
+      return false;
+    }
+  }
+  const auto first = places_.ready.First(
+      [&](const ReadyQueue::Lane& lane) {
+        return workers_.CouldRun(worker, lane) && HasUnits(lane) &&
+               book_.owners().MayStart(lane.owner) &&
+               (book_.services().HasAll(worker.info.name, lane.services) ||
+                ServiceStateOn(worker, lane) != ServiceState::kAway);
+      },
+      [this](uint32_t owner) { return book_.owners().ShareOf(owner); });
+  return first && !book_.services().Contains(first->lane.services, service) &&
+         !FitsOn(worker, worker.Free(), first->lane);
+}
+
 // Ends instances that nobody asks and that have been idle for long, or are in the way.
 void Dispatcher::StopServices() {
   Services& services = book_.services();
@@ -291,10 +355,12 @@ void Dispatcher::StopServices() {
                          !worker.assignments.Find(id)->listed;  // it cannot be started any more
     const bool is_asked = services.UsersOn(instance.worker, instance.service) > 0;
     bool stops = is_lost || (!is_asked && worker.draining());
-    if (!stops && !is_asked && IsAwaited(worker, instance.service)) {
+    if (!stops && !is_asked && IsAwaited(worker, instance.service) &&
+        !IsStuck(worker, instance.service)) {
       services.Find(instance.worker, id)->idle_since = turn_.now();
     } else if (!stops && !is_asked) {
-      stops = turn_.now() >= instance.idle_since + spec.idle || IsInTheWay(worker, spec.resources);
+      stops = turn_.now() >= instance.idle_since + spec.idle ||
+              IsInTheWay(worker, spec.resources) || IsStuck(worker, instance.service);
     }
     if (stops) {
       workers_.Stop(worker, id, StopReason::kCanceled, /*counted=*/false);
@@ -306,8 +372,8 @@ void Dispatcher::StopServices() {
 void Dispatcher::StopIdleServicesOn(Worker& worker, uint32_t but) {
   const Services& services = book_.services();
   for (const auto& [id, instance] : services.instances()) {
-    if (instance.worker == worker.info.name && instance.service != but && !instance.stopping &&
-        services.UsersOn(instance.worker, instance.service) == 0) {
+    if (instance.worker == worker.info.name && !services.Contains(but, instance.service) &&
+        !instance.stopping && services.UsersOn(instance.worker, instance.service) == 0) {
       workers_.Stop(worker, id, StopReason::kCanceled, /*counted=*/false);
     }
   }
@@ -370,7 +436,7 @@ bool Dispatcher::DispatchAhead(Worker& worker) {
   return Give(
       worker,
       [&](const ReadyQueue::Lane& lane) {
-        return lane.service == 0 && workers_.IsShort(lane.group) &&
+        return lane.services == 0 && workers_.IsShort(lane.group) &&
                lane.resources.GpuCount() == 0 && lane.resources.FitsIn(room) &&
                matches(lane.labels) && workers_.HasTimeFor(worker, lane.group) && HasUnits(lane) &&
                MayProbe(lane) && book_.owners().MayStart(lane.owner);

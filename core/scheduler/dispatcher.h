@@ -52,19 +52,21 @@ class Dispatcher {
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
   bool HasUnits(const ReadyQueue::Lane& lane) const;
-  // State of a service on a worker, for the jobs of a lane that asks it.
+  // State of the services on a worker that the jobs of a lane ask.
   enum class ServiceState {
-    kReady,     // they ask none, or may begin to ask it
-    kMayStart,  // it may be started there
+    kReady,     // they ask none, or may begin to ask each
+    kMayStart,  // one may be started there, and so may the others that are not there
     kAway,
   };
   ServiceState ServiceStateOn(const Worker& worker, const ReadyQueue::Lane& lane) const;
+  bool IsBetterElsewhere(const Worker& worker, const ReadyQueue::Lane& lane) const;
   bool FitsOn(const Worker& worker, const Resources& free, const ReadyQueue::Lane& lane) const;
   void StartService(Worker& worker, JobId job, const ReadyQueue::Lane& lane);
   void FailServices();
-  bool IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane) const;
+  bool IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane, uint32_t service) const;
   bool IsAwaited(const Worker& worker, uint32_t service) const;
   bool IsInTheWay(const Worker& worker, const Resources& instance) const;
+  bool IsStuck(const Worker& worker, uint32_t service) const;
   void StopServices();
   void StopIdleServicesOn(Worker& worker, uint32_t but);
   Budget* FindBudget(SweepId sweep);

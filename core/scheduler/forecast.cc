@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "core/pools/autoscaler.h"
 #include "core/scheduler/scheduler.h"
+#include "core/sweep/command_template.h"
 #include "core/sweep/expansion.h"
 
 namespace concur {
@@ -305,13 +306,28 @@ void DropLabels(SweepSpec& spec) {
   }
 }
 
-// Models are taken for loaded.
+// Models are taken for loaded. An approach that is nothing but a service has no jobs.
 void DropServices(SweepSpec& spec) {
-  for (ApproachSpec& approach : spec.approaches) {
-    approach.service.reset();
-    for (std::string& argument : approach.predict_command) {
-      argument = absl::StrReplaceAll(argument, {{"{service.url}", "{{service.url}}"}});
+  for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
+    ApproachSpec& approach = spec.approaches[i];
+    std::set<std::string> urls = {"{service.url}"};
+    for (const std::string& name : AskedServicesOf(approach.predict_command)) {
+      urls.insert(absl::StrCat("{service.", name, ".url}"));
     }
+    for (std::string& argument : approach.predict_command) {
+      for (const std::string& url : urls) {
+        argument = absl::StrReplaceAll(argument, {{url, absl::StrCat("{", url, "}")}});
+      }
+    }
+    if (!IsEvaluated(approach) && approach.train_command.empty()) {
+      approach.predict_command = {"none"};
+      spec.exclude.emplace_back().approach = i;
+    }
+    approach.service.reset();
+    approach.needs.clear();
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    benchmark.needs.clear();
   }
 }
 

@@ -188,7 +188,7 @@ void ReasonFinder::FindReady(const SweepRecord& sweep, JobReason& reason) const 
   } else if (reason.use = FindUse(lane.uses); reason.use) {
     reason.code = ReasonCode::kNoUnits;
   } else if (reason.service =
-                 lane.service == 0 ? std::nullopt : FindService(lane.service, reason.code);
+                 FindService(lane, sweep.ApproachOf(reason.job.index).name, reason.code);
              reason.service) {
     return;
   } else if (places_.suspects.IsReady(reason.job)) {
@@ -221,31 +221,37 @@ std::optional<JobReason::Use> ReasonFinder::FindUse(uint32_t uses) const {
   return use;
 }
 
-// The service that keeps the job waiting; nullopt when it has a place, or is to be started.
-std::optional<JobReason::Service> ReasonFinder::FindService(uint32_t number,
+// The first service of the lane that keeps the job of `own` waiting; nullopt when each has a place,
+// or is to be started.
+std::optional<JobReason::Service> ReasonFinder::FindService(const ReadyQueue::Lane& lane,
+                                                            const std::string& own,
                                                             JobReason::Code& code) const {
   const Services& services = book_.services();
-  const Services::Service& service = services.Get(number);
-  JobReason::Service found{.worker = "",
-                           .time = std::nullopt,
-                           .load = service.load,
-                           .serves = service.spec.serves,
-                           .failed_starts = service.failed_starts,
-                           .next_start = service.next_start - turn_.now()};
-  code = ReasonCode::kServiceFailed;
-  for (const auto& [worker, id] : service.live) {
-    if (services.HasPlace(worker, number)) {
-      return std::nullopt;
+  for (const uint32_t number : services.SetOf(lane.services)) {
+    const Services::Service& service = services.Get(number);
+    JobReason::Service found{.name = service.approach == own ? "" : service.approach,
+                             .worker = "",
+                             .time = std::nullopt,
+                             .load = service.load,
+                             .serves = service.spec.serves,
+                             .failed_starts = service.failed_starts,
+                             .next_start = service.next_start - turn_.now()};
+    bool has_place = false;
+    code = ReasonCode::kServiceFailed;
+    for (const auto& [worker, id] : service.live) {
+      has_place = has_place || services.HasPlace(worker, number);
+      const Services::Instance& instance = *services.Find(worker, id);
+      found.worker = worker;
+      code = instance.ready ? ReasonCode::kServiceBusy : ReasonCode::kServiceLoads;
+      if (instance.start_time) {
+        found.time = turn_.now() - *instance.start_time;
+      }
     }
-    const Services::Instance& instance = *services.Find(worker, id);
-    found.worker = worker;
-    code = instance.ready ? ReasonCode::kServiceBusy : ReasonCode::kServiceLoads;
-    if (instance.start_time) {
-      found.time = turn_.now() - *instance.start_time;
+    if (!has_place && (!service.live.empty() || service.next_start > turn_.now())) {
+      return found;
     }
   }
-  return !service.live.empty() || service.next_start > turn_.now() ? std::optional(found)
-                                                                   : std::nullopt;
+  return std::nullopt;
 }
 
 // The first thing that keeps every worker from taking the job; its turn, when
@@ -278,8 +284,8 @@ void ReasonFinder::FindByFleet(const ReadyQueue::Lane& lane, JobReason& reason) 
       continue;
     }
     fleet.fits_empty += reason.resources.FitsIn(worker->info.capacity) ? 1 : 0;
-    const bool is_served = book_.services().HasPlace(name, lane.service);
-    if ((is_served ? lane.resources : reason.resources).FitsIn(worker->Free())) {
+    if (Together(lane.resources, book_.services().ResourcesOf(lane.services, name))
+            .FitsIn(worker->Free())) {
       ++fleet.fits_free;
       has_time += workers_.HasTimeFor(*worker, lane.group) ? 1 : 0;
     }

@@ -36,7 +36,9 @@ class ReasonFinder {
   void FindBlocked(const SweepRecord& sweep, JobReason& reason) const;
   void FindReady(const SweepRecord& sweep, JobReason& reason) const;
   std::optional<JobReason::Use> FindUse(uint32_t uses) const;
-  std::optional<JobReason::Service> FindService(uint32_t service, JobReason::Code& code) const;
+  std::optional<JobReason::Service> FindService(const ReadyQueue::Lane& lane,
+                                                const std::string& own,
+                                                JobReason::Code& code) const;
   void FindByFleet(const ReadyQueue::Lane& lane, JobReason& reason) const;
   void FindLabels(JobReason& reason) const;
   void FindSkipped(const SweepRecord& sweep, JobReason& reason) const;

@@ -213,18 +213,20 @@ std::string ServiceText(const JobReason& reason) {
   const auto rounded = [](absl::Duration time) {
     return absl::FormatDuration(absl::Ceil(time, absl::Seconds(1)));
   };
+  const std::string what = service.name.empty() ? "waits for its service"
+                                                : absl::StrCat("waits for service ", service.name);
   switch (reason.code) {
     case ReasonCode::kServiceLoads:
-      return absl::StrCat("waits for its service, which loads on worker ", service.worker,
+      return absl::StrCat(what, ", which loads on worker ", service.worker,
                           service.time ? absl::StrCat(": ", rounded(*service.time)) : "",
                           service.load ? absl::StrCat(" of about ", rounded(*service.load)) : "");
     case ReasonCode::kServiceBusy:
-      return absl::StrCat("waits for its service: it serves ", service.serves,
-                          " jobs at a time on worker ", service.worker);
+      return absl::StrCat(what, ": it serves ", service.serves, " jobs at a time on worker ",
+                          service.worker);
     default:
-      return absl::StrCat(
-          "waits for its service, which ended ", Count(service.failed_starts, "time", "times"),
-          " before it was ready and is started again in ", rounded(service.next_start));
+      return absl::StrCat(what, ", which ended ", Count(service.failed_starts, "time", "times"),
+                          " before it was ready and is started again in ",
+                          rounded(service.next_start));
   }
 }
 

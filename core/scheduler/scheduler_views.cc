@@ -247,11 +247,15 @@ std::vector<DemandClass> SchedulerViews::Demand() const {
   };
   // By class: one whose jobs no worker can run leaves the units to the others.
   std::map<Key, std::map<std::string, int64_t>> free;
-  std::set<uint32_t> asked;  // services of which another instance is to be started
+  std::set<uint32_t> asked;  // sets of services of which another instance is to be started
   const auto add = [&](ReadyQueue::Lane lane, size_t jobs) {
     size_t startable = jobs;
-    if (lane.service != 0) {  // its jobs go where their service is
-      startable = workers_.MayStartService(lane) && asked.insert(lane.service).second ? 1 : 0;
+    if (lane.services != 0) {  // its jobs go where their services are
+      const std::vector<uint32_t>& set = book_.services().SetOf(lane.services);
+      const bool may_start = std::any_of(set.begin(), set.end(), [&](uint32_t service) {
+        return workers_.MayStartService(lane, service);
+      });
+      startable = may_start && asked.insert(lane.services).second ? 1 : 0;
       lane.resources = workers_.RequestOf(lane);
     }
     if (lane.uses != 0) {

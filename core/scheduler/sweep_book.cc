@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scheduler/sweep_book.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/state/sweep_record.h"
+#include "core/sweep/needs.h"
 
 namespace concur {
 
@@ -211,21 +213,73 @@ absl::StatusOr<SweepRecord*> SweepBook::Add(SweepRow row,
   return &sweep;
 }
 
+namespace {
+
+// Owners share no service.
+uint32_t NumberOf(Services& services, const SweepRecord& sweep, const Digest& key,
+                  const ApproachSpec& approach, const Setting& setting) {
+  Sha256 hasher;
+  hasher.UpdateField(sweep.row.owner);
+  hasher.UpdateField(key.ToBytes());
+  const uint32_t number = services.Add(hasher.Finish(), sweep.owner, approach, setting);
+  services.Forgive(number);
+  return number;
+}
+
+// The sets that jobs of each kind need.
+void NumberNeeds(Services& services, SweepRecord& sweep) {
+  const SweepSpec& spec = sweep.expansion->spec();
+  sweep.needed.resize(spec.approaches.size());
+  sweep.expansion->ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
+    std::vector<uint32_t> set;
+    for (const uint32_t need :
+         test ? NeedsOf(spec, block.approach, *test) : std::vector<uint32_t>()) {
+      if (sweep.needed[need] == 0) {
+        sweep.needed[need] =
+            NumberOf(services, sweep, sweep.keys.NeededServiceKeyOf(need), spec.approaches[need],
+                     spec.approaches[need].hyperparameters.defaults);
+      }
+      set.push_back(sweep.needed[need]);
+    }
+    sweep.need_sets.push_back(services.AddSet(std::move(set)));
+  });
+}
+
+}  // namespace
+
 void NumberServices(Services& services, SweepRecord& sweep) {
   const Expansion& expansion = *sweep.expansion;
+  const SweepSpec& spec = expansion.spec();
+  const auto has_needs = [](const auto& one) { return !one.needs.empty(); };
+  if (sweep.need_sets.empty() &&
+      (std::any_of(spec.approaches.begin(), spec.approaches.end(), has_needs) ||
+       std::any_of(spec.benchmarks.begin(), spec.benchmarks.end(), has_needs))) {
+    NumberNeeds(services, sweep);
+  }
+  const auto ask = [&](const Block& block, uint32_t own) {
+    for (const uint32_t test : block.tests) {
+      const uint32_t needs = sweep.need_sets.empty() ? 0 : sweep.need_sets[*block.KindOfTest(test)];
+      if (own != 0 || needs != 0) {
+        std::vector<uint32_t> set = services.SetOf(needs);
+        set.push_back(own);
+        sweep.asked[{own, needs}] = services.AddSet(std::move(set));
+      }
+    }
+  };
   for (const Block& block : expansion.blocks()) {
-    const ApproachSpec& approach = expansion.spec().approaches[block.approach];
+    ask(block, 0);
+    const ApproachSpec& approach = spec.approaches[block.approach];
     const uint32_t stride = block.JobsPerCell();
     for (uint32_t cell = 0; approach.service && !block.tests.empty() && cell < block.cells;
          ++cell) {
       const uint32_t first = block.first_job + cell * stride;
       if (!sweep.services.contains(first) && !sweep.AwaitsSetting(first)) {
-        Sha256 hasher;  // owners share none
-        hasher.UpdateField(sweep.row.owner);
-        hasher.UpdateField(sweep.keys.ServiceKeyOf(first + stride - 1).ToBytes());
-        const uint32_t number = services.Add(hasher.Finish(), sweep.owner, approach);
-        services.Forgive(number);
+        const JobCoordinates at = expansion.Locate(first);
+        const uint32_t number =
+            NumberOf(services, sweep, sweep.keys.ServiceKeyOf(first + stride - 1), approach,
+                     expansion.SettingOf(at.block, at.setting));
         sweep.services.emplace(first, number);
+        ask(block, number);
       }
     }
   }

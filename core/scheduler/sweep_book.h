@@ -156,7 +156,7 @@ class SweepBook {
   Services services_;
 };
 
-// Numbers the services of the sweep's cells whose settings are chosen.
+// Numbers the services of the sweep's cells whose settings are chosen, and those that jobs need.
 void NumberServices(Services& services, SweepRecord& sweep);
 
 // OK when every resource that jobs of the sweep use is set; FailedPrecondition, with the remedy.

@@ -569,11 +569,15 @@ bool SweepRequests::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succee
     return false;  // nor will there be one
   }
   workers_.blame().Mend(sweep.IdOf(job));
-  const auto service = sweep.services.find(sweep.expansion->Locate(job).first_job_of_cell);
-  if (service != sweep.services.end()) {
-    book_.services().Forgive(service->second);
-    if (is_train && rerun) {
-      workers_.StopService(service->second);  // it has loaded the system that is made anew
+  const JobCoordinates at = sweep.expansion->Locate(job);
+  for (const uint32_t service : book_.services().SetOf(sweep.ServicesOf(at))) {
+    book_.services().Forgive(service);
+  }
+  const auto own = sweep.services.find(at.first_job_of_cell);
+  if (is_train && own != sweep.services.end()) {
+    book_.services().Forgive(own->second);
+    if (rerun) {
+      workers_.StopService(own->second);  // it has loaded the system that is made anew
     }
   }
   if (rerun) {

@@ -20,6 +20,7 @@
 #include "core/fields.h"
 #include "core/spent.h"
 #include "core/state/sweep_record.h"
+#include "core/sweep/needs.h"
 
 namespace concur {
 namespace {
@@ -495,8 +496,7 @@ void WorkerExchange::ApplyService(Worker& worker, const RunningService& running)
     const JobId served = id.job.ServedJob();
     const bool is_known = book_.HasJob(served) && !services.Contains(id);
     const SweepRecord* sweep = is_known ? &book_.SweepOf(served) : nullptr;
-    const uint32_t service =
-        sweep == nullptr ? 0 : sweep->ServiceOf(sweep->expansion->Locate(served.index));
+    const uint32_t service = sweep == nullptr ? 0 : sweep->ServiceOf(id.job);
     if (service != 0) {
       assignment.resources = services.Get(service).spec.resources;
     } else {
@@ -647,6 +647,31 @@ bool WorkerExchange::HasOrders(const std::string& name) const {
   return worker != nullptr && worker->HasOrders();
 }
 
+// The instances that the job is to ask on the worker.
+std::map<std::string, AttemptId> WorkerExchange::InstancesFor(const SweepRecord& sweep, JobId job,
+                                                              const std::string& worker) const {
+  const Services& services = book_.services();
+  const JobCoordinates at = sweep.expansion->Locate(job.index);
+  const SweepSpec& spec = sweep.expansion->spec();
+  const uint32_t approach = sweep.expansion->blocks()[at.block].approach;
+  std::map<std::string, AttemptId> instances;
+  const auto add = [&](const std::string& name, uint32_t place) {
+    const JobId id = job.Service(place);
+    const auto instance = services.InstanceOn(worker, sweep.ServiceOf(id));
+    const bool is_ready = instance && services.Find(worker, *instance)->ready;
+    // One that has ended meanwhile is not found there, and the job comes back.
+    instances[name] = is_ready ? *instance : AttemptId{id, {1}};
+  };
+  if (spec.approaches[approach].service) {
+    add("", 0);
+  }
+  uint32_t place = 0;
+  for (const uint32_t need : NeedsOf(spec, approach, at.test_benchmark)) {
+    add(spec.approaches[need].name, ++place);
+  }
+  return instances;
+}
+
 WorkerOrders WorkerExchange::TakeOrders(const std::string& name) {
   WorkerOrders orders;
   Worker* worker = workers_.roster().Find(name);
@@ -659,13 +684,12 @@ WorkerOrders WorkerExchange::TakeOrders(const std::string& name) {
         start.id = id;
         start.gpu_mask = gpu_mask;
         const SweepRecord& sweep = book_.SweepOf(id.job);
-        if (const uint32_t service = worker->assignments.Find(id)->service; service != 0) {
-          const auto instance = book_.services().InstanceOn(name, service);
-          const bool is_ready = instance && book_.services().Find(name, *instance)->ready;
-          // One that has ended meanwhile is not found there, and the job comes back.
-          start.service = is_ready ? *instance : AttemptId{id.job.Service(), {1}};
+        if (worker->assignments.Find(id)->services != 0) {
+          start.services = InstancesFor(sweep, id.job, name);
         }
-        const auto source = sweep.expansion->SourceOf(id.job.ServedJob().index);
+        const auto source = id.job.ServicePlace() > 0
+                                ? std::nullopt  // a needed service reads no system
+                                : sweep.expansion->SourceOf(id.job.ServedJob().index);
         const JobResult* result = source ? sweep.jobs.ResultOf(*source) : nullptr;
         const ArtifactRef* system =
             result == nullptr ? nullptr : FindArtifact(*result, ArtifactKind::kSystem);

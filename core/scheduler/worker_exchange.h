@@ -7,6 +7,7 @@
 #define CONCUR_CORE_SCHEDULER_WORKER_EXCHANGE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +37,8 @@ struct WorkerOrders {
     uint64_t gpu_mask = 0;
     Digest system;  // its source's (core/sweep/expansion.h)
     int64_t system_bytes = 0;
-    std::optional<Checkpoint> checkpoint;  // left by the job's earlier attempts
-    std::optional<AttemptId> service;      // the instance that it asks
+    std::optional<Checkpoint> checkpoint;            // left by the job's earlier attempts
+    std::map<std::string, AttemptId> services = {};  // as JobOrder::services
   };
   std::vector<Start> start;
   std::vector<StopOrder> stop;
@@ -71,6 +72,8 @@ class WorkerExchange {
   uint64_t refused_results() const { return refused_results_; }
 
  private:
+  std::map<std::string, AttemptId> InstancesFor(const SweepRecord& sweep, JobId job,
+                                                const std::string& worker) const;
   absl::StatusOr<Worker*> Admit(const SyncRequest& request);
   void Reincarnate(Worker& worker, const SyncRequest& request);
   bool MayReport(const Worker& worker, AttemptId id) const;

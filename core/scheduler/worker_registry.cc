@@ -45,8 +45,7 @@ void PutServiceUse(SweepBook& book, const std::string& worker, AttemptId id, Job
   if (!book.HasJob(job)) {
     return;
   }
-  const SweepRecord& sweep = book.SweepOf(job);
-  if (sweep.ServiceOf(sweep.expansion->Locate(job.index)) != 0) {
+  if (book.SweepOf(job).ServiceOf(id.job) != 0) {
     AttemptRow& row = batch.put_attempts.emplace_back();
     row.id = id.job;
     row.attempt = id.attempt;
@@ -155,11 +154,9 @@ void WorkerRegistry::Assign(Worker& worker, AttemptId id, Assignment assignment)
   if (assignment.uses != NamedResources::kUnknown && book_.HasJob(id.job)) {
     const ReadyQueue::Lane lane = book_.SweepOf(id.job).LaneOf(id.job.index);
     assignment.uses = lane.uses;
-    assignment.service = lane.service;
+    assignment.services = lane.services;
   }
-  if (assignment.service != 0) {
-    book_.services().AddUser(worker.info.name, assignment.service);
-  }
+  book_.services().AddUser(worker.info.name, assignment.services);
   book_.resources().Take(assignment.uses, assignment.owner);
   if (assignment.ahead) {
     ++book_.SweepOf(id.job).queued;
@@ -182,9 +179,7 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
     LeaveQueue(id.job, *removed);
   }
   book_.resources().Return(removed->uses, removed->owner);
-  if (removed->service != 0) {
-    book_.services().RemoveUser(worker.info.name, removed->service, turn_.now());
-  }
+  book_.services().RemoveUser(worker.info.name, removed->services, turn_.now());
   if (book_.services().Find(worker.info.name, id) != nullptr) {
     if (removed->taken) {
       ChargeService(worker, id, FailureClass::kLost);
@@ -327,39 +322,45 @@ bool WorkerRegistry::CouldRun(const Worker& worker, const ReadyQueue::Lane& lane
   const Resources request = RequestOf(lane);
   return worker.TakesJobs(turn_.now()) && request.FitsIn(worker.info.capacity) &&
          request.GpuCount() >= GpusMin(worker.info.labels) &&
-         (lane.service == 0 || worker.info.takes_services) &&
+         (lane.services == 0 || worker.info.takes_services) &&
          book_.label_sets().Match(lane.labels, worker.info.labels) &&
          HasTimeFor(worker, lane.group);
 }
 
 Resources WorkerRegistry::RequestOf(const ReadyQueue::Lane& lane) const {
-  return lane.service == 0
-             ? lane.resources
-             : Together(lane.resources, book_.services().Get(lane.service).spec.resources);
+  return Together(lane.resources, book_.services().ResourcesOf(lane.services));
 }
 
 size_t WorkerRegistry::WaitingFor(uint32_t service) const {
+  const Services& services = book_.services();
   const auto& alone = places_.suspects.ready();
-  return places_.ready.CountOf(service) +
-         static_cast<size_t>(std::count_if(alone.begin(), alone.end(), [&](const JobId& id) {
-           const SweepRecord& sweep = book_.SweepOf(id);
-           return !sweep.IsHeld() && sweep.LaneOf(id.index).service == service;
-         }));
+  auto waiting =
+      static_cast<size_t>(std::count_if(alone.begin(), alone.end(), [&](const JobId& id) {
+        const SweepRecord& sweep = book_.SweepOf(id);
+        return !sweep.IsHeld() && services.Contains(sweep.LaneOf(id.index).services, service);
+      }));
+  for (const uint32_t set : services.Get(service).sets) {
+    waiting += places_.ready.CountOf(set);
+  }
+  return waiting;
 }
 
-bool WorkerRegistry::MayStartService(const ReadyQueue::Lane& lane) const {
-  const Services::Service& service = book_.services().Get(lane.service);
+bool WorkerRegistry::MayStartService(const ReadyQueue::Lane& lane, uint32_t number) const {
+  const Services::Service& service = book_.services().Get(number);
   // After a restart a worker that has not called may run one.
   if (service.next_start > turn_.now() || FindSilent() != nullptr) {
     return false;
   }
   size_t places = 0;
-  for (const auto& [worker, id] : service.live) {
-    places += CouldRun(*roster_.Find(worker), lane) ? service.spec.serves : 0;
+  for (const auto& [name, id] : service.live) {
+    const Worker& worker = *roster_.Find(name);
+    places += CouldRun(worker, lane) && book_.services().HasAll(name, lane.services)
+                  ? service.spec.serves
+                  : 0;
   }
   const auto expected = places_.durations.Expected(lane.group);
   return places == 0 || (service.load && expected &&
-                         expected->mean * static_cast<double>(WaitingFor(lane.service)) >
+                         expected->mean * static_cast<double>(WaitingFor(number)) >
                              *service.load * static_cast<double>(places));
 }
 
@@ -480,8 +481,8 @@ void WorkerRegistry::CheckInvariants() const {
   for (const auto& [name, worker] : roster_) {
     absl::btree_map<uint32_t, size_t> users;
     for (const auto& [id, assignment] : worker->assignments.all()) {
-      if (assignment.service != 0) {
-        ++users[assignment.service];
+      for (const uint32_t service : book_.services().SetOf(assignment.services)) {
+        ++users[service];
       }
       if (const Services::Instance* instance = book_.services().Find(name, id)) {
         CONCUR_CHECK(instance->stopping == assignment.stopping);

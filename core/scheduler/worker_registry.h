@@ -81,13 +81,14 @@ class WorkerRegistry {
   bool HasTimeFor(const Worker& worker, Durations::Group group) const;
   // True if the worker takes the lane's jobs, sooner or later, once it has room.
   bool CouldRun(const Worker& worker, const ReadyQueue::Lane& lane) const;
-  // The resources of a lane's job together with its service's.
+  // The resources of a lane's job together with its services'.
   Resources RequestOf(const ReadyQueue::Lane& lane) const;
   // Ready jobs that ask the service, of sweeps that nothing holds.
   size_t WaitingFor(uint32_t service) const;
-  // True when another instance of the lane's service is to be started: no worker that could run the
-  // jobs has one, or the jobs that wait take longer on those that have than the last load did.
-  bool MayStartService(const ReadyQueue::Lane& lane) const;
+  // True when another instance of a service of the lane is to be started: no worker that could run
+  // the jobs has all services, or the jobs that wait take longer on those that have than the last
+  // load did.
+  bool MayStartService(const ReadyQueue::Lane& lane, uint32_t service) const;
   // Remembers the eval jobs that read the system which the worker has just made.
   void AddLocalJobs(const SweepRecord& sweep, uint32_t train_job, Worker& worker);
 

@@ -36,7 +36,7 @@ struct Assignment {
   uint64_t gpu_mask = 0;
   std::optional<uint32_t> owner;  // a number of OwnerLedger; nullopt: the job is not known
   uint32_t uses = 0;              // a set of NamedResources
-  uint32_t service = 0;           // that the job asks; 0: none
+  uint32_t services = 0;          // that the job asks: a set of Services
   bool ahead = false;
   int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
   // When it was given, it was expected to take at most SchedulerPolicy::ahead_job_max.

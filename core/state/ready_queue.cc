@@ -51,18 +51,18 @@ void ReadyQueue::Leave(const Place& place) {
 }
 
 void ReadyQueue::CountJobs(const Lane& lane, size_t added, size_t removed) {
-  if (lane.service != 0 && !paused_sweeps_.contains(lane.sweep)) {
-    size_t& jobs = of_service_[lane.service];
+  if (lane.services != 0 && !paused_sweeps_.contains(lane.sweep)) {
+    size_t& jobs = of_services_[lane.services];
     jobs = jobs + added - removed;
     if (jobs == 0) {
-      of_service_.erase(lane.service);
+      of_services_.erase(lane.services);
     }
   }
 }
 
-size_t ReadyQueue::CountOf(uint32_t service) const {
-  const auto it = of_service_.find(service);
-  return it == of_service_.end() ? 0 : it->second;
+size_t ReadyQueue::CountOf(uint32_t services) const {
+  const auto it = of_services_.find(services);
+  return it == of_services_.end() ? 0 : it->second;
 }
 
 const ReadyQueue::Jobs* ReadyQueue::Find(const Lanes& lanes, const Place& place) {

@@ -4,7 +4,7 @@
 // early); those that are expected to take longest (so that none of them is left for the end); then
 // the job's index.
 //
-// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, uses, service,
+// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, uses, services,
 // duration group), so that choosing one for a worker compares lanes, not jobs, and a lane whose
 // jobs fit nowhere does not block the others.
 //
@@ -39,9 +39,9 @@ class ReadyQueue {
     SweepId sweep;
     bool is_train = false;
     Resources resources;
-    uint32_t labels = 0;   // that its worker must carry: a number of the caller's; 0: none
-    uint32_t uses = 0;     // a set of NamedResources
-    uint32_t service = 0;  // that its jobs ask: a number of Services; 0: none
+    uint32_t labels = 0;    // that its worker must carry: a number of the caller's; 0: none
+    uint32_t uses = 0;      // a set of NamedResources
+    uint32_t services = 0;  // that its jobs ask: a set of Services
     Durations::Group group = 0;
 
     friend auto operator<=>(const Lane& a, const Lane& b) = default;
@@ -87,8 +87,8 @@ class ReadyQueue {
   void EraseSweep(SweepId sweep);
 
   size_t size() const { return size_; }
-  // Jobs that ask the service and may be taken.
-  size_t CountOf(uint32_t service) const;
+  // Jobs that ask the set of services and may be taken.
+  size_t CountOf(uint32_t services) const;
   // Calls look(lane, jobs) with every lane whose jobs may be taken, and how many there are.
   void ForEachLane(absl::FunctionRef<void(const Lane&, size_t)> look) const;
 
@@ -140,9 +140,9 @@ class ReadyQueue {
   absl::flat_hash_map<SweepId, absl::btree_set<Lane>> by_sweep_;
   absl::flat_hash_map<Durations::Group, absl::btree_set<Lane>> by_group_;
   absl::flat_hash_map<Durations::Group, Durations::Rank> rank_of_;
-  absl::flat_hash_map<uint32_t, size_t> of_service_;  // jobs that can be taken, without service 0
-  absl::btree_map<int64_t, size_t> cpus_;             // lanes that can be taken, by CPUs
-  absl::btree_map<Durations::Rank, size_t> ranks_;    // and by rank
+  absl::flat_hash_map<uint32_t, size_t> of_services_;  // jobs that can be taken, without set 0
+  absl::btree_map<int64_t, size_t> cpus_;              // lanes that can be taken, by CPUs
+  absl::btree_map<Durations::Rank, size_t> ranks_;     // and by rank
   size_t size_ = 0;
 };
 

@@ -9,12 +9,52 @@
 
 namespace concur {
 
-uint32_t Services::Add(const Digest& key, uint32_t owner, const ApproachSpec& approach) {
+uint32_t Services::Add(const Digest& key, uint32_t owner, const ApproachSpec& approach,
+                       const Setting& setting) {
   const auto [it, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(services_.size()));
   if (is_new) {
-    services_.push_back({.owner = owner, .approach = approach.name, .spec = *approach.service});
+    services_.push_back(
+        {.owner = owner, .approach = approach.name, .setting = setting, .spec = *approach.service});
   }
   return it->second;
+}
+
+uint32_t Services::AddSet(std::vector<uint32_t> services) {
+  std::erase(services, 0);
+  std::sort(services.begin(), services.end());
+  services.erase(std::unique(services.begin(), services.end()), services.end());
+  const auto [it, is_new] = set_numbers_.try_emplace(services, static_cast<uint32_t>(sets_.size()));
+  if (is_new) {
+    for (const uint32_t service : services) {
+      services_[service].sets.push_back(it->second);
+    }
+    sets_.push_back(std::move(services));
+  }
+  return it->second;
+}
+
+bool Services::Contains(uint32_t set, uint32_t service) const {
+  return std::binary_search(sets_[set].begin(), sets_[set].end(), service);
+}
+
+Resources Services::ResourcesOf(uint32_t set, const std::string& worker) const {
+  Resources all{.cpu_millis = 0};
+  for (const uint32_t service : sets_[set]) {
+    if (!InstanceOn(worker, service)) {
+      all = Together(all, services_[service].spec.resources);
+    }
+  }
+  return all;
+}
+
+size_t Services::CountOn(const std::string& worker, uint32_t set) const {
+  return static_cast<size_t>(
+      std::count_if(sets_[set].begin(), sets_[set].end(),
+                    [&](uint32_t service) { return InstanceOn(worker, service).has_value(); }));
+}
+
+bool Services::HasAll(const std::string& worker, uint32_t set) const {
+  return CountOn(worker, set) == sets_[set].size();
 }
 
 Services::Instance* Services::Find(const std::string& worker, AttemptId id) {
@@ -33,13 +73,13 @@ std::optional<AttemptId> Services::InstanceOn(const std::string& worker, uint32_
   return it == live.end() ? std::nullopt : std::optional(it->second);
 }
 
-AttemptId Services::NewAttempt(JobId job, absl::Time now) {
+AttemptId Services::NewAttempt(JobId service, absl::Time now) {
   const int64_t seconds = std::clamp<int64_t>(absl::ToUnixSeconds(now), 1, INT32_MAX);
   last_attempt_ = std::max(last_attempt_ + 1, static_cast<uint32_t>(seconds));
-  while (Contains({job.Service(), {last_attempt_}})) {
+  while (Contains({service, {last_attempt_}})) {
     ++last_attempt_;
   }
-  return {job.Service(), {last_attempt_}};
+  return {service, {last_attempt_}};
 }
 
 void Services::AddInstance(AttemptId id, Instance instance) {
@@ -85,12 +125,15 @@ void Services::FailStart(uint32_t number, const std::string& worker, absl::Time 
   delayed_.insert(number);
 }
 
-const JobResult* Services::FailureOf(uint32_t number, absl::Time now) const {
-  const Service& service = services_[number];
-  return service.failed_starts >= kServiceStartsMax && service.live.empty() &&
-                 service.next_start > now
-             ? &*service.failure
-             : nullptr;
+const JobResult* Services::FailureOf(uint32_t set, absl::Time now) const {
+  for (const uint32_t number : sets_[set]) {
+    const Service& service = services_[number];
+    if (service.failed_starts >= kServiceStartsMax && service.live.empty() &&
+        service.next_start > now) {
+      return &*service.failure;
+    }
+  }
+  return nullptr;
 }
 
 void Services::Forgive(uint32_t number) {
@@ -102,20 +145,24 @@ void Services::Forgive(uint32_t number) {
   delayed_.erase(number);
 }
 
-void Services::AddUser(const std::string& worker, uint32_t service) {
-  ++services_[service].users[worker];
+void Services::AddUser(const std::string& worker, uint32_t set) {
+  for (const uint32_t service : sets_[set]) {
+    ++services_[service].users[worker];
+  }
 }
 
-void Services::RemoveUser(const std::string& worker, uint32_t service, absl::Time now) {
-  auto& users = services_[service].users;
-  const auto it = users.find(worker);
-  CONCUR_CHECK(it != users.end());
-  if (--it->second > 0) {
-    return;
-  }
-  users.erase(it);
-  if (const auto id = InstanceOn(worker, service)) {
-    instances_.at(*id).idle_since = now;
+void Services::RemoveUser(const std::string& worker, uint32_t set, absl::Time now) {
+  for (const uint32_t service : sets_[set]) {
+    auto& users = services_[service].users;
+    const auto it = users.find(worker);
+    CONCUR_CHECK(it != users.end());
+    if (--it->second > 0) {
+      continue;
+    }
+    users.erase(it);
+    if (const auto id = InstanceOn(worker, service)) {
+      instances_.at(*id).idle_since = now;
+    }
   }
 }
 
@@ -162,6 +209,7 @@ void Services::CheckInvariants() const {
     live += service.live.size();
   }
   CONCUR_CHECK(instances == live);
+  CONCUR_CHECK(sets_.size() == set_numbers_.size() && sets_.front().empty());
 }
 
 }  // namespace concur

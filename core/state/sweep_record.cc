@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "core/sweep/needs.h"
 #include "core/sweep/retention.h"
 
 namespace concur {
@@ -83,9 +84,29 @@ SpentLedger::Kind SweepRecord::SpentKindOf(uint32_t job) const {
 
 int32_t SweepRecord::Priority() const { return row.priority.value_or(expansion->spec().priority); }
 
-uint32_t SweepRecord::ServiceOf(const JobCoordinates& at) const {
-  const auto it = at.is_train ? services.end() : services.find(at.first_job_of_cell);
-  return it == services.end() ? 0 : it->second;
+uint32_t SweepRecord::ServiceOf(JobId instance) const {
+  const JobCoordinates at = expansion->Locate(instance.ServedJob().index);
+  if (at.is_train) {
+    return 0;
+  }
+  const uint32_t place = instance.ServicePlace();
+  if (place == 0) {
+    const auto it = services.find(at.first_job_of_cell);
+    return it == services.end() ? 0 : it->second;
+  }
+  const std::vector<uint32_t> needs =
+      NeedsOf(expansion->spec(), expansion->blocks()[at.block].approach, at.test_benchmark);
+  return place <= needs.size() ? needed[needs[place - 1]] : 0;
+}
+
+uint32_t SweepRecord::ServicesOf(const JobCoordinates& at) const {
+  if (at.is_train || asked.empty()) {
+    return 0;
+  }
+  const auto own = services.find(at.first_job_of_cell);
+  const auto it = asked.find(
+      {own == services.end() ? 0 : own->second, need_sets.empty() ? 0 : need_sets[at.kind]});
+  return it == asked.end() ? 0 : it->second;
 }
 
 ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
@@ -100,7 +121,7 @@ ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
       .resources = at.is_train ? approach.train_resources : approach.predict_resources,
       .labels = label_sets.empty() ? 0 : label_sets[at.kind],
       .uses = use_sets.empty() ? 0 : use_sets[at.kind],
-      .service = services.empty() ? 0 : ServiceOf(at),
+      .services = ServicesOf(at),
       .group = groups[at.kind]};
 }
 
@@ -183,6 +204,7 @@ void SweepRecord::CheckInvariants() const {
   }
   CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));
   CONCUR_CHECK(use_sets.size() == (expansion->has_uses() ? expansion->kind_count() : 0));
+  CONCUR_CHECK(need_sets.empty() || need_sets.size() == expansion->kind_count());
 }
 
 }  // namespace concur

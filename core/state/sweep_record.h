@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -57,8 +58,10 @@ struct SweepRecord {
   void SetState(uint32_t job, JobState state);
   int32_t Priority() const;
   ReadyQueue::Lane LaneOf(uint32_t job) const;
-  // The service that the job asks; 0: none.
-  uint32_t ServiceOf(const JobCoordinates& at) const;
+  // The service of an instance; 0: its job asks none at that place. REQUIRES: it is of a job.
+  uint32_t ServiceOf(JobId instance) const;
+  // The set of services that the job asks.
+  uint32_t ServicesOf(const JobCoordinates& at) const;
   Durations::Group GroupOf(uint32_t job) const { return groups[expansion->Locate(job).kind]; }
   const Digest& BlockKeyOf(uint32_t job) const {
     return keys.BlockKey(expansion->Locate(job).block);
@@ -113,8 +116,14 @@ struct SweepRecord {
   std::vector<Durations::Group> groups;
   std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels
   std::vector<uint32_t> use_sets;    // numbers of NamedResources; empty when no job uses any
-  // Numbers of Services, by the first job of each cell whose eval jobs ask one.
+  // Numbers of Services, by the first job of each cell whose eval jobs ask their approach's own,
+  // and by approach those that others need; empty when none do.
   absl::flat_hash_map<uint32_t, uint32_t> services;
+  std::vector<uint32_t> needed;
+  // Sets of them: by kind what its jobs need, empty when none do; and by the own service and that
+  // what a job asks.
+  std::vector<uint32_t> need_sets;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> asked;
 };
 
 }  // namespace concur

@@ -37,11 +37,22 @@ std::vector<Request> RequestsOf(const SweepSpec& spec) {
     if (!approach.train_command.empty()) {
       add("train", approach.train_resources, approach.train_labels);
     }
+    if (approach.service && approach.predict_command.empty()) {
+      continue;  // it has no jobs of its own
+    }
     if (approach.service) {
       add("service", Together(approach.predict_resources, approach.service->resources),
           approach.predict_labels);
     } else {
       add("predict", approach.predict_resources, approach.predict_labels);
+    }
+    if (!approach.needs.empty()) {
+      Resources all = approach.predict_resources;
+      for (const uint32_t need : approach.needs) {
+        all = Together(all, spec.approaches[need].service->resources);
+      }
+      add("predict", approach.service ? Together(all, approach.service->resources) : all,
+          approach.predict_labels);
     }
   }
   for (size_t i = 0; i < spec.benchmarks.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/escape.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -20,6 +21,8 @@ namespace concur {
 namespace {
 
 constexpr absl::string_view kBenchmarkPrefix = "benchmark.";
+constexpr absl::string_view kServicePrefix = "service.";
+constexpr absl::string_view kUrlSuffix = ".url";
 
 // Calls `on_text` with literal text and `on_placeholder` with names, in order.
 template <typename OnText, typename OnPlaceholder>
@@ -58,8 +61,8 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
       names = {"train", "validation", "start", "model", "output", "seed"};
       break;
     case CommandKind::kPredict:
-      names = {"test",   "model", "predictions",    "metrics",    "examples",
-               "output", "seed",  "benchmark.NAME", "service.url"};
+      names = {"test",   "model", "predictions",    "metrics",     "examples",
+               "output", "seed",  "benchmark.NAME", "service.url", "service.NAME.url"};
       break;
     case CommandKind::kServe:
       names = {"model"};
@@ -76,6 +79,27 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
     names.push_back(absl::StrCat("hp.", name));
   }
   return names;
+}
+
+// NAME of "service.NAME.url"; "" of another placeholder.
+absl::string_view AskedServiceOf(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kServicePrefix) && absl::ConsumeSuffix(&name, kUrlSuffix) ? name
+                                                                                              : "";
+}
+
+// The names that `name_of` finds in placeholders of the command.
+template <typename NameOf>
+std::set<std::string> NamesIn(const std::vector<std::string>& command, NameOf name_of) {
+  std::set<std::string> found;
+  for (const std::string& argument : command) {
+    const absl::StatusOr<std::vector<std::string>> names = PlaceholdersOf(argument);
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+      if (const absl::string_view part = name_of(name); !part.empty()) {
+        found.emplace(part);
+      }
+    }
+  }
+  return found;
 }
 
 absl::string_view NameOf(CommandKind kind) {
@@ -111,7 +135,8 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
   const std::vector<std::string> candidates = Candidates(kind, has_code, hyperparameters);
   std::set<std::string> found;
   for (const std::string& name : names) {
-    bool known = kind == CommandKind::kPredict && absl::StartsWith(name, kBenchmarkPrefix);
+    bool known = kind == CommandKind::kPredict &&
+                 (absl::StartsWith(name, kBenchmarkPrefix) || !AskedServiceOf(name).empty());
     for (const std::string& candidate : candidates) {
       known = known || candidate == name;
     }
@@ -167,16 +192,13 @@ absl::StatusOr<std::vector<std::string>> ExpandCommand(
 }
 
 std::set<std::string> BenchmarkParametersOf(const std::vector<std::string>& command) {
-  std::set<std::string> found;
-  for (const std::string& argument : command) {
-    const absl::StatusOr<std::vector<std::string>> names = PlaceholdersOf(argument);
-    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-      if (absl::StartsWith(name, kBenchmarkPrefix)) {
-        found.insert(name.substr(kBenchmarkPrefix.size()));
-      }
-    }
-  }
-  return found;
+  return NamesIn(command, [](absl::string_view name) {
+    return absl::StartsWith(name, kBenchmarkPrefix) ? name.substr(kBenchmarkPrefix.size()) : "";
+  });
+}
+
+std::set<std::string> AskedServicesOf(const std::vector<std::string>& command) {
+  return NamesIn(command, AskedServiceOf);
 }
 
 absl::StatusOr<std::vector<std::string>> ExpandBenchmarkParameters(

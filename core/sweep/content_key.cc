@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/digest.h"
 #include "core/sweep/command_template.h"
+#include "core/sweep/needs.h"
 
 namespace concur {
 namespace {
@@ -156,6 +157,61 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block, const Digest* 
   return hasher.Finish();
 }
 
+// All that the answers of a service depend on, but the seed and the model that its command may
+// read.
+void AddServiceContent(Sha256& hasher, const ApproachSpec& approach) {
+  hasher.UpdateField("service");
+  hasher.UpdateField(approach.version);
+  AddList(hasher, approach.service->command);
+  AddDigest(hasher, "program", approach.service->program);
+  hasher.UpdateField(absl::StrCat(approach.env.size()));
+  for (const auto& [name, value] : approach.env) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(value);
+  }
+  if (const auto& code = approach.CodeOf(/*is_train=*/false)) {
+    AddDigest(hasher, "code", code->key);
+  }
+  if (approach.environment) {
+    AddDigest(hasher, "environment", KeyOfEnvironment(*approach.environment));
+  }
+}
+
+// And all else by which instances differ.
+void AddInstance(Sha256& hasher, const ApproachSpec& approach) {
+  AddServiceContent(hasher, approach);
+  hasher.UpdateField(absl::StrCat(approach.secrets.size()));
+  for (const auto& [name, value] : approach.secrets) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(value);
+  }
+  const ServiceSpec& service = *approach.service;
+  const Resources& resources = service.resources;
+  for (const int64_t number :
+       {resources.cpu_millis, resources.memory_bytes, int64_t{resources.gpus},
+        int64_t{resources.gpu_share}, int64_t{service.serves},
+        absl::ToInt64Milliseconds(service.idle), absl::ToInt64Milliseconds(service.ready_within)}) {
+    hasher.UpdateField(absl::StrCat(number));
+  }
+  hasher.UpdateField(service.ready_http);
+}
+
+// A needed service has its default setting, which is its only one.
+Digest KeyOfNeed(const ApproachSpec& needed) {
+  Sha256 hasher;
+  AddServiceContent(hasher, needed);
+  hasher.UpdateField(KeyOfSetting(needed.hyperparameters.defaults).ToBytes());
+  return hasher.Finish();
+}
+
+// Nothing without needs. Commands have their names.
+void AddNeeds(Sha256& hasher, const SweepSpec& spec, const std::vector<uint32_t>& needs) {
+  for (const uint32_t need : needs) {
+    hasher.UpdateField("needs");
+    AddDigest(hasher, spec.approaches[need].name, KeyOfNeed(spec.approaches[need]));
+  }
+}
+
 Digest KeyOfTest(const SweepSpec& spec, const BenchmarkSpec& benchmark) {
   Sha256 hasher;
   if (spec.imported) {  // without data, tasks differ by their names
@@ -177,6 +233,7 @@ Digest KeyOfTest(const SweepSpec& spec, const BenchmarkSpec& benchmark) {
     hasher.UpdateField(name);
     hasher.UpdateField(value);
   }
+  AddNeeds(hasher, spec, benchmark.needs);
   return hasher.Finish();
 }
 
@@ -211,6 +268,7 @@ ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(&expansion) {
       AddList(hasher, service->command);
       AddDigest(hasher, "service program", service->program);
     }
+    AddNeeds(hasher, spec, spec.approaches[a].needs);
     predict_keys_.push_back(hasher.Finish());
   }
   searched_keys_.resize(spec.search ? blocks.size() : 0);
@@ -248,31 +306,7 @@ Digest ContentKeys::ServiceKeyOf(uint32_t job) const {
       expansion_->spec().approaches[expansion_->blocks()[at.block].approach];
   const ServiceSpec& service = *approach.service;
   Sha256 hasher;
-  hasher.UpdateField("service");
-  hasher.UpdateField(approach.version);
-  AddList(hasher, service.command);
-  AddDigest(hasher, "program", service.program);
-  for (const auto* variables : {&approach.env, &approach.secrets}) {
-    hasher.UpdateField(absl::StrCat(variables->size()));
-    for (const auto& [name, value] : *variables) {
-      hasher.UpdateField(name);
-      hasher.UpdateField(value);
-    }
-  }
-  if (const auto& code = approach.CodeOf(/*is_train=*/false)) {
-    AddDigest(hasher, "code", code->key);
-  }
-  if (approach.environment) {
-    AddDigest(hasher, "environment", KeyOfEnvironment(*approach.environment));
-  }
-  const Resources& resources = service.resources;
-  for (const int64_t number :
-       {resources.cpu_millis, resources.memory_bytes, int64_t{resources.gpus},
-        int64_t{resources.gpu_share}, int64_t{service.serves},
-        absl::ToInt64Milliseconds(service.idle), absl::ToInt64Milliseconds(service.ready_within)}) {
-    hasher.UpdateField(absl::StrCat(number));
-  }
-  hasher.UpdateField(service.ready_http);
+  AddInstance(hasher, approach);
   hasher.UpdateField(KeyOfSettingOf(at).ToBytes());
   if (UsesPlaceholder(service.command, "seed")) {
     AddDigest(hasher, "seed", Sha256Of(absl::StrCat(expansion_->spec().seeds[at.seed_index])));
@@ -281,6 +315,13 @@ Digest ContentKeys::ServiceKeyOf(uint32_t job) const {
     Sha256 train_hasher;
     AddDigest(hasher, "model", TrainKeyOf(at, train_hasher));
   }
+  return hasher.Finish();
+}
+
+Digest ContentKeys::NeededServiceKeyOf(uint32_t approach) const {
+  Sha256 hasher;
+  AddInstance(hasher, expansion_->spec().approaches[approach]);
+  hasher.UpdateField(setting_keys_[approach][0].ToBytes());
   return hasher.Finish();
 }
 
@@ -389,6 +430,10 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
       if (approach.service->program) {
         fields.emplace_back("service program", approach.service->program->ToHex());
       }
+    }
+    for (const uint32_t need : NeedsOf(spec, block.approach, at.test_benchmark)) {
+      fields.emplace_back(absl::StrCat("needs ", spec.approaches[need].name),
+                          KeyOfNeed(spec.approaches[need]).ToHex());
     }
     fields.emplace_back("test data", SeenFileText(*benchmark.test, "test"));
     for (const auto& [name, value] : benchmark.parameters) {

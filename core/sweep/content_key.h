@@ -43,9 +43,11 @@ class ContentKeys {
   // Key of what is common to jobs that differ in setting and seed alone: of train jobs their
   // block's key, of eval jobs also the predict command and the test.
   Digest KindKeyOf(uint32_t job) const;
-  // Key of the service that an eval job asks; jobs with equal keys may share one. REQUIRES: its
-  // approach has one, and its setting is chosen.
+  // Key of the service of an eval job's approach; jobs with equal keys may share one. REQUIRES: it
+  // has one, and the job's setting is chosen.
   Digest ServiceKeyOf(uint32_t job) const;
+  // The same of an approach that others need.
+  Digest NeededServiceKeyOf(uint32_t approach) const;
   // The key of a block's training, before setting and seed: cells of blocks with different keys
   // never share a result, so that a search may skip whole blocks.
   const Digest& BlockKey(uint32_t block) const { return block_keys_[block]; }

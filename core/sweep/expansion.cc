@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/sweep/command_template.h"
+#include "core/sweep/needs.h"
 #include "core/sweep/train_from.h"
 
 namespace concur {
@@ -288,20 +289,33 @@ bool AnyLabels(const SweepSpec& spec) {
                      [](const BenchmarkSpec& benchmark) { return !benchmark.labels.empty(); });
 }
 
+// Labels of the workers that may run the approach's service for others.
+Labels LabelsOfService(const ApproachSpec& approach) {
+  Labels labels = approach.predict_labels;
+  if (approach.environment) {
+    labels.merge(LabelsOfEnvironment(*approach.environment));
+  }
+  return labels;
+}
+
 // One worker has one value of a label: InvalidArgument when `labels`, of `whose`, and those of a
-// benchmark ask for two.
-absl::Status AddLabels(const SweepSpec& spec, uint32_t benchmark, const std::string& whose,
+// `field` ask for two.
+absl::Status AddLabels(const Labels& more, absl::string_view field, const std::string& whose,
                        Labels* labels) {
-  for (const auto& [name, value] : spec.benchmarks[benchmark].labels) {
+  for (const auto& [name, value] : more) {
     const auto [it, is_new] = labels->emplace(name, value);
     if (!is_new && it->second != value) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "benchmarks[", benchmark, "].resources.labels: expected labels that a worker can have ",
-          "together with those of ", whose, ", which asks for ", name, "=", it->second, ", got ",
-          name, "=", value, "; exclude one for the other"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": expected labels that a worker can have ",
+                       "together with those of ", whose, ", which asks for ", name, "=", it->second,
+                       ", got ", name, "=", value, "; exclude one for the other"));
     }
   }
   return absl::OkStatus();
+}
+
+std::string LabelsField(uint32_t benchmark) {
+  return absl::StrCat("benchmarks[", benchmark, "].resources.labels");
 }
 
 // True for a space with more than one setting.
@@ -328,7 +342,7 @@ absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
     const TrainSet& train_set = spec.train_sets[block.train_set];
     for (const TrainSet::Part& part : train_set.parts) {
       CONCUR_RETURN_IF_ERROR(AddLabels(
-          spec, part.benchmark,
+          spec.benchmarks[part.benchmark].labels, LabelsField(part.benchmark),
           train_set.IsMixture() ? absl::StrCat(whose, " and the mixture \"", train_set.name, "\"")
                                 : whose,
           &labels));
@@ -336,7 +350,14 @@ absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
   }
   for (const uint32_t test : block.tests) {
     Labels labels = approach.predict_labels;
-    CONCUR_RETURN_IF_ERROR(AddLabels(spec, test, whose, &labels));
+    CONCUR_RETURN_IF_ERROR(
+        AddLabels(spec.benchmarks[test].labels, LabelsField(test), whose, &labels));
+    labels.merge(LabelsOfService(approach));
+    for (const uint32_t need : NeedsOf(spec, block.approach, test)) {
+      CONCUR_RETURN_IF_ERROR(AddLabels(
+          LabelsOfService(spec.approaches[need]),
+          absl::StrCat("approaches[", need, "].predict.resources.labels"), whose, &labels));
+    }
   }
   return absl::OkStatus();
 }
@@ -373,6 +394,7 @@ std::optional<uint32_t> Block::KindOfTest(uint32_t benchmark) const {
 absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   CONCUR_RETURN_IF_ERROR(ValidateSweepSpec(spec));
   CONCUR_RETURN_IF_ERROR(CheckTrainFrom(spec));
+  CONCUR_RETURN_IF_ERROR(CheckNeeds(spec));
   Expansion expansion;
   expansion.spec_ = std::move(spec);
   CONCUR_RETURN_IF_ERROR(expansion.AddBlocks());
@@ -468,10 +490,14 @@ void Expansion::LinkSources() {
   }
 }
 
-// InvalidArgument where a predict command names a parameter that a benchmark of its jobs lacks.
+// InvalidArgument where a predict command names a parameter or a service that a benchmark of its
+// jobs lacks.
 absl::Status Expansion::CheckBenchmarkParameters() const {
   for (const Block& block : blocks_) {
     const ApproachSpec& approach = spec_.approaches[block.approach];
+    for (const uint32_t test : block.tests) {
+      CONCUR_RETURN_IF_ERROR(CheckAskedServices(spec_, block.approach, test));
+    }
     for (const std::string& name : BenchmarkParametersOf(approach.predict_command)) {
       for (const uint32_t test : block.tests) {
         const BenchmarkSpec& benchmark = spec_.benchmarks[test];
@@ -693,6 +719,9 @@ Labels Expansion::LabelsOf(const Block& block, std::optional<uint32_t> test_benc
   };
   if (test_benchmark) {
     add(*test_benchmark);
+    for (const uint32_t need : NeedsOf(spec_, block.approach, *test_benchmark)) {
+      labels.merge(LabelsOfService(spec_.approaches[need]));
+    }
   } else {
     for (const TrainSet::Part& part : spec_.train_sets[block.train_set].parts) {
       add(part.benchmark);

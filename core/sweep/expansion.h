@@ -136,8 +136,9 @@ class Expansion {
   // it was trained on; or the test sets of that, or else its first one.
   std::vector<uint32_t> ComparedOn(const Block& block) const;
 
-  // Labels that a job of the block asks of its worker: its approach's, and those of the
-  // benchmarks whose data it reads. `test_benchmark` is absent for train jobs.
+  // Labels that a job of the block asks of its worker: its approach's, those of the benchmarks
+  // whose data it reads, and those of services that it needs. `test_benchmark` is absent for train
+  // jobs.
   Labels LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const;
   // Named resources that such a job holds: its approach's and those of the benchmark that it is
   // evaluated on, added up.

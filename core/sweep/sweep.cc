@@ -116,7 +116,7 @@ absl::Status CheckService(const FieldPath& path, const ApproachSpec& approach) {
   if (service.command.empty()) {
     return FieldError(field.Field("command"), "expected a program, got an empty list");
   }
-  if (approach.predict_command.empty()) {
+  if (approach.predict_command.empty() && !approach.train_command.empty()) {
     return FieldError(field, "expected predict.command, which asks the service");
   }
   CONCUR_RETURN_IF_ERROR(
@@ -146,7 +146,7 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("version"), approach.version));
   CONCUR_RETURN_IF_ERROR(
       CheckHyperparameters(path.Field("hyperparameters"), approach.hyperparameters));
-  if (approach.predict_command.empty() && approach.train_command.empty()) {
+  if (approach.predict_command.empty() && approach.train_command.empty() && !approach.service) {
     return FieldError(path.Field("predict.command"), "expected a command, got none");
   }
   if (approach.code) {
@@ -243,8 +243,9 @@ absl::Status CheckValidationSets(const FieldPath& path, const SweepSpec& spec) {
       return FieldError(here, "expected a validation set to have a test file and no train file");
     }
     if (benchmark.format != owner.format || benchmark.metric != owner.metric ||
-        benchmark.labels != owner.labels || benchmark.uses != owner.uses) {
-      return FieldError(here, absl::StrCat("expected the format, metric and resources of \"",
+        benchmark.labels != owner.labels || benchmark.uses != owner.uses ||
+        benchmark.needs != owner.needs) {
+      return FieldError(here, absl::StrCat("expected the format, metric, resources and needs of \"",
                                            owner.name, "\", got others"));
     }
     if (!found.emplace(*benchmark.validation_of, i).second) {
@@ -465,14 +466,15 @@ absl::Status CheckSearch(const FieldPath& path, const SweepSpec& spec) {
 absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
-  const bool runs =
-      !approach.train_command.empty() || !approach.predict_command.empty() ||
-      approach.code.has_value() || approach.predict_code.has_value() || approach.train_program ||
-      approach.predict_program || approach.environment.has_value() ||
-      approach.service.has_value() || !approach.env.empty() || !approach.secrets.empty() ||
-      !approach.hyperparameters.defaults.empty() || !approach.hyperparameters.space.empty() ||
-      !approach.train_labels.empty() || !approach.predict_labels.empty() ||
-      !approach.train_uses.empty() || !approach.predict_uses.empty() || !approach.version.empty();
+  const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
+                    approach.code.has_value() || approach.predict_code.has_value() ||
+                    approach.train_program || approach.predict_program ||
+                    approach.environment.has_value() || approach.service.has_value() ||
+                    !approach.needs.empty() || !approach.env.empty() || !approach.secrets.empty() ||
+                    !approach.hyperparameters.defaults.empty() ||
+                    !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
+                    !approach.predict_labels.empty() || !approach.train_uses.empty() ||
+                    !approach.predict_uses.empty() || !approach.version.empty();
   return runs || approach.name.empty()
              ? FieldError(path,
                           "expected a name and tags, and nothing that could run, in a sweep "
@@ -486,7 +488,7 @@ absl::Status CheckImportedBenchmark(const FieldPath& path, const BenchmarkSpec& 
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), benchmark.metric));
   if (benchmark.name.empty() || benchmark.format != DataFormat::kFile || benchmark.train ||
       benchmark.test || benchmark.validation_of || !benchmark.labels.empty() ||
-      !benchmark.uses.empty()) {
+      !benchmark.uses.empty() || !benchmark.needs.empty()) {
     return FieldError(path,
                       "expected a name, format file and no data in a sweep of imported "
                       "results");

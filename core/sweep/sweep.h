@@ -79,8 +79,8 @@ struct ServiceSpec {
 inline constexpr uint32_t kServesMax = 10'000;
 
 // Commands are argv templates with placeholders {train} {validation} {start} {test} {model}
-// {predictions} {metrics} {output} {code} {seed} {hp.NAME} {benchmark.NAME} {service.url}; "{{" and
-// "}}" are braces.
+// {predictions} {metrics} {output} {code} {seed} {hp.NAME} {benchmark.NAME} {service.url}
+// {service.NAME.url}; "{{" and "}}" are braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;
@@ -91,7 +91,7 @@ struct ApproachSpec {
   std::optional<Environment> environment;
   // Empty: the approach needs no training (its cells have no train job and no train set).
   std::vector<std::string> train_command;
-  // Empty: it is never evaluated, and trained only where another approach starts from it.
+  // Empty: it is never evaluated, and there for others that start from it or need its service.
   std::vector<std::string> predict_command;
   // The files behind {code} in predict_command; part of eval jobs' keys alone. Absent: `code`.
   std::optional<Code> predict_code;
@@ -101,6 +101,9 @@ struct ApproachSpec {
   std::optional<Digest> predict_program;
   // Its eval jobs ask this. Its command and program are part of their keys, the rest is not.
   std::optional<ServiceSpec> service;
+  // Approaches whose services they ask, too (core/sweep/needs.h); part of their keys. Indices into
+  // SweepSpec::approaches.
+  std::vector<uint32_t> needs;
   // Source of what its train command reads as {start}; part of the key (core/sweep/train_from.h).
   std::optional<TrainFrom> train_from;
   Hyperparameters hyperparameters;
@@ -182,6 +185,8 @@ struct BenchmarkSpec {
   Labels labels;
   // Named resources that jobs evaluated on it hold beside their approach's. Not part of the key.
   Uses uses;
+  // As ApproachSpec::needs, of jobs evaluated on it; part of their keys.
+  std::vector<uint32_t> needs;
 };
 
 // Data that a cell trains on: one benchmark's train set, or a mixture of several.
@@ -301,10 +306,10 @@ struct SweepSpec {
   std::string path;  // the file that the submitting machine read; for people
 };
 
-// True if the approach is more than a source that others start from. One of imported results has no
-// commands.
+// True if the approach is more than a source that others start from, or a service that they need.
+// One of imported results has no commands.
 inline bool IsEvaluated(const ApproachSpec& approach) {
-  return !approach.predict_command.empty() || approach.train_command.empty();
+  return !approach.predict_command.empty() || (approach.train_command.empty() && !approach.service);
 }
 
 // Meaning of values of `metric` on a benchmark of the sweep: as it states for its own metric, else

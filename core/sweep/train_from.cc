@@ -75,7 +75,8 @@ absl::Status CheckTrainFrom(const SweepSpec& spec, const FieldPath& path) {
   for (size_t i = 0; i < spec.approaches.size(); ++i) {
     const FieldPath here = path.Field("approaches", i);
     CONCUR_RETURN_IF_ERROR(CheckChain(here.Field("train_from"), spec, static_cast<uint32_t>(i)));
-    if (!spec.imported && spec.approaches[i].predict_command.empty() && !is_source[i]) {
+    if (!spec.imported && !IsEvaluated(spec.approaches[i]) &&
+        !spec.approaches[i].train_command.empty() && !is_source[i]) {
       return FieldError(here.Field("predict.command"),
                         "expected the command that predicts, got none; an approach without one is "
                         "there for others to start from, and no train_from names this one");

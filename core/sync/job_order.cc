@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "core/result.h"
 #include "core/sweep/command_template.h"
+#include "core/sweep/served_approach.h"
 
 namespace concur {
 namespace {
@@ -97,8 +98,11 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   }
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("system_bytes"), order.system_bytes, 0, kArtifactBytesMax));
-  if (order.service) {
-    CONCUR_RETURN_IF_ERROR(CheckAttemptId(path.Field("service"), *order.service));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("services"), order.services.size(), kServicePlacesMax));
+  for (const auto& [name, id] : order.services) {
+    CONCUR_RETURN_IF_ERROR(CheckName(path.Field("services"), name.empty() ? "own" : name));
+    CONCUR_RETURN_IF_ERROR(CheckAttemptId(path.Field("services").Field(name), id));
   }
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("ready_http"), order.ready_http));
   CONCUR_RETURN_IF_ERROR(
@@ -128,7 +132,6 @@ std::vector<std::string> CommandOf(const ApproachSpec& approach, const SweepSpec
 
 // Makes the order of a job that of the service which the job asks.
 void MakeService(const ServiceSpec& service, JobOrder& order) {
-  order.command = service.command;
   order.program = service.program;
   order.resources = service.resources;
   order.timeout = absl::InfiniteDuration();
@@ -144,7 +147,8 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   const SweepSpec& spec = expansion.spec();
   const JobCoordinates at = expansion.Locate(id.job.ServedJob().index);
   const Block& block = expansion.blocks()[at.block];
-  const ApproachSpec& approach = spec.approaches[block.approach];
+  const uint32_t place = id.job.ServicePlace();
+  const ApproachSpec& approach = ServedApproach(expansion, id.job);
 
   JobOrder order;
   order.id = id;
@@ -152,7 +156,7 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.owner = owner;
   order.sweep_name = spec.name;
   order.approach = approach.name;
-  order.command = CommandOf(approach, spec, at);
+  order.command = id.job.IsService() ? approach.service->command : CommandOf(approach, spec, at);
   order.program = at.is_train ? approach.train_program : approach.predict_program;
   order.env = approach.env;
   for (const auto& [variable, name] : approach.secrets) {
@@ -162,8 +166,9 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
     order.code = {code->digest, code->bytes, code->key};
   }
   order.environment = approach.environment;
-  order.setting = expansion.SettingOf(at.block, at.setting);
-  order.setting_index = at.setting;
+  order.setting =
+      place == 0 ? expansion.SettingOf(at.block, at.setting) : approach.hyperparameters.defaults;
+  order.setting_index = place == 0 ? at.setting : 0;
   order.seed = spec.seeds[at.seed_index];
   order.resources = at.is_train ? approach.train_resources : approach.predict_resources;
   order.gpu_mask = gpu_mask;

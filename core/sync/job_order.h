@@ -83,8 +83,9 @@ struct JobOrder {
   Digest system;
   int64_t system_bytes = 0;
 
-  // Eval jobs that ask a service: the instance, which runs on the same worker.
-  std::optional<AttemptId> service;
+  // Eval jobs that ask services: the instances, which run on the same worker, by the names of their
+  // approaches; "": the job's own.
+  std::map<std::string, AttemptId> services;
   // When a service itself (id.job.IsService()) is ready.
   std::string ready_http;
   absl::Duration ready_within = absl::InfiniteDuration();

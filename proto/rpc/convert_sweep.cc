@@ -159,6 +159,7 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
   if (proto.has_service()) {
     CONCUR_ASSIGN_OR_RETURN(result.service, FromProto(proto.service(), path.Field("service")));
   }
+  result.needs.assign(proto.needs().begin(), proto.needs().end());
   if (proto.has_train_from()) {
     TrainFrom& from = result.train_from.emplace();
     from.approach = proto.train_from().approach();
@@ -233,6 +234,7 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
   CONCUR_ASSIGN_OR_RETURN(result.labels,
                           rpc::FromProto(proto.labels(), path.Field("labels"), kTagsMax));
   CONCUR_ASSIGN_OR_RETURN(result.uses, ReadUses(proto.uses(), path.Field("uses")));
+  result.needs.assign(proto.needs().begin(), proto.needs().end());
   return result;
 }
 

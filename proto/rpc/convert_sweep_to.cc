@@ -106,6 +106,7 @@ v1::Approach ToProto(const ApproachSpec& approach) {
     added.set_serves(service->serves);
     *added.mutable_idle() = rpc::ToProto(service->idle);
   }
+  proto.mutable_needs()->Add(approach.needs.begin(), approach.needs.end());
   if (approach.train_from) {
     proto.mutable_train_from()->set_approach(approach.train_from->approach);
     if (approach.train_from->train_set) {
@@ -168,6 +169,7 @@ v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
   }
   proto.mutable_labels()->insert(benchmark.labels.begin(), benchmark.labels.end());
   proto.mutable_uses()->insert(benchmark.uses.begin(), benchmark.uses.end());
+  proto.mutable_needs()->Add(benchmark.needs.begin(), benchmark.needs.end());
   return proto;
 }
 

@@ -178,8 +178,8 @@ v1::JobOrder ToProto(const JobOrder& order) {
   if (order.environment) {
     *proto.mutable_environment() = ToProto(*order.environment);
   }
-  if (order.service) {
-    *proto.mutable_service() = ToProto(*order.service);
+  for (const auto& [name, id] : order.services) {
+    (*proto.mutable_services())[name] = ToProto(id);
   }
   proto.set_ready_http(order.ready_http);
   if (order.ready_within != absl::InfiniteDuration()) {
@@ -215,8 +215,8 @@ absl::StatusOr<JobOrder> FromProto(const v1::JobOrder& proto, const FieldPath& p
   CONCUR_RETURN_IF_ERROR(InputsFromProto(proto, path, &order));
   CONCUR_ASSIGN_OR_RETURN(order.format, FromProto(proto.format(), path.Field("format")));
   order.keep = FromProto(proto.keep());
-  if (proto.has_service()) {
-    order.service = FromProto(proto.service());
+  for (const auto& [name, id] : proto.services()) {
+    order.services[name] = FromProto(id);
   }
   order.ready_http = proto.ready_http();
   if (proto.has_ready_within()) {

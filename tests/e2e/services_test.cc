@@ -54,6 +54,17 @@ urllib.request.urlopen(sys.argv[1] + "/score").read()
 json.dump({"accuracy": score}, open(sys.argv[2], "w"))
 )";
 
+// Asks a model and a judge, each twice.
+constexpr char kJudgedClient[] = R"(#!/usr/bin/env python3
+import json, sys, time, urllib.request
+def ask(url): return float(urllib.request.urlopen(url + "/score").read())
+score = ask(sys.argv[1])
+judged = ask(sys.argv[2])
+time.sleep(float(sys.argv[4]))
+assert score == ask(sys.argv[1]) and judged == ask(sys.argv[2])
+json.dump({"accuracy": (score + judged) / 2}, open(sys.argv[3], "w"))
+)";
+
 constexpr char kApproach[] = R"(apiVersion: concur/v1
 kind: Approach
 metadata: {name: served}
@@ -141,6 +152,42 @@ TEST_F(ServicesTest, AModelThatTakesLongToLoadIsLoadedOnceForTenBenchmarks) {
   };
   EXPECT_THAT(usage(), HasSubstr("\njob,10,10,0,"));
   EXPECT_THAT(usage(), HasSubstr("\nservice,0,0,1,0.00"));
+}
+
+// Jobs that need a judge beside their own model; the judge's server dies twice, and the cells that
+// asked it are there nevertheless.
+TEST_F(ServicesTest, AJudgeIsLoadedBesideTheModelAndMayDie) {
+  WriteSweep("0.2", "0.4");
+  cluster_.Write("judged.py", kJudgedClient);
+  ASSERT_EQ(chmod(cluster_.File("judged.py").c_str(), 0755), 0);
+  const std::string approach = *ReadFile(cluster_.File("approach.yaml"));
+  cluster_.Write(
+      "judged.yaml",
+      absl::StrReplaceAll(approach, {{"./client.py, \"{service.url}\"",
+                                      "./judged.py, \"{service.url}\", "
+                                      "\"{service.judge.url}\""},
+                                     {cluster_.File("pids"), cluster_.File("models")},
+                                     {"version: \"1\"", "version: \"1\"\n  needs: [judge]"}}));
+  cluster_.Write("judge.yaml", absl::StrReplaceAll(approach.substr(0, approach.find("  predict:")),
+                                                   {{"name: served", "name: judge"}}));
+  const std::string sweep = *ReadFile(cluster_.File("sweep.yaml"));
+  cluster_.Write("sweep.yaml",
+                 absl::StrReplaceAll(sweep, {{"{file: approach.yaml}",
+                                              "{file: judged.yaml}, {file: judge.yaml}"}}));
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w1", 3);
+  const Output submitted = cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  for (size_t kills = 1; kills <= 2; ++kills) {
+    ASSERT_TRUE(Eventually([&] { return Servers().size() >= kills; }));
+    kill(Servers().back(), SIGKILL);
+  }
+  const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(waited.exit_code, 0) << waited.out << waited.err;
+  EXPECT_THAT(cluster_.Concur({"scores", "s1"}).out, HasSubstr("0.75"));
+  EXPECT_TRUE(Eventually([&] { return AllHaveEnded(); }));
+  EXPECT_THAT(cluster_.Concur({"usage", "s1", "--by", "approach", "-o", "csv"}).out,
+              HasSubstr("\njudge,"));
 }
 
 TEST_F(ServicesTest, ATrainedReaderIsLoadedOnceForAllBenchmarks) {

@@ -68,6 +68,8 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "service-gpu-taken",
     "service-charged-twice",
     "service-not-charged",
+    "need-not-awaited",
+    "need-stopped",
     "stale-read",
     "read-before-commit",
     "event-skipped",

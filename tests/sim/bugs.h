@@ -76,6 +76,8 @@ enum class Bug : uint8_t {
   kServiceGpuTaken,       // every service gets a worker's first GPUs
   kServiceChargedTwice,   // the use of a service that has ended is saved twice
   kServiceNotCharged,     // the use of services that were lost with their workers is not saved
+  kNeedNotAwaited,        // a job is sent while a service that it needs is dead
+  kNeedStopped,           // a needed service is stopped while a job asks it
   // Bugs of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -96,7 +98,7 @@ enum class Bug : uint8_t {
   kServiceReadyEarly,  // services are said to be ready while they load
   kServiceNotListed,   // services that run are not listed
 };
-inline constexpr size_t kBugs = 72;  // without kNone
+inline constexpr size_t kBugs = 74;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

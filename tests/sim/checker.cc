@@ -113,7 +113,7 @@ void Checker::OnStart(const JobOrder& order, const std::vector<const JobOrder*>&
   }
 }
 
-void Checker::OnAsk(const JobOrder& order, bool ready, size_t users) {
+void Checker::OnAsk(const JobOrder& order, const std::string& name, bool ready, size_t users) {
   ++asked_;
   if (!ready) {
     world_.Fail(absl::StrCat(order.id.ToString(), " asks a service that still loads"));
@@ -122,10 +122,12 @@ void Checker::OnAsk(const JobOrder& order, bool ready, size_t users) {
   if (planned == planned_.end()) {
     return;
   }
-  const Expansion& expansion = *workload_.sweeps[planned->second].expansion;
-  const Block& block = expansion.blocks()[expansion.Locate(order.id.job.index).block];
-  const std::optional<ServiceSpec>& service = expansion.spec().approaches[block.approach].service;
-  if (!service || users > service->serves) {
+  const std::string& of = name.empty() ? order.approach : name;
+  const auto& approaches = workload_.sweeps[planned->second].expansion->spec().approaches;
+  const auto asked =
+      std::find_if(approaches.begin(), approaches.end(),
+                   [&](const ApproachSpec& approach) { return approach.name == of; });
+  if (asked == approaches.end() || !asked->service || users > asked->service->serves) {
     world_.Fail(absl::StrCat(order.id.ToString(), " is one of ", users,
                              " jobs that ask a service which serves fewer"));
   }
@@ -547,6 +549,7 @@ absl::Time Checker::LeaseEndOf(const std::string& incarnation) const {
 void Checker::OnSyncAnswered(const SyncRequest& request, absl::Time called,
                              const SyncResponse& response) {
   NoteServices(request, called);
+  CheckNeeds(request, response);
   for (const JobOrder& order : response.start) {
     CheckCheckpointOrdered(order);
   }

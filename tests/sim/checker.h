@@ -48,8 +48,8 @@ class Checker {
   void OnProcess(const std::string& incarnation, bool alive);
   // The worker starts an attempt beside its unfinished ones.
   void OnStart(const JobOrder& order, const std::vector<const JobOrder*>& others);
-  // A job begins to ask its service, as the last of so many.
-  void OnAsk(const JobOrder& order, bool ready, size_t users);
+  // A job begins to ask a service of its order, as the last of so many.
+  void OnAsk(const JobOrder& order, const std::string& name, bool ready, size_t users);
   // A user's change of a named resource is being applied.
   void OnAmountSet(const std::string& name, int64_t amount) { amounts_[name] = amount; }
   // The worker reports the end of an attempt.
@@ -185,6 +185,7 @@ class Checker {
   };
   void CheckServiceSaved(const AttemptId& id, const ListedService& listed);
   void CheckServiceReported(const AttemptId& service);
+  void CheckNeeds(const SyncRequest& request, const SyncResponse& response);
   void CheckServices(const Scheduler& scheduler);
   // checker_resources.cc
   struct Given {
@@ -282,8 +283,9 @@ class Checker {
   std::map<std::string, int64_t> saved_amounts_;  // durable
   std::map<AttemptId, Given> given_;              // attempts that hold units
 
-  std::map<AttemptId, AttemptRow> charged_;      // durable use of services
-  std::map<AttemptId, ListedService> services_;  // since the coordinator's start
+  std::map<AttemptId, AttemptRow> charged_;        // durable use of services
+  std::map<AttemptId, ListedService> services_;    // since the coordinator's start
+  std::map<AttemptId, std::set<AttemptId>> asks_;  // needed services, by jobs ordered to ask them
 
   absl::Time restored_at_ = absl::InfinitePast();
   // Ends of leases by incarnation, in the coordinator's time; and of those that it restored.

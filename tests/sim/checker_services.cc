@@ -2,7 +2,9 @@
 // Use of services: each instance is charged once, by its worker's report of its end, or until its
 // worker was lost; and nearly all of it is saved while it runs.
 #include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/state/services.h"
@@ -69,6 +71,42 @@ void Checker::CheckServiceSaved(const AttemptId& id, const ListedService& listed
        row->second.result.run_time + kServiceChargeInterval + kStartSlack < run)) {
     world_.Fail(absl::StrCat(id.ToString(), " has run for ", absl::FormatDuration(run),
                              ", and that is not saved"));
+  }
+}
+
+// A job is sent when all services that it asks are ready, and none that another approach has is
+// told to stop while it asks it.
+void Checker::CheckNeeds(const SyncRequest& request, const SyncResponse& response) {
+  std::set<AttemptId> stopped;
+  for (const StopOrder& stop : response.stop) {
+    stopped.insert(stop.id);
+  }
+  std::vector<AttemptId> present = request.running;
+  for (const JobOrder& order : response.start) {
+    present.push_back(order.id);
+    for (const auto& [name, id] : order.services) {
+      const auto listed =
+          std::find_if(request.services.begin(), request.services.end(),
+                       [&](const RunningService& service) { return service.id == id; });
+      // The first attempt stands for one that has ended.
+      if (id.attempt.number > 1 && (listed == request.services.end() || !listed->ready)) {
+        world_.Fail(absl::StrCat(order.id.ToString(), " is sent, and ", id.ToString(),
+                                 ", which it asks, is not ready there"));
+      }
+      if (!name.empty()) {
+        asks_[order.id].insert(id);
+      }
+    }
+  }
+  for (const StopOrder& stop : response.stop) {
+    for (const AttemptId& id : present) {
+      const auto asks = asks_.find(id);
+      if (stop.reason == StopReason::kCanceled && asks != asks_.end() &&
+          asks->second.contains(stop.id) && !stopped.contains(id) && MustBeCharged(id)) {
+        world_.Fail(
+            absl::StrCat(stop.id.ToString(), " is told to stop, and ", id.ToString(), " asks it"));
+      }
+    }
   }
 }
 

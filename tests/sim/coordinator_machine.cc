@@ -499,6 +499,13 @@ void CoordinatorMachine::Mutate(SyncResponse& response) {
     told_to_stop_.insert(stop.id);
   }
   for (JobOrder& order : response.start) {
+    for (auto& [name, service] : order.services) {
+      if (world_.bug() == Bug::kNeedNotAwaited && !name.empty()) {
+        service.attempt = service.attempt.Next();
+      } else if (world_.bug() == Bug::kNeedStopped && !name.empty()) {
+        response.stop.push_back({service, StopReason::kCanceled});
+      }
+    }
     if (world_.bug() == Bug::kCheckpointMixedUp && order.checkpoint) {
       const Checkpoint own = *order.checkpoint;
       order.checkpoint = last_checkpoint_.value_or(own);
@@ -534,6 +541,7 @@ void CoordinatorMachine::Sync(SyncRequest request,
   SyncRequest listed;
   listed.worker = request.worker;
   listed.services = request.services;
+  listed.running = request.running;
   engine_->Sync(std::move(request), [this, process = process_, listed, called = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<SyncResponse> answer) {
     if (process != process_) {

@@ -40,6 +40,11 @@ absl::Duration RetryDelay(int tries) {
   return std::min(kRetryMax, kRetryMin * (1 << std::min(tries, 10)));
 }
 
+bool Asks(const JobOrder& order, const AttemptId& service) {
+  return std::any_of(order.services.begin(), order.services.end(),
+                     [&](const auto& asked) { return asked.second == service; });
+}
+
 bool MayWorkLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -152,18 +157,17 @@ void Processes::Launch(const AttemptId& id) {
     held_.insert(id);
     return;
   }
-  if (run.order.service) {
-    const Run* service = FindService(run.order);
-    if (service == nullptr) {
-      runs_.erase(it);
-      Report({id, FailedResult(FailureClass::kService, "its service has ended")}, true);
-      return;
-    }
+  if (!HasServices(run.order)) {
+    runs_.erase(it);
+    Report({id, FailedResult(FailureClass::kService, "its service has ended")}, true);
+    return;
+  }
+  for (const auto& [name, service] : run.order.services) {
     size_t users = 1;
     for (const auto& [other, asking] : runs_) {
-      users += asking.started && asking.order.service == run.order.service ? 1 : 0;
+      users += asking.started && Asks(asking.order, service) ? 1 : 0;
     }
-    checker_.OnAsk(run.order, service->ready, users);
+    checker_.OnAsk(run.order, name, runs_.at(service).ready, users);
   }
   if (world_.Strikes(Fault::kJobSpawnFails)) {
     runs_.erase(it);
@@ -215,9 +219,11 @@ void Processes::Launch(const AttemptId& id) {
   EndAfter(id, end.run_time, end);
 }
 
-const Processes::Run* Processes::FindService(const JobOrder& order) const {
-  const auto it = runs_.find(*order.service);
-  return it == runs_.end() || !it->second.started || it->second.stopped ? nullptr : &it->second;
+bool Processes::HasServices(const JobOrder& order) const {
+  return std::all_of(order.services.begin(), order.services.end(), [this](const auto& service) {
+    const auto it = runs_.find(service.second);
+    return it != runs_.end() && it->second.started && !it->second.stopped;
+  });
 }
 
 void Processes::LaunchService(const AttemptId& id) {
@@ -295,8 +301,8 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   JobResult result = is_service ? ClassifyServiceEnd(run.order, end, run.stopped)
                                 : ClassifyEnd(run.order, end, run.stopped);
   result.start_time = run.start_time;
-  if (run.order.service && !result.succeeded &&
-      (run.stopped == StopCause::kService || (!run.stopped && FindService(run.order) == nullptr))) {
+  if (!result.succeeded &&
+      (run.stopped == StopCause::kService || (!run.stopped && !HasServices(run.order)))) {
     result.failure = FailureClass::kService;
   }
   if (result.succeeded && world_.Strikes(Fault::kJobBadOutput)) {
@@ -311,7 +317,7 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   if (is_service) {
     std::vector<AttemptId> users;
     for (const auto& [user, asking] : runs_) {
-      if (asking.order.service == id) {
+      if (Asks(asking.order, id)) {
         users.push_back(user);
       }
     }

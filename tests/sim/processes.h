@@ -84,8 +84,8 @@ class Processes : public worker::Executor {
   void Fetch(const AttemptId& id, int tries);
   void Launch(const AttemptId& id);
   void LaunchService(const AttemptId& id);
-  // Null when it does not run, or is to stop.
-  const Run* FindService(const JobOrder& order) const;
+  // False when one that it asks does not run, or is to stop.
+  bool HasServices(const JobOrder& order) const;
   // Lets a train job report so many steps, the last at its end.
   void ReportSteps(const AttemptId& id, absl::Duration run_time);
   void ReportStep(const AttemptId& id, int64_t step);

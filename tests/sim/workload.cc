@@ -21,6 +21,7 @@ constexpr uint32_t kJobsMax = 36;  // a sweep's
 constexpr int kExitFailed = 1;
 constexpr int kExitConfig = 78;
 constexpr char kBroken[] = "broken";  // prefix of benchmarks whose jobs all fail
+constexpr char kJudge[] = "judge";    // an approach that is nothing but a service
 constexpr char kPoison[] = "poison";  // prefix of those where some eval jobs kill their workers
 
 DataFile FileOf(const std::string& contents, Bug bug) {
@@ -57,6 +58,43 @@ void DrawUses(Random& random, bool any, SweepSpec& spec) {
   }
   for (BenchmarkSpec& benchmark : spec.benchmarks) {
     benchmark.uses = any && random.Chance(0.3) ? Uses{{"licence", 1}} : Uses();
+  }
+}
+
+// In some worlds with services eval jobs of several approaches need a service besides.
+void DrawNeeds(Random& random, bool any, SweepSpec& spec) {
+  const auto judge = static_cast<uint32_t>(spec.approaches.size());
+  bool is_needed = false;
+  const auto draw = [&](bool may, double chance, std::vector<uint32_t>& needs) {
+    needs.clear();
+    if (random.Chance(chance) && any && may) {
+      needs.push_back(judge);
+      is_needed = true;
+    }
+  };
+  for (ApproachSpec& approach : spec.approaches) {
+    draw(!approach.predict_command.empty(), 0.6, approach.needs);
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    draw(!benchmark.validation_of, 0.3, benchmark.needs);
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    if (benchmark.validation_of) {
+      benchmark.needs = spec.benchmarks[*benchmark.validation_of].needs;
+    }
+  }
+  ApproachSpec service;
+  service.name = kJudge;
+  service.version = "1";
+  service.service.emplace();
+  service.service->command = {"judge", "{port}"};
+  service.service->resources = {
+      .cpu_millis = 0, .memory_bytes = 0, .gpus = static_cast<int32_t>(random.Between(0, 2))};
+  service.service->ready_within = kJobTimeout;
+  service.service->serves = static_cast<uint32_t>(random.Between(1, 3));
+  service.service->idle = absl::Seconds(random.Between(0, 30));
+  if (is_needed) {
+    spec.approaches.push_back(std::move(service));
   }
 }
 
@@ -344,6 +382,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   const bool uses_any = uses.Chance(0.35);
   Random services(seed, "sim.services");
   const bool serves_any = services.Chance(0.35);
+  Random needs(seed, "sim.needs");
+  const bool needs_any = serves_any && needs.Chance(0.7);
   Random budget(seed, "sim.budget");
   const bool spends = budget.Chance(0.4);
   Workload workload;
@@ -361,6 +401,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       spec.seeds.assign(1, random.Between(1, 2));
       spec.priority = static_cast<int32_t>(random.Between(-1, 1));
       spec.keep.systems = random.Chance(0.5);
+      std::erase_if(spec.approaches,  // DrawNeeds makes it anew
+                    [](const ApproachSpec& approach) { return approach.name == kJudge; });
     }
     DrawStages(stages, bug, spec);
     const bool stops = DrawEarlyStop(early_stop, gives_up, spec);
@@ -371,6 +413,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
     }
     DrawUses(uses, uses_any, spec);
     DrawServices(services, serves_any, spec);
+    DrawNeeds(needs, needs_any, spec);
     const int64_t usd = budget.Between(2, 40);
     spec.budget_usd_micros = spends && gives_up && budget.Chance(0.7) ? usd * kUsdMicros : 0;
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
@@ -393,7 +436,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   for (PlannedWorker& worker : workload.workers) {
     worker.takes_services = services.Chance(0.8);
   }
-  workload.workers[0].capacity.gpus = 4;  // one worker can run every job
+  workload.workers[0].capacity.gpus = needs_any ? 6 : 4;  // one worker can run every job
   workload.workers[0].takes_services = true;
   Random broken(seed, "sim.broken");
   workload.workers.back().broken = broken.Chance(0.25);

@@ -633,13 +633,49 @@ TEST_F(SweepYamlTest, AServiceReadsTheModelAndTheSeedForTheCommandThatAsksIt) {
   benchmarks: ["../benchmarks/a.yaml"]
   seeds: [1, 2]
 )"));
-  EXPECT_THAT(sweep.warnings, ::testing::IsEmpty());
+  EXPECT_THAT(sweep.warnings, IsEmpty());
   const ServiceSpec& service = *sweep.spec.approaches[0].service;
   EXPECT_EQ(service.ready_http, "/health");
   EXPECT_EQ(service.ready_within, absl::Minutes(45));
   EXPECT_EQ(service.resources.gpus, 1);
   EXPECT_EQ(service.serves, 16u);
   EXPECT_EQ(service.idle, absl::Minutes(5));
+}
+
+constexpr char kJudged[] = R"(
+  approaches:
+    - metadata: {name: judge}
+      spec:
+        version: "1"
+        service: {command: [serve, "{hp.model}", "{port}"]}
+        hyperparameters: {default: {model: m}}
+    - metadata: {name: asks}
+      spec:
+        version: "1"
+        needs: NEEDS
+        predict: {command: [ask, "{service.judge.url}", "{test}", "{predictions}"]}
+  benchmarks: ["../benchmarks/a.yaml", {file: ../benchmarks/a.yaml, name: b, needs: [judge]}]
+)";
+
+TEST_F(SweepYamlTest, ApproachesAndBenchmarksNeedServicesByName) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load(absl::StrReplaceAll(kJudged, {{"NEEDS", "[judge]"}})));
+  EXPECT_THAT(sweep.warnings, IsEmpty());
+  EXPECT_THAT(sweep.spec.approaches[1].needs, ElementsAre(0));
+  EXPECT_THAT(sweep.spec.benchmarks[0].needs, IsEmpty());
+  EXPECT_THAT(sweep.spec.benchmarks[1].needs, ElementsAre(0));
+}
+
+TEST_F(SweepYamlTest, ANeedThatCannotBeIsRefusedWithItsPlace) {
+  const auto refusal = [&](const std::string& needs) {
+    return std::string(Load(absl::StrReplaceAll(kJudged, {{"NEEDS", needs}})).status().message());
+  };
+  EXPECT_THAT(refusal("[jugde]"),
+              HasSubstr("s.yaml:15:17: spec.approaches[1].spec.needs[0]: expected the name of an "
+                        "approach that serves, got \"jugde\" (did you mean \"judge\"?)"));
+  EXPECT_THAT(refusal("[asks]"), HasSubstr("s.yaml:15:16: spec.approaches[1].spec.needs: "
+                                           "expected another approach, got \"asks\""));
+  EXPECT_THAT(refusal("judge"), HasSubstr("expected a list of approaches that serve"));
 }
 
 TEST_F(SweepYamlTest, SuffixesAreThoseThatToolsGoBy) {

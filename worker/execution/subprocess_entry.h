@@ -28,7 +28,7 @@ struct SubprocessEntry {
 
   // Constant after construction.
   JobOrder order;
-  RunPaths paths;  // but for port and service_url
+  RunPaths paths;  // but for port and service_urls
   uint64_t number = 0;
   absl::Time order_time;
 
@@ -38,7 +38,8 @@ struct SubprocessEntry {
 
   // Used by one thread at a time.
   std::vector<std::string> argv;
-  std::shared_ptr<SubprocessEntry> service;     // that it asks, once that was found; null: none
+  // That it asks, once they were found; null: it was not there.
+  std::vector<std::shared_ptr<SubprocessEntry>> services;
   uint16_t port = 0;                            // a service's
   std::optional<ReadyEnvironment> environment;  // set for an order that has one
   bool lacks_environment = false;               // it could not be made ready

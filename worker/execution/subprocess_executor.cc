@@ -20,7 +20,6 @@
 #include "base/process/process_tree.h"
 #include "base/process/remove_tree.h"
 #include "base/status_macros.h"
-#include "worker/execution/service_probe.h"
 #include "worker/execution/start_job.h"
 #include "worker/execution/step_reader.h"
 #include "worker/execution/subprocess_entry.h"
@@ -402,7 +401,7 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
             {{"attempt", entry->order.id.ToString()}});
     return;
   }
-  if (!HasService(*entry)) {
+  if (!HasServices(*entry, /*asks=*/false)) {
     FailBeforeStart(entry, FailedResult(FailureClass::kService, "its service has ended"));
     return;
   }
@@ -537,11 +536,9 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
   const bool is_service = entry->order.id.job.IsService();
   JobResult result = is_service ? ClassifyServiceEnd(entry->order, end, stopped)
                                 : ClassifyEnd(entry->order, end, stopped);
-  // A job notices first that its service is gone.
-  if (entry->service != nullptr && !result.succeeded &&
-      (stopped == StopCause::kService ||
-       (!stopped &&
-        (!HasService(*entry) || !ServiceAnswers(entry->service->port, /*http_path=*/""))))) {
+  // A job notices first that a service is gone.
+  if (!result.succeeded &&
+      (stopped == StopCause::kService || (!stopped && !HasServices(*entry, /*asks=*/true)))) {
     result.failure = FailureClass::kService;
     result.message = absl::StrCat("its service has ended; ", result.message);
   }

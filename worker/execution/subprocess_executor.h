@@ -94,12 +94,12 @@ class SubprocessExecutor : public Executor {
   // After a delay, and so often only.
   void PrepareAgain(const EntryPtr& entry);
   absl::Status PrepareFiles(Entry& entry);
-  // Finds the port of a service, or the address of the service that a job asks.
+  // Finds the port of a service, or the addresses of the services that a job asks.
   absl::Status PrepareService(Entry& entry);
   // Asks a service whether it is ready, again and again.
   void ProbeService(const EntryPtr& entry, int tries);
-  // True for an entry that asks no service, and while the one that it asks can answer.
-  bool HasService(const Entry& entry) const;
+  // True while all services that the entry asks can answer; with `asks`, if they do.
+  bool HasServices(const Entry& entry, bool asks) const;
   // Stops the jobs that ask a service which has ended.
   void StopUsersOf(const AttemptId& service);
   void Launch(const EntryPtr& entry);

@@ -26,24 +26,34 @@ absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
   if (entry.order.id.job.IsService()) {
     CONCUR_ASSIGN_OR_RETURN(entry.port, FindFreePort());
     entry.paths.port = absl::StrCat(entry.port);
-  } else if (entry.order.service && entry.service == nullptr) {
-    MutexLock lock(mu_);
-    const auto it = entries_.find(*entry.order.service);
+    return absl::OkStatus();
+  }
+  MutexLock lock(mu_);
+  entry.services.clear();  // as they are when the job is prepared anew
+  for (const auto& [name, id] : entry.order.services) {
+    const auto it = entries_.find(id);
     const bool is_ready = it != entries_.end() && it->second->is_ready;
-    entry.service = is_ready ? it->second : nullptr;
-    entry.paths.service_url =
-        absl::StrCat("http://127.0.0.1:", entry.service == nullptr ? 0 : entry.service->port);
+    entry.services.push_back(is_ready ? it->second : nullptr);
+    entry.paths.service_urls[name] =
+        absl::StrCat("http://127.0.0.1:", is_ready ? it->second->port : 0);
   }
   return absl::OkStatus();
 }
 
-bool SubprocessExecutor::HasService(const Entry& entry) const {
-  if (!entry.order.service) {
-    return true;
+bool SubprocessExecutor::HasServices(const Entry& entry, bool asks) const {
+  {
+    MutexLock lock(mu_);
+    for (const EntryPtr& service : entry.services) {
+      if (service == nullptr || !service->is_ready || service->stage != Entry::Stage::kRunning ||
+          service->stopped.has_value()) {
+        return false;
+      }
+    }
   }
-  MutexLock lock(mu_);
-  return entry.service != nullptr && entry.service->is_ready &&
-         entry.service->stage == Entry::Stage::kRunning && !entry.service->stopped.has_value();
+  return !asks ||
+         std::all_of(entry.services.begin(), entry.services.end(), [](const EntryPtr& service) {
+           return ServiceAnswers(service->port, /*http_path=*/"");
+         });
 }
 
 void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
@@ -81,7 +91,10 @@ void SubprocessExecutor::StopUsersOf(const AttemptId& service) {
   {
     MutexLock lock(mu_);
     for (const auto& [id, entry] : entries_) {
-      if (entry->order.service == service && entry->stage != Entry::Stage::kEnded) {
+      const auto& asked = entry->order.services;
+      if (entry->stage != Entry::Stage::kEnded &&
+          std::any_of(asked.begin(), asked.end(),
+                      [&](const auto& one) { return one.second == service; })) {
         users.push_back(id);
       }
     }

@@ -137,8 +137,8 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
     values["metrics"] = paths.metrics;
     values["examples"] = paths.examples;
   }
-  if (!paths.service_url.empty()) {
-    values["service.url"] = paths.service_url;
+  for (const auto& [name, url] : paths.service_urls) {
+    values[name.empty() ? "service.url" : absl::StrCat("service.", name, ".url")] = url;
   }
   if (order.code) {
     values["code"] = paths.code;
@@ -185,8 +185,8 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
     all.try_emplace("PYTHONDONTWRITEBYTECODE", "1");
   }
   all["CONCUR_CHECKPOINT"] = paths.checkpoint;
-  if (!paths.service_url.empty()) {
-    all["CONCUR_SERVICE_URL"] = paths.service_url;
+  if (const auto own = paths.service_urls.find(""); own != paths.service_urls.end()) {
+    all["CONCUR_SERVICE_URL"] = own->second;
   }
   all[process::kRunDirectoryVariable] = paths.directory;
   for (const auto& [name, value] : order.setting) {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -41,8 +42,8 @@ struct RunPaths {
   std::string output;
   std::string temporary;
   std::string log;
-  std::string port;         // that a service listens on
-  std::string service_url;  // address of the service that an eval job asks; "": none
+  std::string port;                                 // that a service listens on
+  std::map<std::string, std::string> service_urls;  // addresses of JobOrder::services
 };
 
 // True for an empty directory, and where nothing is; a link is something.

@@ -45,7 +45,7 @@ void FakeWorker::TakeAnswer(uint64_t sequence, const WorkerOrders& orders) {
       running_.insert(start.id);
       gpus_[start.id] = start.gpu_mask;
       given_[start.id] = start.checkpoint;
-      services_[start.id] = start.service;
+      services_[start.id] = start.services;
     }
   }
   for (const StopOrder& stop : orders.stop) {

@@ -48,8 +48,12 @@ class FakeWorker {
   const std::set<AttemptId>& stopping() const { return stopping_; }
   const std::map<AttemptId, JobResult>& finished() const { return finished_; }
   uint64_t GpusOf(AttemptId id) const;
-  // The instance that the attempt was to ask.
-  std::optional<AttemptId> ServiceOf(AttemptId id) const { return services_.at(id); }
+  // The instance that the attempt was to ask: its approach's own, or one that it needs.
+  std::optional<AttemptId> ServiceOf(AttemptId id, const std::string& name = "") const {
+    const auto& services = services_.at(id);
+    const auto it = services.find(name);
+    return it == services.end() ? std::nullopt : std::optional(it->second);
+  }
   // Checkpoint that the attempt was to go on from. REQUIRES: this incarnation started it.
   std::optional<Checkpoint> CheckpointOf(AttemptId id) const { return given_.at(id); }
 
@@ -63,7 +67,7 @@ class FakeWorker {
   std::map<AttemptId, JobResult> finished_;
   std::map<AttemptId, std::optional<Checkpoint>> left_;  // by those of finished_
   std::map<AttemptId, std::optional<Checkpoint>> given_;
-  std::map<AttemptId, std::optional<AttemptId>> services_;
+  std::map<AttemptId, std::map<std::string, AttemptId>> services_;
   std::set<AttemptId> ready_;  // services
   std::map<AttemptId, uint64_t> gpus_;
 };

@@ -149,7 +149,7 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
          AddValidationSet(0, &s);
          s.benchmarks.back().metric = "f1";
        },
-       "benchmarks[3].validation_of: expected the format, metric and resources of \"x\""},
+       "benchmarks[3].validation_of: expected the format, metric, resources and needs of \"x\""},
       {"two validation sets",
        [](SweepSpec& s) {
          AddValidationSet(0, &s);

@@ -300,6 +300,27 @@ void AddStages(Random& random, SweepSpec* spec) {
   }
 }
 
+// Some approaches and benchmarks need the service of another approach, which is nothing else.
+void AddNeeds(Random& random, SweepSpec* spec) {
+  const auto need = static_cast<uint32_t>(spec->approaches.size());
+  bool is_needed = false;
+  for (ApproachSpec& approach : spec->approaches) {
+    if (random.Chance(0.3) && !approach.predict_command.empty()) {
+      approach.needs.push_back(need);
+      is_needed = true;
+    }
+  }
+  if (is_needed) {
+    for (BenchmarkSpec& benchmark : spec->benchmarks) {
+      benchmark.needs.push_back(need);
+    }
+    ApproachSpec& judge = spec->approaches.emplace_back();
+    judge.name = RandomName(random);
+    judge.version = "1";
+    judge.service.emplace().command = {"judge", "{port}"};
+  }
+}
+
 void AddRules(Random& random, SweepSpec* spec) {
   spec->evaluate_on = static_cast<EvaluateOn>(random.Below(3));
   if (spec->evaluate_on == EvaluateOn::kListed) {
@@ -398,6 +419,7 @@ SweepSpec RandomSpec(Random& random) {
   }
   AddTrainSets(random, &spec);
   AddStages(random, &spec);
+  AddNeeds(random, &spec);
   AddRules(random, &spec);
   AddValidationSets(random, &spec);
   spec.random_settings = static_cast<uint32_t>(random.Below(kSettingsMax));
@@ -478,7 +500,8 @@ JobOrder RandomOrder(Random& random) {
   } else {
     order.test = RandomInput(random);
     if (random.Chance(0.5)) {
-      order.service = {order.id.job.Service(), order.id.attempt};
+      order.services[""] = {order.id.job.Service(), order.id.attempt};
+      order.services[RandomName(random)] = {order.id.job.Service(1), order.id.attempt};
     }
   }
   if (random.Chance(0.7)) {
