@@ -126,6 +126,7 @@ struct JobReason {
     int64_t units = 0;              // that it uses
     std::optional<int64_t> amount;  // that there are; nullopt: it is not set
     int64_t in_use = 0;
+    int64_t per_minute = 0;  // set where it waits for its rate alone
     // Where enough units are free: the worker that may hold some, since it has not called after a
     // restart; "": some attempt's uses are not known.
     std::string silent;

@@ -159,6 +159,7 @@ struct BlameRow {
 struct ResourceRow {
   std::string name;
   int64_t amount = 0;
+  int64_t per_minute = 0;  // 0: any number
 
   friend bool operator==(const ResourceRow&, const ResourceRow&) = default;
 };

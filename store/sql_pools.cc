@@ -30,6 +30,11 @@ absl::Status SqlStore::ChangeResources(const Batch& batch) {
     RowWriter writer(*put, checksum_);
     writer.Text(row.name);
     writer.Int(row.amount);
+    if (row.per_minute > 0) {
+      writer.Int(row.per_minute);
+    } else {
+      writer.Null();
+    }
     CONCUR_RETURN_IF_ERROR(writer.Run());
   }
   CONCUR_RETURN_IF_ERROR(

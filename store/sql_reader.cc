@@ -259,6 +259,7 @@ absl::Status ReadResources(SqlDatabase& database, Snapshot& snapshot) {
         ResourceRow& row = snapshot.resources.emplace_back();
         row.name = std::string(reader.Text());
         row.amount = reader.Int(0, kUnitsMax);
+        row.per_minute = reader.OptionalInt(1, kUnitsMax).value_or(0);
         return reader.Finish()
                    ? absl::OkStatus()
                    : Damaged(database, absl::StrCat("resource ", row.name), reader.problem());

@@ -50,7 +50,7 @@ struct SqlTables {
                   "quarantine_reason"};
   SqlTable blame{"blame", 2,
                  "worker, kind, sweep, approach, benchmark, is_train, failures, success_time"};
-  SqlTable resource{"resource", 1, "name, amount"};
+  SqlTable resource{"resource", 1, "name, amount, per_minute"};
   SqlTable pool{"pool", 1, "name, spec, paused, pause_reason, removing"};
   SqlTable pilot{"pilot", 1,
                  "name, pool, provider, phase, external_id, message, request_time, phase_time, "

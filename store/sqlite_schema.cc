@@ -271,8 +271,13 @@ ALTER TABLE sweep ADD COLUMN budget INTEGER;
 ALTER TABLE sweep ADD COLUMN over_budget INTEGER;
 )sql";
 
-constexpr const char* kMigrations[] = {kBaseline, kSchema5,  kSchema6,  kSchema7, kSchema8,
-                                       kSchema9,  kSchema10, kSchema11, kSchema12};
+// Starts a minute of jobs that use a named resource; NULL: any number.
+constexpr char kSchema13[] = R"sql(
+ALTER TABLE resource ADD COLUMN per_minute INTEGER;
+)sql";
+
+constexpr const char* kMigrations[] = {kBaseline, kSchema5,  kSchema6,  kSchema7,  kSchema8,
+                                       kSchema9,  kSchema10, kSchema11, kSchema12, kSchema13};
 static_assert(std::size(kMigrations) == kSchemaVersion - kSchemaBaseline + 1);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.

@@ -18,7 +18,7 @@
 
 namespace concur {
 
-inline constexpr int64_t kSchemaVersion = 12;
+inline constexpr int64_t kSchemaVersion = 13;
 inline constexpr int64_t kSchemaBaseline = 4;  // the oldest that is migrated
 inline constexpr int64_t kDatabasePageBytes = 4096;
 inline constexpr int64_t kDatabaseLogBytesMax = int64_t{64} << 20;  // kept when it begins anew

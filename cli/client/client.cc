@@ -227,10 +227,12 @@ class GrpcClient : public Client {
     return std::vector<v1::NamedResource>(listed.resources().begin(), listed.resources().end());
   }
 
-  absl::StatusOr<v1::NamedResource> SetResource(const std::string& name, int64_t amount) override {
+  absl::StatusOr<v1::NamedResource> SetResource(const std::string& name, int64_t amount,
+                                                int64_t per_minute) override {
     v1::SetResourceRequest request;
     request.set_name(name);
     request.set_amount(amount);
+    request.set_per_minute(per_minute);
     return Repeat<v1::NamedResource>(request, &v1::Coordinator::Stub::SetResource);
   }
 

@@ -69,8 +69,8 @@ class Client {
   virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
   // Empty with a coordinator that knows none yet.
   virtual absl::StatusOr<std::vector<v1::NamedResource>> ListResources() = 0;
-  virtual absl::StatusOr<v1::NamedResource> SetResource(const std::string& name,
-                                                        int64_t amount) = 0;
+  virtual absl::StatusOr<v1::NamedResource> SetResource(const std::string& name, int64_t amount,
+                                                        int64_t per_minute) = 0;
   // Not repeated: a second one would not find it.
   enum class Named { kResource, kSecret };
   virtual absl::Status Delete(Named kind, const std::string& name) = 0;

@@ -442,6 +442,7 @@ Json NamedResourceJson(const v1::NamedResource& resource) {
   json["amount"] = resource.has_amount() ? Json(resource.amount()) : Json(nullptr);
   json["in_use"] = resource.in_use();
   json["waiting"] = resource.waiting();
+  json["per_minute"] = resource.per_minute() == 0 ? Json(nullptr) : Json(resource.per_minute());
   return json;
 }
 

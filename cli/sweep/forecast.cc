@@ -178,7 +178,7 @@ absl::Status AddResources(Client* client, const ForecastFlags& flags, ForecastOp
     const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
     int64_t amount = 0;
     if (!absl::SimpleAtoi(parts.second, &amount) ||
-        !CheckNamedResource(FieldPath(), parts.first, amount).ok()) {
+        !CheckNamedResource(FieldPath(), parts.first, amount, /*per_minute=*/0).ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--resource: expected NAME=N, as openai=16, got \"", text, "\""));
     }

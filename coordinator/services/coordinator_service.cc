@@ -618,7 +618,8 @@ grpc::ServerUnaryReactor* CoordinatorService::SetResource(CallContext* call,
   return Answer<v1::NamedResource>(
       engine_, call, response,
       [request](Scheduler& scheduler) -> absl::StatusOr<v1::NamedResource> {
-        CONCUR_RETURN_IF_ERROR(scheduler.SetResource(request->name(), request->amount()));
+        CONCUR_RETURN_IF_ERROR(
+            scheduler.SetResource(request->name(), request->amount(), request->per_minute()));
         for (const ResourceView& resource : scheduler.views().ListResources()) {
           if (resource.name == request->name()) {
             return ResourceProto(resource);

@@ -201,6 +201,7 @@ v1::NamedResource ResourceProto(const ResourceView& resource) {
   }
   proto.set_in_use(resource.in_use);
   proto.set_waiting(resource.waiting);
+  proto.set_per_minute(resource.per_minute);
   return proto;
 }
 

@@ -145,7 +145,8 @@ Worker* Dispatcher::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
 // After a restart nothing is given out of named resources until every worker that may hold some has
 // called, or its lease has ended.
 bool Dispatcher::HasUnits(const ReadyQueue::Lane& lane) const {
-  return lane.uses == 0 || (gives_units_ && book_.resources().HasUnits(lane.uses));
+  return lane.uses == 0 || (gives_units_ && book_.resources().HasUnits(lane.uses) &&
+                            book_.resources().Paced(lane.uses, turn_.now()) == nullptr);
 }
 
 // Null for a sweep without one.
@@ -573,6 +574,7 @@ bool Dispatcher::StartOn(Worker& worker, JobId id, bool ahead) {
     budget->Add(sweep, id.index);
   }
   jobs_.EnterRunning(sweep, id.index, {worker.holder, assignment.gpu_mask, key});
+  book_.resources().CountStart(lane.uses, turn_.now());
   workers_.Assign(worker, AttemptId{id, {record.attempt}}, assignment);
   last_served_ = worker.info.name;
   return true;

@@ -207,15 +207,21 @@ std::optional<JobReason::Use> ReasonFinder::FindUse(uint32_t uses) const {
   }
   const std::string* lacking = resources.Lacking(uses);
   const Worker* silent = workers_.FindSilent();
-  if (lacking == nullptr && silent == nullptr && !resources.has_unknown()) {
+  const bool has_units = lacking == nullptr && silent == nullptr && !resources.has_unknown();
+  if (has_units) {
+    lacking = resources.Paced(uses, turn_.now());
+  }
+  if (has_units && lacking == nullptr) {
     return std::nullopt;
   }
   const auto& [name, units] =
       lacking == nullptr ? *resources.Get(uses).begin() : *resources.Get(uses).find(*lacking);
-  JobReason::Use use{.name = name, .units = units, .amount = {}, .in_use = 0, .silent = {}};
+  JobReason::Use use{
+      .name = name, .units = units, .amount = {}, .in_use = 0, .per_minute = 0, .silent = {}};
   if (const auto it = resources.all().find(name); it != resources.all().end()) {
     use.amount = it->second.amount;
     use.in_use = it->second.in_use;
+    use.per_minute = has_units ? it->second.per_minute : 0;
   }
   use.silent = silent == nullptr ? "" : silent->info.name;
   return use;

@@ -196,6 +196,9 @@ std::string UseText(const JobReason::Use& use) {
     return absl::StrCat("waits for ", use.name, ": it uses ", use.units, ", and there are ",
                         *use.amount, "; ", remedy, " changes that");
   }
+  if (use.per_minute > 0) {
+    return absl::StrCat("waits for ", use.name, ": ", use.per_minute, " a minute");
+  }
   if (use.in_use + use.units > *use.amount) {
     return absl::StrCat("waits for ", use.units == 1 ? "" : absl::StrCat(use.units, " of "),
                         use.name, ": ", use.in_use, " of ", *use.amount, " in use");

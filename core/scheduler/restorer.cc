@@ -22,7 +22,7 @@ absl::Status Restorer::Restore(Snapshot snapshot,
     CONCUR_RETURN_IF_ERROR(book_.Restore(std::move(snapshot.sweeps[i]), std::move(expansions[i])));
   }
   for (const ResourceRow& row : snapshot.resources) {
-    book_.resources().Set(row.name, row.amount);
+    book_.resources().Set(row.name, row.amount, row.per_minute, turn_.now());
   }
   for (const WorkerRow& row : snapshot.workers) {
     CONCUR_RETURN_IF_ERROR(workers_.Restore(row));

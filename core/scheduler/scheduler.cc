@@ -45,6 +45,7 @@ absl::Time Scheduler::NextDeadline() const {
   return requests_.HasOpen()
              ? turn_.now()
              : std::min({places_.backoffs.NextEnd(), workers_.roster().NextDeadline(),
+                         book_.resources().NextToken(turn_.now()),
                          book_.services().NextDeadline(turn_.now(), [this](uint32_t service) {
                            return workers_.WaitingFor(service) > 0;
                          })});

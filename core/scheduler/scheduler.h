@@ -115,8 +115,8 @@ class Scheduler {
   absl::Status RecordForecast(SweepId id, absl::Duration makespan) {
     return requests_.RecordForecast(id, makespan);
   }
-  absl::Status SetResource(const std::string& name, int64_t amount) {
-    return requests_.SetResource(name, amount);
+  absl::Status SetResource(const std::string& name, int64_t amount, int64_t per_minute = 0) {
+    return requests_.SetResource(name, amount, per_minute);
   }
   absl::Status DeleteResource(const std::string& name) { return requests_.DeleteResource(name); }
   // The worker takes nothing new until undone; undoing also ends its quarantine and forgets what it

@@ -182,7 +182,8 @@ std::vector<ResourceView> SchedulerViews::ListResources() const {
     const ResourceView view{.name = name,
                             .amount = is_known ? it->second.amount : std::nullopt,
                             .in_use = is_known ? it->second.in_use : 0,
-                            .waiting = jobs};
+                            .waiting = jobs,
+                            .per_minute = is_known ? it->second.per_minute : 0};
     if (view.amount || view.in_use > 0 || view.waiting > 0) {
       views.push_back(view);
     }

@@ -109,7 +109,8 @@ struct ResourceView {
   std::string name;
   std::optional<int64_t> amount;  // nullopt: deleted, and still in use or waited for
   int64_t in_use = 0;
-  uint64_t waiting = 0;  // jobs that are ready and use it
+  uint64_t waiting = 0;    // jobs that are ready and use it
+  int64_t per_minute = 0;  // attempts given out; 0: any number
 };
 
 // Everything at a glance.

@@ -412,16 +412,17 @@ absl::Status SweepRequests::Delete(SweepId id) {
   return absl::OkStatus();
 }
 
-absl::Status SweepRequests::SetResource(const std::string& name, int64_t amount) {
-  CONCUR_RETURN_IF_ERROR(CheckNamedResource(FieldPath(), name, amount));
+absl::Status SweepRequests::SetResource(const std::string& name, int64_t amount,
+                                        int64_t per_minute) {
+  CONCUR_RETURN_IF_ERROR(CheckNamedResource(FieldPath(), name, amount, per_minute));
   NamedResources& resources = book_.resources();
   if (!resources.AmountOf(name) && resources.count() >= kNamedResourcesMax) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this coordinator has ", kNamedResourcesMax,
                      " named resources, the most that it keeps: delete one first"));
   }
-  resources.Set(name, amount);
-  turn_.batch().put_resources.push_back({name, amount});
+  resources.Set(name, amount, per_minute, turn_.now());
+  turn_.batch().put_resources.push_back({name, amount, per_minute});
   std::erase(turn_.batch().delete_resources, name);
   return absl::OkStatus();
 }

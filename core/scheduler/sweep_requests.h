@@ -103,10 +103,11 @@ class SweepRequests {
   // Notes how long the sweep was expected to take when it was submitted. The first note stays.
   // NotFound.
   absl::Status RecordForecast(SweepId id, absl::Duration makespan);
-  // There are `amount` units of a named resource from now on. When more are in use, nothing is
-  // given out until it fits. InvalidArgument as of CheckNamedResource; ResourceExhausted beyond
+  // There are `amount` units of a named resource from now on, and in a minute at most `per_minute`
+  // attempts that use it are given out; 0: any number. When more are in use, nothing is given out
+  // until it fits. InvalidArgument as of CheckNamedResource; ResourceExhausted beyond
   // kNamedResourcesMax.
-  absl::Status SetResource(const std::string& name, int64_t amount);
+  absl::Status SetResource(const std::string& name, int64_t amount, int64_t per_minute);
   // NotFound; FailedPrecondition while a sweep that has not ended uses it.
   absl::Status DeleteResource(const std::string& name);
 

@@ -9,6 +9,67 @@
 #include "base/check.h"
 
 namespace concur {
+namespace {
+
+// Time that one token takes to come, and when the bucket has one.
+absl::Duration TokenTime(const NamedResources::Resource& resource) {
+  return absl::Minutes(1) / resource.per_minute;
+}
+
+absl::Time TokenAt(const NamedResources::Resource& resource) {
+  return resource.per_minute == 0
+             ? absl::InfinitePast()
+             : resource.full_at + TokenTime(resource) -
+                   std::max(absl::Duration(absl::Seconds(1)), TokenTime(resource));
+}
+
+}  // namespace
+
+void NamedResources::Set(const std::string& name, int64_t amount, int64_t per_minute,
+                         absl::Time now) {
+  Resource& resource = resources_[name];
+  resource.amount = amount;
+  if (resource.per_minute != per_minute) {
+    resource.per_minute = per_minute;
+    resource.full_at = per_minute == 0
+                           ? absl::InfinitePast()
+                           : now + std::max(absl::Duration(absl::Seconds(1)), TokenTime(resource));
+  }
+}
+
+void NamedResources::Unset(const std::string& name) {
+  Resource& resource = resources_[name];
+  resource.amount.reset();
+  resource.per_minute = 0;
+}
+
+const std::string* NamedResources::Paced(uint32_t set, absl::Time now) const {
+  for (const auto& [name, units] : sets_[set]) {
+    const auto it = resources_.find(name);
+    if (it != resources_.end() && TokenAt(it->second) > now) {
+      return &name;
+    }
+  }
+  return nullptr;
+}
+
+void NamedResources::CountStart(uint32_t set, absl::Time now) {
+  for (const auto& [name, units] : sets_[set]) {
+    if (Resource& resource = resources_[name]; resource.per_minute > 0) {
+      resource.full_at = std::max(resource.full_at, now) + TokenTime(resource);
+    }
+  }
+}
+
+absl::Time NamedResources::NextToken(absl::Time now) const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [name, resource] : resources_) {
+    if (const absl::Time token = TokenAt(resource); token > now) {
+      next = std::min(next, token);
+    }
+  }
+  return next;
+}
 
 uint32_t NamedResources::Add(const Uses& uses) {
   const auto [it, is_new] = numbers_.try_emplace(uses, static_cast<uint32_t>(sets_.size()));

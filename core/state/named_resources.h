@@ -3,6 +3,10 @@
 // attempts hold. An attempt holds its units from when it is given out, ahead or not, until its
 // worker no longer has it.
 //
+// A resource may have a rate, too: so many attempts that use it are given out in a minute, as from
+// a bucket of tokens that holds those of a second. It is empty after a restart, so that no attempts
+// of before are given out twice.
+//
 // Sets of uses are stored once and named by a small number, as LabelSets does. Number 0 is the
 // empty set.
 //
@@ -18,6 +22,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/time/time.h"
 #include "core/resources.h"
 
 namespace concur {
@@ -31,6 +36,8 @@ class NamedResources {
     std::optional<int64_t> amount;                     // nullopt: nobody has set it
     int64_t in_use = 0;                                // more than the amount once that was lowered
     absl::btree_map<uint32_t, int64_t> by_owner = {};  // part of `in_use`; numbers of OwnerLedger
+    int64_t per_minute = 0;                            // attempts given out; 0: any number
+    absl::Time full_at = absl::InfinitePast();         // when the bucket is full again
 
     friend bool operator==(const Resource&, const Resource&) = default;
   };
@@ -43,8 +50,10 @@ class NamedResources {
   // True when no job uses anything.
   bool empty() const { return sets_.size() == 1; }
 
-  void Set(const std::string& name, int64_t amount) { resources_[name].amount = amount; }
-  void Unset(const std::string& name) { resources_[name].amount.reset(); }
+  // A changed rate begins with an empty bucket.
+  void Set(const std::string& name, int64_t amount, int64_t per_minute = 0,
+           absl::Time now = absl::InfinitePast());
+  void Unset(const std::string& name);
   // The resources that are set or held, by name.
   const std::map<std::string, Resource>& all() const { return resources_; }
   std::optional<int64_t> AmountOf(const std::string& name) const;
@@ -60,6 +69,12 @@ class NamedResources {
   bool HasUnits(uint32_t set) const { return unknown_ == 0 && Lacking(set) == nullptr; }
   // The first resource of the set of which too few units are free; null when there is none.
   const std::string* Lacking(uint32_t set) const;
+  // The first of the set whose bucket is empty; null when there is none.
+  const std::string* Paced(uint32_t set, absl::Time now) const;
+  // An attempt that uses the set is given out.
+  void CountStart(uint32_t set, absl::Time now);
+  // When the next bucket that is empty has a token; InfiniteFuture.
+  absl::Time NextToken(absl::Time now) const;
   // True while an attempt holds nobody knows what.
   bool has_unknown() const { return unknown_ > 0; }
   // The largest part of any of the set's resources that the owner's attempts hold, in millionths,

@@ -600,9 +600,11 @@ absl::Status CheckSweepName(absl::string_view name) {
              : absl::OkStatus();
 }
 
-absl::Status CheckNamedResource(const FieldPath& path, const std::string& name, int64_t amount) {
+absl::Status CheckNamedResource(const FieldPath& path, const std::string& name, int64_t amount,
+                                int64_t per_minute) {
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(name)));
-  return CheckRange(path.Field("amount"), amount, 0, kUnitsMax);
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("amount"), amount, 0, kUnitsMax));
+  return CheckRange(path.Field("per_minute"), per_minute, 0, kUnitsMax);
 }
 
 absl::Status ValidateHyperparameterName(absl::string_view name) {

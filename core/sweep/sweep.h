@@ -344,9 +344,11 @@ absl::Status CheckSweepName(absl::string_view name);
 // Names of hyperparameters: letters, digits, "_", "-" and ".", starting with a letter or "_".
 absl::Status ValidateHyperparameterName(absl::string_view name);
 
-// The name and amount of a named resource that is to be set: a name as of ValidateName, 0 to
-// kUnitsMax units. InvalidArgument otherwise; `path` as in core/fields.h.
-absl::Status CheckNamedResource(const FieldPath& path, const std::string& name, int64_t amount);
+// The name, amount and rate of a named resource that is to be set: a name as of ValidateName, 0 to
+// kUnitsMax units, and as many starts a minute. InvalidArgument otherwise; `path` as in
+// core/fields.h.
+absl::Status CheckNamedResource(const FieldPath& path, const std::string& name, int64_t amount,
+                                int64_t per_minute);
 
 // Checks that sweeps and the orders made from them share; `path` as in core/fields.h.
 // At most kArgumentsMax arguments, of which the first, if any, is not empty. `name` is the field's.

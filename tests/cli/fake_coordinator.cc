@@ -284,6 +284,7 @@ grpc::Status FakeCoordinator::ListResources(Context*, const v1::ListResourcesReq
     resource.set_amount(amount);
     resource.set_in_use(amount);
     resource.set_waiting(1'234);
+    resource.set_per_minute(per_minute);
   }
   return grpc::Status::OK;
 }
@@ -292,6 +293,7 @@ grpc::Status FakeCoordinator::SetResource(Context*, const v1::SetResourceRequest
                                           v1::NamedResource* resource) {
   MutexLock lock(mutex_);
   resources[request->name()] = request->amount();
+  per_minute = request->per_minute();
   resource->set_name(request->name());
   resource->set_amount(request->amount());
   return grpc::Status::OK;

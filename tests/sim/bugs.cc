@@ -64,6 +64,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "units-at-stop",
     "spent-twice",
     "units-forgotten",
+    "rate-not-kept",
     "service-kept",
     "service-gpu-taken",
     "service-charged-twice",

@@ -72,6 +72,7 @@ enum class Bug : uint8_t {
   kUnitsAtStop,           // the units of an attempt are given to others when it is told to stop
   kSpentTwice,            // spending of a lost attempt is also charged to the next one
   kUnitsForgotten,        // a restart forgets the units of attempts that run
+  kRateNotKept,           // attempts that use a named resource are given out at any rate
   kServiceKept,           // services are never told to stop
   kServiceGpuTaken,       // every service gets a worker's first GPUs
   kServiceChargedTwice,   // the use of a service that has ended is saved twice
@@ -98,7 +99,7 @@ enum class Bug : uint8_t {
   kServiceReadyEarly,  // services are said to be ready while they load
   kServiceNotListed,   // services that run are not listed
 };
-inline constexpr size_t kBugs = 74;  // without kNone
+inline constexpr size_t kBugs = 75;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -198,6 +198,7 @@ class Checker {
   Uses UsesOf(JobId id) const;
   void Give(const JobRow& row);
   bool Holds(const AttemptId& id, const Given& given) const;
+  void CheckRate(const std::string& name, absl::Time now);
   void CheckGiven(const std::vector<const JobRow*>& new_attempts, absl::Time now);
   void CheckUnitsAtStart(const AttemptId& id);
   void LoadResources(const Snapshot& snapshot);
@@ -277,11 +278,12 @@ class Checker {
   std::optional<Held> held_in_doubt_;  // after a turn that may be durable
 
   Amounts reported_spent_;
-  Amounts spent_;                                 // durable
-  std::map<SweepId, int64_t> budgets_;            // in durable rows
-  std::map<std::string, int64_t> amounts_;        // as the coordinator was last told
-  std::map<std::string, int64_t> saved_amounts_;  // durable
-  std::map<AttemptId, Given> given_;              // attempts that hold units
+  Amounts spent_;                                          // durable
+  std::map<SweepId, int64_t> budgets_;                     // in durable rows
+  std::map<std::string, int64_t> amounts_;                 // as the coordinator was last told
+  std::map<std::string, int64_t> saved_amounts_;           // durable
+  std::map<AttemptId, Given> given_;                       // attempts that hold units
+  std::map<std::string, std::vector<absl::Time>> starts_;  // by the resource that is used
 
   std::map<AttemptId, AttemptRow> charged_;        // durable use of services
   std::map<AttemptId, ListedService> services_;    // since the coordinator's start

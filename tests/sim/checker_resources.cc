@@ -11,6 +11,12 @@
 #include "tests/sim/checker.h"
 
 namespace concur::sim {
+namespace {
+
+// By which attempts are saved later than they were given out, at most.
+constexpr absl::Duration kCommitMax = absl::Seconds(10);
+
+}  // namespace
 
 Uses Checker::UsesOf(JobId id) const {
   const auto planned = planned_.find(id.sweep);
@@ -38,6 +44,24 @@ bool Checker::Holds(const AttemptId& id, const Given& given) const {
            row->second.attempt == id.attempt && row->second.incarnation == given.incarnation));
 }
 
+// No more attempts are given out in a minute than the rate says, and those of a second or one at
+// once. Coordinators in between make no difference.
+void Checker::CheckRate(const std::string& name, absl::Time now) {
+  const auto rate = workload_.rates.find(name);
+  if (rate == workload_.rates.end()) {
+    return;
+  }
+  std::vector<absl::Time>& starts = starts_[name];
+  std::erase_if(starts, [&](absl::Time start) {
+    return start > now || start <= now - absl::Minutes(1) + kCommitMax;
+  });
+  starts.push_back(now);
+  if (static_cast<int64_t>(starts.size()) > rate->second + 1) {
+    world_.Fail(absl::StrCat(starts.size(), " attempts that use ", name,
+                             " were given out in a minute, which has ", rate->second));
+  }
+}
+
 // The attempts that a turn has given out fit in what there is beside all others.
 void Checker::CheckGiven(const std::vector<const JobRow*>& new_attempts, absl::Time now) {
   ForgetEnded(now);
@@ -56,6 +80,7 @@ void Checker::CheckGiven(const std::vector<const JobRow*>& new_attempts, absl::T
         const auto use = holder.uses.find(name);
         in_use += use != holder.uses.end() && Holds(other, holder) ? use->second : 0;
       }
+      CheckRate(name, now);
       used_up_ += in_use == amounts_[name] ? 1 : 0;
       if (in_use > amounts_[name]) {
         world_.Fail(absl::StrCat(id.ToString(), " was given out, and now ", in_use, " of ", name,

@@ -60,6 +60,11 @@ void Users::SetResources(const std::function<void()>& then) {
   }
 }
 
+int64_t Users::RateOf(const std::string& name) const {
+  const auto rate = workload_.rates.find(name);
+  return rate == workload_.rates.end() || world_.bug() == Bug::kRateNotKept ? 0 : rate->second;
+}
+
 void Users::SetResource(const std::string& name, int64_t amount,
                         const std::function<void()>& then) {
   ++pending_;
@@ -71,7 +76,7 @@ void Users::SetResource(const std::string& name, int64_t amount,
         const absl::Status set =
             world_.bug() == Bug::kAmountNotApplied && scheduler.views().sweep_count() > 0
                 ? absl::OkStatus()
-                : scheduler.SetResource(name, amount);
+                : scheduler.SetResource(name, amount, RateOf(name));
         return set.ok() ? absl::StatusOr<SweepId>(SweepId()) : set;
       },
       [this, then](const absl::StatusOr<SweepId>& answer) {
@@ -314,7 +319,7 @@ void Users::ResumeAll() {
         }
         for (const auto& [name, amount] : last) {
           checker_.OnAmountSet(name, amount);
-          scheduler.SetResource(name, amount).IgnoreError();
+          scheduler.SetResource(name, amount, RateOf(name)).IgnoreError();
         }
         for (const SweepId& id : scheduler.views().ListSweeps()) {
           scheduler.ResumeSweep(id).IgnoreError();  // fails for one that has ended

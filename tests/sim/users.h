@@ -55,6 +55,7 @@ class Users {
                const Answered& answered);
   // Sets the first amounts of named resources, then goes on.
   void SetResources(const std::function<void()>& then);
+  int64_t RateOf(const std::string& name) const;
   void SetResource(const std::string& name, int64_t amount, const std::function<void()>& then);
   void SubmitAll();
   void Submit(size_t planned);

@@ -123,12 +123,15 @@ void DrawServices(Random& random, bool any, SweepSpec& spec) {
   }
 }
 
-void DrawResources(Random& random, bool any, Workload& workload) {
+void DrawResources(Random& random, Random& rates, bool any, Workload& workload) {
   if (!any) {
     return;
   }
   for (const char* name : {"api", "licence"}) {
     workload.resources[name] = random.Between(kUnitsOfJobMax, 4);
+    if (rates.Chance(0.3)) {
+      workload.rates[name] = rates.Between(10, 40);
+    }
     for (uint64_t changes = random.Below(4); changes > 0; --changes) {
       const absl::Duration after = absl::Milliseconds(random.Between(1'000, 120'000));
       workload.amounts.push_back({after, name, random.Between(0, 4)});
@@ -465,7 +468,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       sweep.budget_change = BudgetChange{after, usd * kUsdMicros};
     }
   }
-  DrawResources(uses, uses_any, workload);
+  Random rates(seed, "sim.rates");
+  DrawResources(uses, rates, uses_any, workload);
   Random quota(seed, "sim.quota");
   if (quota.Chance(0.3)) {
     workload.running_jobs_max = quota.Between(1, 4);

@@ -91,6 +91,7 @@ struct Workload {
   // later ones. The last of each is enough for every job.
   std::map<std::string, int64_t> resources;
   std::vector<AmountChange> amounts;
+  std::map<std::string, int64_t> rates;  // attempts a minute that use them; absent: any number
   // Jobs spend money, and some sweeps have budgets, which users change.
   bool spends = false;
   absl::Duration faults_end;  // no faults after this time

@@ -279,14 +279,15 @@ TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
 TYPED_TEST(StoreTest, NamedResourcesComeBackAsTheyWere) {
   Store& store = this->subject_.store();
   Batch batch;
-  batch.put_resources = {{"openai", 16}, {"licence", 0}, {"gone", 1}};
+  batch.put_resources = {{"openai", 16, 3000}, {"licence", 0, 60}, {"gone", 1}};
   ASSERT_OK(store.Commit(batch));
   batch.put_resources = {{"openai", 4}};
   batch.delete_resources = {"gone", "none"};
   ASSERT_OK(store.Commit(batch));
   this->subject_.Reopen();
   ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
-  EXPECT_THAT(snapshot.resources, ElementsAre(ResourceRow{"licence", 0}, ResourceRow{"openai", 4}));
+  EXPECT_THAT(snapshot.resources,
+              ElementsAre(ResourceRow{"licence", 0, 60}, ResourceRow{"openai", 4}));
 }
 
 TYPED_TEST(StoreTest, QuarantinesAndBlamesComeBackAndEmptyOnesGo) {

@@ -24,21 +24,28 @@ namespace {
 struct ResourceFlags {
   std::string name;
   int64_t amount = 0;
+  int64_t per_minute = 0;
 };
 
 std::string AmountText(const v1::NamedResource& resource) {
   return resource.has_amount() ? CountText(resource.amount()) : "not set";
 }
 
+std::string RateText(const v1::NamedResource& resource) {
+  return resource.per_minute() > 0 ? CountText(resource.per_minute()) : "-";
+}
+
 absl::Status ListResources(CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::NamedResource> resources, client->ListResources());
-  Listing listing(context, {{"NAME"}, {"AMOUNT", true}, {"IN USE", true}, {"WAITING", true}},
-                  NamedResourceJson(v1::NamedResource()),
-                  "No named resources. Set one: concur resource set NAME N");
+  Listing listing(
+      context,
+      {{"NAME"}, {"AMOUNT", true}, {"IN USE", true}, {"WAITING", true}, {"PER MINUTE", true}},
+      NamedResourceJson(v1::NamedResource()),
+      "No named resources. Set one: concur resource set NAME N");
   for (const v1::NamedResource& resource : resources) {
     listing.Add({resource.name(), AmountText(resource), CountText(resource.in_use()),
-                 CountText(resource.waiting())},
+                 CountText(resource.waiting()), RateText(resource)},
                 NamedResourceJson(resource));
   }
   listing.Print();
@@ -48,12 +55,13 @@ absl::Status ListResources(CommandContext& context) {
 absl::Status SetResource(CommandContext& context, const ResourceFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::NamedResource resource,
-                          client->SetResource(flags.name, flags.amount));
+                          client->SetResource(flags.name, flags.amount, flags.per_minute));
   PrintDetails(context,
                {{"name", resource.name()},
                 {"amount", AmountText(resource)},
                 {"in use", CountText(resource.in_use())},
-                {"waiting", CountText(resource.waiting())}},
+                {"waiting", CountText(resource.waiting())},
+                {"per minute", RateText(resource)}},
                NamedResourceJson(resource));
   return absl::OkStatus();
 }
@@ -90,7 +98,12 @@ void AddResourceCommands(Command& app, CommandContext& context) {
       ->TypeName("N")
       ->InRange(int64_t{0}, kUnitsMax)
       ->Required();
-  set->Footer("Examples:\n  concur resource set openai 16\n  concur resource set openai 0");
+  set->AddOption("--per-minute", flags->per_minute, "Jobs that use it and start in a minute")
+      ->TypeName("N")
+      ->InRange(int64_t{0}, kUnitsMax);
+  set->Footer(
+      "Examples:\n  concur resource set openai 16 --per-minute 3000\n  concur resource set openai "
+      "0");
   OnRun(set, context, [flags, &context] { return SetResource(context, *flags); });
   Command* remove = group->AddSubcommand("delete", "Forget one that no unfinished sweep uses");
   remove->AddOption("name", flags->name, "Its name")->TypeName("NAME")->Required();

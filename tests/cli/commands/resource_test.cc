@@ -28,6 +28,17 @@ TEST_F(ResourceCommandTest, AResourceIsSetListedAndDeleted) {
   EXPECT_TRUE(fake_.resources.empty());
 }
 
+TEST_F(ResourceCommandTest, AResourceMayHaveARate) {
+  EXPECT_EQ(Concur({"resource", "set", "openai", "16", "--per-minute", "3000"}).code, 0);
+  EXPECT_EQ(fake_.per_minute, 3000);
+  EXPECT_THAT(Concur({"resource", "list"}).out, ContainsRegex("openai +16 +16 +1,234 +3,000"));
+  const auto listed = nlohmann::ordered_json::parse(Concur({"resource", "list", "-o", "json"}).out);
+  EXPECT_EQ(listed.at(0).at("per_minute"), 3000);
+  EXPECT_EQ(Concur({"resource", "set", "openai", "16", "--per-minute", "-1"}).code, 2);
+  EXPECT_EQ(Concur({"resource", "set", "openai", "16"}).code, 0);
+  EXPECT_EQ(fake_.per_minute, 0);
+}
+
 TEST_F(ResourceCommandTest, AMisspelledNameIsCorrectedAndABadAmountRefused) {
   Concur({"resource", "set", "openai", "16"});
   const Output drop = Concur({"resource", "delete", "opnai"});

@@ -352,6 +352,11 @@ TEST_F(MethodsTest, ANamedResourceIsSetUsedListedAndDeleted) {
   set.set_amount(1'000'001);
   EXPECT_THAT(Fail(&Users::SetResource, set), HasSubstr("amount: expected 0 to 1000000"));
   set.set_amount(1);
+  set.set_per_minute(-1);
+  EXPECT_THAT(Fail(&Users::SetResource, set), HasSubstr("per_minute: expected 0 to 1000000"));
+  set.set_per_minute(3000);
+  EXPECT_EQ(Call(client(), &Users::SetResource, set).per_minute(), 3000);
+  set.set_per_minute(0);
   EXPECT_EQ(Call(client(), &Users::SetResource, set).amount(), 1);
   Submit(spec);
   Sync(absl::ZeroDuration());

@@ -106,5 +106,42 @@ TEST_F(NamedResourcesTest, ARecountOfWhatIsHeldIsEqual) {
   resources_.CheckInvariants(recount);
 }
 
+TEST_F(NamedResourcesTest, ARateGivesOutItsTokensOneByOneFromAnEmptyBucket) {
+  const absl::Time start = absl::FromUnixSeconds(1'700'000'000);
+  resources_.Set("api", 3, 600, start);
+  absl::Time now = start;
+  size_t given = 0;
+  for (; now < start + absl::Minutes(1); now += absl::Milliseconds(7)) {
+    while (resources_.Paced(one_, now) == nullptr) {
+      resources_.CountStart(one_, now);
+      ++given;
+    }
+    EXPECT_GT(resources_.NextToken(now), now);
+    EXPECT_LE(resources_.NextToken(now), now + absl::Milliseconds(100));
+  }
+  EXPECT_EQ(given, 599u) << "one each 100 ms, the first after that time";
+  EXPECT_THAT(resources_.Paced(both_, now - absl::Milliseconds(7)), Pointee(Eq("api")));
+  now += absl::Hours(1);
+  for (given = 0; resources_.Paced(one_, now) == nullptr; ++given) {
+    resources_.CountStart(one_, now);
+  }
+  EXPECT_EQ(given, 10u) << "those of a second at once";
+}
+
+TEST_F(NamedResourcesTest, OneAMinuteIsOneAMinute) {
+  const absl::Time start = absl::FromUnixSeconds(1'700'000'000);
+  resources_.Set("db", 1, 1, start);
+  EXPECT_EQ(resources_.NextToken(start), start + absl::Minutes(1));
+  resources_.Set("db", 2, 1, start + absl::Seconds(10));
+  EXPECT_EQ(resources_.NextToken(start), start + absl::Minutes(1)) << "the rate is the same";
+  const absl::Time later = start + absl::Hours(2);
+  EXPECT_EQ(resources_.Paced(both_, later), nullptr);
+  resources_.CountStart(both_, later);
+  EXPECT_EQ(resources_.NextToken(later), later + absl::Minutes(1));
+  resources_.Set("db", 2);
+  EXPECT_EQ(resources_.Paced(both_, later), nullptr);
+  EXPECT_EQ(resources_.NextToken(later), absl::InfiniteFuture());
+}
+
 }  // namespace
 }  // namespace concur
