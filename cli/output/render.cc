@@ -62,6 +62,14 @@ std::string WordOf(State state, Words words) {
   return core.ok() ? std::string(words(*core)) : "unknown";
 }
 
+Json ParamsJson(const google::protobuf::Map<std::string, v1::ParamValue>& setting) {
+  Json json = Json::object();
+  for (const auto& [name, value] : Sorted(setting)) {
+    json[name] = ParamJson(value);
+  }
+  return json;
+}
+
 // "working" of "PHASE_WORKING" and "PHASE_".
 std::string EnumWord(absl::string_view name, absl::string_view prefix) {
   return absl::ConsumePrefix(&name, prefix) && name != "UNSPECIFIED" ? absl::AsciiStrToLower(name)
@@ -383,10 +391,7 @@ Json JobJson(const v1::Job& job) {
   json["train_set"] = TextJson(job.train_set());
   json["test_benchmark"] = TextJson(job.test_benchmark());
   json["setting_index"] = job.setting_index();
-  json["setting"] = Json::object();
-  for (const auto& [name, value] : Sorted(job.setting())) {
-    json["setting"][name] = ParamJson(value);
-  }
+  json["setting"] = ParamsJson(job.setting());
   json["seed"] = job.seed();
   json["worker"] = TextJson(job.worker());
   json["failure"] = TextJson(FailureText(job.failure()));
@@ -446,6 +451,23 @@ Json NamedResourceJson(const v1::NamedResource& resource) {
   return json;
 }
 
+std::string ServiceText(const v1::Worker& worker, const v1::Worker::Instance& service) {
+  std::string text = service.approach();
+  if (!service.setting().empty()) {
+    absl::StrAppend(&text, " (", SettingText(service.setting()), ")");
+  }
+  absl::StrAppend(&text, " ", service.state(), " on ", worker.name());
+  if (service.has_start_time()) {
+    absl::StrAppend(&text, " since ",
+                    FormatIsoTime(absl::FromUnixSeconds(service.start_time().seconds())));
+  }
+  absl::StrAppend(&text, ", jobs: ", service.jobs());
+  if (service.failed_starts() > 0) {
+    absl::StrAppend(&text, ", failed starts: ", service.failed_starts());
+  }
+  return text;
+}
+
 std::string RunningText(const v1::Worker& worker) {
   return absl::StrCat(CountText(worker.running()),
                       worker.slots() == 0 ? "" : absl::StrCat("/", worker.slots()));
@@ -465,7 +487,12 @@ Json WorkerJson(const v1::Worker& worker) {
   json["services"] = Json::array();
   for (const v1::Worker::Instance& service : worker.services()) {
     json["services"].push_back(
-        {{"approach", service.approach()}, {"state", service.state()}, {"jobs", service.jobs()}});
+        {{"approach", service.approach()},
+         {"setting", ParamsJson(service.setting())},
+         {"state", service.state()},
+         {"jobs", service.jobs()},
+         {"start_time", TimeJson(service.has_start_time(), service.start_time())},
+         {"failed_starts", service.failed_starts()}});
   }
   json["slots"] = worker.slots() == 0 ? Json(nullptr) : Json(worker.slots());
   json["succeeded"] = worker.succeeded();

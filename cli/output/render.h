@@ -43,6 +43,8 @@ std::string CountsText(const v1::StateCounts& counts);
 Json CountsJson(const v1::StateCounts& counts);
 
 // "lr=0.1 epochs=3".
+// "m7 (lr=0.1) ready on w1 since TIME, jobs: 3, failed starts: 1".
+std::string ServiceText(const v1::Worker& worker, const v1::Worker::Instance& service);
 std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting);
 std::string ResourcesText(const v1::Resources& resources);
 double GpusOf(const v1::Resources& resources);  // shares as fractions

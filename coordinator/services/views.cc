@@ -173,6 +173,9 @@ v1::Worker WorkerProto(const WorkerView& worker) {
     added.set_approach(service.approach);
     added.set_state(std::string(service.state));
     added.set_jobs(static_cast<uint32_t>(service.jobs));
+    *added.mutable_setting() = rpc::ToProto(service.setting);
+    *added.mutable_start_time() = ToProto(service.start_time);
+    added.set_failed_starts(service.failed_starts);
   }
   proto.set_succeeded(worker.succeeded);
   proto.set_failed(worker.failed);

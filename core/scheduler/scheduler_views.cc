@@ -126,12 +126,16 @@ std::vector<WorkerView> SchedulerViews::ListWorkers() const {
   std::vector<WorkerView> views;
   std::map<std::string, std::vector<WorkerView::Service>> services;  // by worker
   for (const auto& [id, instance] : book_.services().instances()) {
+    const Services::Service& service = book_.services().Get(instance.service);
     services[instance.worker].push_back(
-        {.approach = book_.services().Get(instance.service).approach,
+        {.approach = service.approach,
+         .setting = service.setting,
          .state = instance.stopping ? "stopping"
                   : instance.ready  ? "ready"
                                     : "starting",
-         .jobs = book_.services().UsersOn(instance.worker, instance.service)});
+         .jobs = book_.services().UsersOn(instance.worker, instance.service),
+         .start_time = instance.start_time.value_or(Services::TimeOf(id.attempt)),
+         .failed_starts = service.failed_starts});
   }
   for (const auto& [name, worker] : workers_.roster()) {
     WorkerView view;

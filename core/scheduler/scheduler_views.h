@@ -92,8 +92,11 @@ struct WorkerView {
   uint32_t queued = 0;  // given ahead: they start there when something ends
   struct Service {
     std::string approach;
+    Setting setting;
     absl::string_view state;  // "starting", "ready", "stopping"
     size_t jobs = 0;          // that ask it now
+    absl::Time start_time;
+    uint32_t failed_starts = 0;  // in a row, on any worker
   };
   std::vector<Service> services;
   uint64_t succeeded = 0;

@@ -128,8 +128,7 @@ absl::StatusOr<std::string> ServicesText(Client& client, const v1::Sweep& sweep)
   for (const v1::Worker& worker : workers) {
     for (const v1::Worker::Instance& service : worker.services()) {
       if (served.contains(service.approach())) {
-        texts.push_back(absl::StrCat(service.approach(), " ", service.state(), " on ",
-                                     worker.name(), ", jobs: ", service.jobs()));
+        texts.push_back(ServiceText(worker, service));
       }
     }
   }

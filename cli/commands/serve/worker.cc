@@ -141,6 +141,9 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
     for (const std::string& notice : worker.notices()) {
       PrintNote(context, absl::StrCat(worker.name(), ": ", notice));
     }
+    for (const v1::Worker::Instance& service : worker.services()) {
+      PrintNote(context, absl::StrCat("service ", ServiceText(worker, service)));
+    }
   }
   return absl::OkStatus();
 }

@@ -254,6 +254,17 @@ TEST_F(SweepCommandsTest, ASweepShowsItsServices) {
     service.set_jobs(3);
   }
   EXPECT_THAT(Concur({"sweep", "get", id}).out, HasSubstr("m7 starting on w1, jobs: 3\n"));
+  v1::Worker::Instance& service = *fake_.workers[0].mutable_services(0);
+  (*service.mutable_setting())["lr"].set_double_value(0.1);
+  service.mutable_start_time()->set_seconds(1'700'000'000);
+  service.set_failed_starts(2);
+  const std::string text =
+      "m7 (lr=0.1) starting on w1 since 2023-11-14T22:13:20Z, jobs: 3, failed starts: 2";
+  EXPECT_THAT(Concur({"sweep", "get", id}).out, HasSubstr(text + "\n"));
+  EXPECT_THAT(Concur({"worker", "list"}).err, HasSubstr("service " + text));
+  const TestJson json = TestJson::parse(Concur({"worker", "list", "-o", "json"}).out);
+  EXPECT_EQ(json[0]["services"][0]["setting"]["lr"], 0.1);
+  EXPECT_EQ(json[0]["services"][0]["failed_starts"], 2);
 }
 
 TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {

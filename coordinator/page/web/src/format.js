@@ -87,4 +87,12 @@ export function settingText(setting) {
 }
 
 // A service that a worker runs, an entry of its `services`; as `concur sweep get` says it.
-export const serviceText = (service) => `${service.approach} ${service.state}, jobs: ${integer(service.jobs)}`;
+export function serviceText(service) {
+  const setting = settingText(service.setting);
+  return (
+    `${service.approach}${setting ? ` (${setting})` : ""} ${service.state}` +
+    (service.start_time ? ` since ${time(service.start_time)}` : "") +
+    `, jobs: ${integer(service.jobs)}` +
+    (service.failed_starts ? `, failed starts: ${integer(service.failed_starts)}` : "")
+  );
+}

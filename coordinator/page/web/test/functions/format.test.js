@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toCsv } from "../../src/csv.js";
-import { bytes, decimal, enumName, secondsOf, serviceText, settingText, span } from "../../src/format.js";
+import { bytes, decimal, enumName, secondsOf, serviceText, settingText, span, time } from "../../src/format.js";
 import { appendLog, decodeBase64, LOG_MAX } from "../../src/log_text.js";
 
 test("a span has two units at most", () => {
@@ -66,4 +66,10 @@ test("bytes come out of base64 as they went in", () => {
 test("a service says its state and its jobs", () => {
   assert.equal(serviceText({ approach: "m7", state: "starting" }), "m7 starting, jobs: 0");
   assert.equal(serviceText({ approach: "m7", state: "ready", jobs: 12 }), "m7 ready, jobs: 12");
+  const setting = { lr: { double_value: 0.1 } };
+  const start_time = "2026-11-30T12:03:00Z";
+  assert.equal(
+    serviceText({ approach: "m7", setting, state: "starting", start_time, failed_starts: 2 }),
+    `m7 (lr=0.1) starting since ${time(start_time)}, jobs: 0, failed starts: 2`,
+  );
 });
