@@ -104,7 +104,7 @@ class Killer : public Trouble {
 // The scores of the same work without faults: what the campaign is compared with.
 std::map<int, SeedScores> UndisturbedScores(const std::set<int>& versions, int workers) {
   Cluster calm;
-  calm.Write("set.txt", "x\n");
+  WriteCampaignFiles(calm);
   calm.Write("mended", "");
   calm.StartCoordinator();
   for (int worker = 0; worker < workers; ++worker) {
@@ -242,7 +242,7 @@ CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options) {
 
 CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options, Trouble& trouble) {
   CampaignReport report;
-  cluster.Write("set.txt", "x\n");
+  WriteCampaignFiles(cluster);
   trouble.Start();
   CampaignProgress progress(options.clients);
   CampaignHistory history;

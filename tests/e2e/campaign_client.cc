@@ -22,7 +22,8 @@ using sim::UserRequest;
 constexpr int kUnavailable = 7;
 constexpr int kPrecondition = 4;
 
-// A score tells version and seed, so that no job's can pass for another's.
+// A score tells version and seed, so that no job's can pass for another's. Half of it comes from a
+// server that is killed with its worker.
 constexpr char kSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: NAME}
@@ -33,13 +34,23 @@ spec:
         version: "VERSION"
         train:
           command: [/bin/sh, -c, "echo $CONCUR_JOB $CONCUR_ATTEMPT >> DIR/starts; [ {seed} != FAILING ] || [ -e DIR/mended ] || exit 3; [ {seed} != LONG ] || [ ! -e DIR/long ] || sleep 3; echo {seed} > {model}; : {train}"]
+        service:
+          command: [python3, DIR/server.py, "{port}", "VERSION"]
+          resources: {cpus: 0.1}
+          idle: 1s
         predict:
-          command: [/bin/sh, -c, "echo $CONCUR_JOB $CONCUR_ATTEMPT >> DIR/starts; read s < {model}; printf '{{\"accuracy\": %s}}' $((VERSION * 100 + s)) > {metrics}; : {test}"]
+          command: [/bin/bash, -c, "echo $CONCUR_JOB $CONCUR_ATTEMPT >> DIR/starts; read s < {model}; IFS=: read h i p <<< $CONCUR_SERVICE_URL; exec 3<>/dev/tcp/127.0.0.1/$p && read v <&3 || exit 1; printf '{{\"accuracy\": %s}}' $((v * 100 + s)) > {metrics}; : {test}"]
   benchmarks:
     - metadata: {name: task}
       spec: {format: file, train: set.txt, test: set.txt, metric: accuracy}
   retry: {failures_max: 1, lost_max: 1000, backoff_min: 10ms, backoff_max: 20ms}
   seeds: {from: 1, to: SEEDS}
+)";
+
+constexpr char kCampaignServer[] = R"(import socketserver, sys
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self): self.request.sendall(f"{sys.argv[2]}\n".encode())
+socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 )";
 
 SweepId IdOf(const std::string& id) {
@@ -59,6 +70,11 @@ std::vector<Json> Lines(const std::string& text) {
 }
 
 }  // namespace
+
+void WriteCampaignFiles(Cluster& cluster) {
+  cluster.Write("set.txt", "x\n");
+  cluster.Write("server.py", kCampaignServer);
+}
 
 std::string CampaignSweep(const Cluster& cluster, const std::string& name, int version) {
   return absl::StrReplaceAll(kSweep, {{"NAME", name},

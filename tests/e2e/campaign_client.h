@@ -30,6 +30,8 @@ inline constexpr int kFailingSeed = 3;
 inline constexpr int kLongSeed = 4;
 // The text of a sweep; sweeps of one version have equal cells.
 std::string CampaignSweep(const Cluster& cluster, const std::string& name, int version);
+// Files that its jobs read and run.
+void WriteCampaignFiles(Cluster& cluster);
 
 // When a command that changed something was started, and when it had its answer.
 struct AcknowledgedWrite {
