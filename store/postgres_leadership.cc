@@ -37,7 +37,10 @@ constexpr char kAcquire[] =
     "UPDATE leader SET expiry = " CONCUR_EXPIRY
     ", holder = $2, address = $3, epoch = epoch + 1, since = clock_timestamp() "
     "WHERE holder IS NULL OR expiry < clock_timestamp() RETURNING epoch, turn, schema_version";
-constexpr char kRenew[] = "UPDATE leader SET expiry = " CONCUR_EXPIRY " WHERE holder = $2";
+// Not once its sender's time is over: it may have waited for the row.
+constexpr char kRenew[] = "UPDATE leader SET expiry = " CONCUR_EXPIRY
+                          " WHERE holder = $2 AND clock_timestamp() < statement_timestamp() + "
+                          "$3 * interval '1 second'";
 #undef CONCUR_EXPIRY
 constexpr char kMoveEpoch[] =
     "UPDATE leader SET epoch = epoch + 1 WHERE holder = $1 RETURNING epoch, turn, schema_version";
@@ -188,9 +191,14 @@ absl::Status Leadership::Renew(PostgresDatabase& database) {
   CONCUR_ASSIGN_OR_RETURN(SqlStatement * renew, database.Prepare(kRenew));
   renew->BindReal(1, absl::ToDoubleSeconds(options_.lease));
   renew->BindText(2, id_);
+  {
+    const MutexLock lock(mutex_);
+    renew->BindReal(3, absl::ToDoubleSeconds(deadline_ - begin));
+  }
   int64_t rows = 0;
   CONCUR_RETURN_IF_ERROR(renew->Run(&rows));
   if (rows == 0) {
+    CONCUR_RETURN_IF_ERROR(Check());
     return Refusal(database);
   }
   const MutexLock lock(mutex_);
