@@ -84,7 +84,8 @@ void Checker::CheckNeeds(const SyncRequest& request, const SyncResponse& respons
   std::vector<AttemptId> present = request.running;
   for (const JobOrder& order : response.start) {
     present.push_back(order.id);
-    for (const auto& [name, id] : order.services) {
+    for (const auto& asked : order.services) {
+      const AttemptId id = asked.second;
       const auto listed =
           std::find_if(request.services.begin(), request.services.end(),
                        [&](const RunningService& service) { return service.id == id; });
@@ -93,7 +94,7 @@ void Checker::CheckNeeds(const SyncRequest& request, const SyncResponse& respons
         world_.Fail(absl::StrCat(order.id.ToString(), " is sent, and ", id.ToString(),
                                  ", which it asks, is not ready there"));
       }
-      if (!name.empty()) {
+      if (!asked.first.empty()) {
         asks_[order.id].insert(id);
       }
     }
