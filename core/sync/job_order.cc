@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sync/job_order.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/result.h"
@@ -53,6 +56,15 @@ absl::Status CheckInput(const FieldPath& path, const JobOrder::Input& input) {
   return CheckRange(path.Field("examples_max"), input.examples_max, 0, kExamplesMax);
 }
 
+absl::Status CheckInputs(const FieldPath& path, absl::string_view field,
+                         const std::vector<JobOrder::Input>& inputs) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(field), inputs.size(), kBenchmarksMax));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckInput(path.Field(field, i), inputs[i]));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
@@ -84,15 +96,8 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("resources"), order.resources));
   CONCUR_RETURN_IF_ERROR(
       CheckTimeLimit(path.Field("timeout"), order.timeout, absl::ZeroDuration()));
-  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("train"), order.train.size(), kBenchmarksMax));
-  for (size_t i = 0; i < order.train.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(CheckInput(path.Field("train", i), order.train[i]));
-  }
-  CONCUR_RETURN_IF_ERROR(
-      CheckCount(path.Field("validation"), order.validation.size(), kBenchmarksMax));
-  for (size_t i = 0; i < order.validation.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(CheckInput(path.Field("validation", i), order.validation[i]));
-  }
+  CONCUR_RETURN_IF_ERROR(CheckInputs(path, "train", order.train));
+  CONCUR_RETURN_IF_ERROR(CheckInputs(path, "validation", order.validation));
   if (order.checkpoint) {
     CONCUR_RETURN_IF_ERROR(ValidateCheckpoint(*order.checkpoint, path.Field("checkpoint")));
   }
