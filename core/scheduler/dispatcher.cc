@@ -278,13 +278,17 @@ void Dispatcher::FailServices() {
   }
 }
 
+// True when the lane's jobs may be given to the worker once it has room.
+bool Dispatcher::MayComeTo(const Worker& worker, const ReadyQueue::Lane& lane) const {
+  return workers_.CouldRun(worker, lane) && HasUnits(lane) && book_.owners().MayStart(lane.owner) &&
+         (book_.services().HasAll(worker.info.name, lane.services) ||
+          ServiceStateOn(worker, lane) != ServiceState::kAway);
+}
+
 // True when a job that waits for the service may be given to the worker, sooner or later.
 bool Dispatcher::IsAwaited(const Worker& worker, uint32_t service) const {
   const auto may_come = [&](const ReadyQueue::Lane& lane) {
-    return book_.services().Contains(lane.services, service) && workers_.CouldRun(worker, lane) &&
-           HasUnits(lane) && book_.owners().MayStart(lane.owner) &&
-           (book_.services().HasAll(worker.info.name, lane.services) ||
-            ServiceStateOn(worker, lane) != ServiceState::kAway);
+    return book_.services().Contains(lane.services, service) && MayComeTo(worker, lane);
   };
   const auto& alone = places_.suspects.ready();
   return workers_.WaitingFor(service) > 0 &&
@@ -331,14 +335,9 @@ bool Dispatcher::IsStuck(const Worker& worker, uint32_t service) const {
       return false;
     }
   }
-  const auto first = places_.ready.First(
-      [&](const ReadyQueue::Lane& lane) {
-        return workers_.CouldRun(worker, lane) && HasUnits(lane) &&
-               book_.owners().MayStart(lane.owner) &&
-               (book_.services().HasAll(worker.info.name, lane.services) ||
-                ServiceStateOn(worker, lane) != ServiceState::kAway);
-      },
-      [this](uint32_t owner) { return book_.owners().ShareOf(owner); });
+  const auto first =
+      places_.ready.First([&](const ReadyQueue::Lane& lane) { return MayComeTo(worker, lane); },
+                          [this](uint32_t owner) { return book_.owners().ShareOf(owner); });
   return first && !book_.services().Contains(first->lane.services, service) &&
          !FitsOn(worker, worker.Free(), first->lane);
 }

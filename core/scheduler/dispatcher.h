@@ -64,6 +64,7 @@ class Dispatcher {
   void StartService(Worker& worker, JobId job, const ReadyQueue::Lane& lane);
   void FailServices();
   bool IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane, uint32_t service) const;
+  bool MayComeTo(const Worker& worker, const ReadyQueue::Lane& lane) const;
   bool IsAwaited(const Worker& worker, uint32_t service) const;
   bool IsInTheWay(const Worker& worker, const Resources& instance) const;
   bool IsStuck(const Worker& worker, uint32_t service) const;

@@ -41,7 +41,7 @@ class FailOverTrouble : public Trouble {
 
   // From each fault of a kind to the first acknowledged write that began after it.
   const std::vector<absl::Duration>& Resumed(Kind kind) const { return resumed_[kind]; }
-  // Those of all kinds.
+  // The times of all kinds.
   std::vector<absl::Duration> Resumed() const;
   // The same until each client was answered.
   std::vector<absl::Duration> EachAnswered() const;
