@@ -288,7 +288,7 @@ def memory(rows, jobs=100_000, workers=1000):
 
 def schedules(rows):
     def simulate(sweep, *arguments):
-        done = subprocess.run([harness.BIN / "concur", "-o", "json", "simulate", sweep,
+        done = subprocess.run([harness.BIN / "concur", "-o", "json", "sweep", "simulate", sweep,
                                *map(str, arguments)], check=True, capture_output=True, text=True)
         return json.loads(done.stdout)
 

@@ -23,7 +23,7 @@ endforeach()
 # JSON Schemas, from what the readers of YAML read.
 set(write_schemas)
 foreach(kind sweep approach benchmark pool coordinator-options worker-options data-source)
-  list(APPEND write_schemas COMMAND concur schema ${kind} --out ${help}/concur/schema/${kind}.json)
+  list(APPEND write_schemas COMMAND concur sweep schema ${kind} --out ${help}/concur/schema/${kind}.json)
 endforeach()
 add_custom_command(
   OUTPUT ${help}/man/man1/concur.1.gz

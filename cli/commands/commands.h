@@ -33,6 +33,10 @@ void AddSubmitPredictionsCommand(Command& sweep, CommandContext& context);
 // `sweep steps`: what jobs reported while they ran.
 void AddSweepStepsCommand(Command& sweep, CommandContext& context);
 void AddSweepFileCommands(Command& sweep, CommandContext& context);
+// `sweep simulate`: a forecast of how long a sweep takes.
+void AddSimulateCommand(Command& sweep, CommandContext& context);
+// `sweep schema KIND`: the JSON Schema of a kind of YAML file.
+void AddSchemaCommand(Command& sweep, CommandContext& context);
 // `job` with list, get, logs, explain.
 void AddJobCommands(Command& app, CommandContext& context);
 void AddJobListCommand(Command& job, CommandContext& context);
@@ -45,7 +49,6 @@ void AddPoolCommands(Command& app, CommandContext& context);
 // `secret` with set, list, delete.
 void AddSecretCommands(Command& app, CommandContext& context);
 void AddAuditCommand(Command& app, CommandContext& context);
-void AddPageCommand(Command& app, CommandContext& context);
 void AddTopCommand(Command& app, CommandContext& context);
 // `usage`: what jobs took.
 void AddUsageCommand(Command& app, CommandContext& context);
@@ -63,7 +66,6 @@ void AddRankCommand(Command& app, CommandContext& context);
 void AddTransferCommand(Command& app, CommandContext& context);
 void AddScatterCommand(Command& app, CommandContext& context);
 void AddReportCommand(Command& app, CommandContext& context);
-void AddSimulateCommand(Command& app, CommandContext& context);
 void AddNextCommand(Command& app, CommandContext& context);
 void AddDiffCommand(Command& app, CommandContext& context);
 // `bundle` with write, convert, verify, load: results that outlive their coordinator.
@@ -86,9 +88,6 @@ void AddDataSetCommands(Command& data, CommandContext& context);
 void AddExportCommand(Command& data, CommandContext& context);
 // `data score`: exact match and F1 of a predictions file.
 void AddDataScoreCommand(Command& data, CommandContext& context);
-
-// `schema KIND`: the JSON Schema of a kind of YAML file.
-void AddSchemaCommand(Command& app, CommandContext& context);
 
 // Prints the sweep as `sweep get` does; after its progress was watched, people get only what the
 // last line of that has not said. `services` are those that run, in words.

@@ -36,14 +36,10 @@ constexpr char kExamples[] =
 
 // Commands renamed since 0.2.0. The line of a name goes after one release that has had it.
 constexpr OldName kOldNames[] = {
-    {"compare", "significance"},
-    {"cross", "transfer"},
-    {"export", "bundle write"},
-    {"import", "bundle convert"},
-    {"plan", "next"},
-    {"score", "data score"},
-    {"sweep import", "bundle load"},
-    {"verify", "bundle verify"},
+    {"compare", "significance"},     {"cross", "transfer"},       {"export", "bundle write"},
+    {"import", "bundle convert"},    {"page", "up --link"},       {"plan", "next"},
+    {"schema", "sweep schema"},      {"score", "data score"},     {"simulate", "sweep simulate"},
+    {"sweep import", "bundle load"}, {"verify", "bundle verify"},
 };
 
 void AddAllCommands(Command& app, CommandContext& context) {
@@ -54,8 +50,6 @@ void AddAllCommands(Command& app, CommandContext& context) {
   AddSweepCommands(app, context);
   AddConcurrenceCommand(app, context);
   AddNextCommand(app, context);
-  AddSimulateCommand(app, context);
-  AddSchemaCommand(app, context);
 
   app.Heading("Watch");
   AddTopCommand(app, context);
@@ -87,7 +81,6 @@ void AddAllCommands(Command& app, CommandContext& context) {
   });
 
   app.Heading("Serve");
-  AddPageCommand(app, context);
   AddWorkerCommands(app, context);
   AddResourceCommands(app, context);
   AddPoolCommands(app, context);

@@ -36,7 +36,8 @@ absl::Status LoginLink::Redeem(absl::string_view code) {
   MutexLock lock(mutex_);
   if (code_.empty() || !http::SameSecret(code, code_)) {
     return absl::UnauthenticatedError(
-        "this login link was used before, or is of an earlier start; \"concur page\" prints a new "
+        "this login link was used before, or is of an earlier start; \"concur up --link\" prints a "
+        "new "
         "one");
   }
   code_.clear();  // used, even if the next line fails

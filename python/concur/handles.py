@@ -117,7 +117,7 @@ class SubmittedSweep:
 
     def simulate(self, **options: Any) -> Any:
         """Time that it would take on given workers."""
-        return self.program.json(["simulate", self.id, *strings(options)])
+        return self.program.json(["sweep", "simulate", self.id, *strings(options)])
 
     def report(self, out: Path, **options: Any) -> None:
         """Writes the page of it as HTML."""

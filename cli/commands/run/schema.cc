@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur schema`: JSON Schemas of the YAML files, for editors, from what their readers read.
+// `concur sweep schema`: JSON Schemas of the YAML files, for editors, from what their readers read.
 #include "yaml/schema.h"
 
 #include <algorithm>
@@ -163,9 +163,9 @@ struct SchemaFlags {
 
 }  // namespace
 
-void AddSchemaCommand(Command& app, CommandContext& context) {
+void AddSchemaCommand(Command& sweep, CommandContext& context) {
   Command* const command =
-      app.AddSubcommand("schema", "The JSON Schema of a kind of YAML file, for an editor");
+      sweep.AddSubcommand("schema", "The JSON Schema of a kind of YAML file, for an editor");
   const auto flags = std::make_shared<SchemaFlags>();
   command->AddOption("kind", flags->kind, "The kind of files; without it, the kinds are listed")
       ->TypeName("KIND");
@@ -174,8 +174,8 @@ void AddSchemaCommand(Command& app, CommandContext& context) {
   command->Footer(
       "In the first line of study.yaml: # yaml-language-server: $schema=sweep.schema.json\n"
       "Examples:\n"
-      "  concur schema\n"
-      "  concur schema sweep --out sweep.schema.json");
+      "  concur sweep schema\n"
+      "  concur sweep schema sweep --out sweep.schema.json");
   OnRun(command, context,
         [flags, &context] { return RunSchema(flags->kind, flags->out, context); });
 }

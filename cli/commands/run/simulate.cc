@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur simulate`: how long a sweep takes on given workers, before it runs; for one that has
-// ended, also how far off the forecast is.
+// `concur sweep simulate`: how long a sweep takes on given workers, before it runs; for one that
+// has ended, also how far off the forecast is.
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -93,10 +93,10 @@ absl::Status Simulate(CommandContext& context, const SimulateFlags& flags) {
 
 }  // namespace
 
-void AddSimulateCommand(Command& app, CommandContext& context) {
+void AddSimulateCommand(Command& sweep, CommandContext& context) {
   const auto flags = std::make_shared<SimulateFlags>();  // shared with the stored callback
   Command* command =
-      app.AddSubcommand("simulate", "Forecast how long a sweep takes on given workers");
+      sweep.AddSubcommand("simulate", "Forecast how long a sweep takes on given workers");
   command
       ->AddOption("sweep", flags->sweep,
                   "A sweep file, or a sweep by name or id: one that has succeeded is also compared "
@@ -111,9 +111,9 @@ void AddSimulateCommand(Command& app, CommandContext& context) {
   command->Footer(
       "The coordinator's own scheduler decides on a virtual clock, as if nothing were finished "
       "yet.\nExamples:\n"
-      "  concur simulate demo --workers 8\n"
-      "  concur simulate s12\n"
-      "  concur simulate study.yaml --workers 8 --slots 4 --durations durations.csv");
+      "  concur sweep simulate demo --workers 8\n"
+      "  concur sweep simulate s12\n"
+      "  concur sweep simulate study.yaml --workers 8 --durations durations.csv");
   OnRun(command, context, [flags, &context] { return Simulate(context, *flags); });
 }
 

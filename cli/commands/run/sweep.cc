@@ -541,6 +541,8 @@ void AddSweepCommands(Command& app, CommandContext& context) {
   AddSweep(group, context, "delete", "Remove an ended sweep and its results", delete_flags, Delete)
       ->AddFlag("-y,--yes", delete_flags->yes, "Do not ask");
   AddSweepFileCommands(*group, context);
+  AddSimulateCommand(*group, context);
+  AddSchemaCommand(*group, context);
 }
 
 }  // namespace concur::cli

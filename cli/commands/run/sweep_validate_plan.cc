@@ -450,7 +450,8 @@ void AddSweepFileCommands(Command& sweep_app, CommandContext& context) {
   plan->AddFlag("--settings", plan_flags->settings, "List the sampled settings");
   AddForecastOptions(plan, plan_flags->forecast);
   plan->Footer(
-      "With --workers or --durations also how long it takes, as `concur simulate` forecasts it.\n"
+      "With --workers or --durations also how long it takes, as `concur sweep simulate` forecasts "
+      "it.\n"
       "Examples:\n  concur sweep plan study.yaml --settings\n"
       "  concur sweep plan study.yaml --workers 16 --slots 1 --durations durations.csv");
   OnRun(plan, context, [plan_flags, &context] { return RunPlan(*plan_flags, context); });

@@ -630,7 +630,22 @@ absl::Status RunSweep(CommandContext& context, const Local& local, const UpFlags
 
 }  // namespace
 
+absl::Status PrintLink(CommandContext& context, const UpFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(
+      const std::string link,
+      ReadPageLink(flags.data_directory.empty() ? DefaultDataDirectory() : flags.data_directory));
+  Json record = Json::object();
+  record["page"] = link;
+  PrintDetails(context, {{"page", link}}, record);
+  PrintNote(context,
+            "the link logs in once; each \"concur up --link\" after that prints a new one");
+  return absl::OkStatus();
+}
+
 absl::Status Up(CommandContext& context, const UpFlags& flags) {
+  if (flags.link) {
+    return PrintLink(context, flags);
+  }
   Local local(context, flags);
   absl::Status status;
   if (flags.run.empty()) {
@@ -703,6 +718,9 @@ void AddUpCommand(Command& app, CommandContext& context) {
                   "Where to serve the page for browsers of this machine; none: nowhere (default: "
                   "127.0.0.1:7449, or any port when --listen is given)")
       ->TypeName("HOST:PORT");
+  command->AddFlag("--link", flags->link,
+                   "Run nothing; print a link that logs in to the page of the coordinator that "
+                   "runs here");
   command
       ->AddOption("--env-pass", flags->env_pass,
                   "A variable of this environment that jobs of this machine's workers see as well, "
@@ -726,6 +744,7 @@ void AddUpCommand(Command& app, CommandContext& context) {
       "Finished jobs are kept: after a restart they do not run again.\n"
       "Examples:\n"
       "  concur up --workers 2\n"
+      "  concur up --link\n"
       "  concur up --slurm batch --max 20 --cpus 8\n"
       "  concur up -n 2 --listen 127.0.0.1:0 --data-dir /tmp/demo --run study.yaml");
   OnRun(command, context, [flags, &context] { return Up(context, *flags); });

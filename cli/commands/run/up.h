@@ -29,6 +29,7 @@ struct UpFlags {
   std::string run;                    // a sweep file
   std::vector<std::string> variables;
   bool no_check = false;  // leave the data sets of `run` unread
+  bool link = false;      // only print a link to the page of the coordinator that runs
   // Called on a thread of its own when that sweep has ended, before the programs are stopped.
   std::function<void(const std::string& address, const std::string& token_file)> then;
 };

@@ -25,7 +25,7 @@ class CommandsTest : public CommandsFixture {};
 // It named `concur up` alone, which ran, in another directory.
 TEST_F(CommandsTest, APageInAnotherDirectoryIsToldHowToBeNamed) {
   const testing::TempDir empty;
-  const Output output = Concur({"page", "--data-dir", empty.path()});
+  const Output output = Concur({"up", "--link", "--data-dir", empty.path()});
   EXPECT_NE(output.code, 0);
   EXPECT_THAT(output.err, HasSubstr("name another directory by --data-dir"));
 }

@@ -143,7 +143,7 @@ const SchemaJson& Schema(const std::string& kind) {
   static auto& schemas = *new std::map<std::string, SchemaJson>;
   SchemaJson& schema = schemas[kind];
   if (schema.is_null()) {
-    schema = SchemaJson::parse(RunConcur({"schema", kind}).out);
+    schema = SchemaJson::parse(RunConcur({"sweep", "schema", kind}).out);
   }
   return schema;
 }
@@ -221,11 +221,12 @@ TEST(SchemaTest, EveryFormOfAFieldIsFound) {
 }
 
 TEST(SchemaTest, AnUnknownKindIsAnsweredWithTheNearestAndOutWritesAFile) {
-  EXPECT_THAT(RunConcur({"schema", "sweeep"}).err, HasSubstr("(did you mean \"sweep\"?)"));
-  EXPECT_THAT(RunConcur({"schema"}).out, HasSubstr("worker-options"));
+  EXPECT_THAT(RunConcur({"sweep", "schema", "sweeep"}).err, HasSubstr("(did you mean \"sweep\"?)"));
+  EXPECT_THAT(RunConcur({"sweep", "schema"}).out, HasSubstr("worker-options"));
   const testing::TempDir dir;
-  EXPECT_EQ(RunConcur({"schema", "pool", "--out", dir.File("pool.json")}).code, 0);
-  EXPECT_EQ(ReadFile(dir.File("pool.json")).value_or(""), RunConcur({"schema", "pool"}).out);
+  EXPECT_EQ(RunConcur({"sweep", "schema", "pool", "--out", dir.File("pool.json")}).code, 0);
+  EXPECT_EQ(ReadFile(dir.File("pool.json")).value_or(""),
+            RunConcur({"sweep", "schema", "pool"}).out);
 }
 
 }  // namespace

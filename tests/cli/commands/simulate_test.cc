@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur simulate` and the forecast of `concur sweep plan`.
+// `concur sweep simulate` and the forecast of `concur sweep plan`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,8 +72,8 @@ TEST_F(SimulateTest, AForecastFromAFileNeedsNoCoordinator) {
   const std::string durations =
       Durations("approach,benchmark,kind,seconds\n*,*,train,100\na,x,eval,10\n*,y,eval,20\n");
   const Output output =
-      RunConcur({"-o", "json", "simulate", sweep_, "--workers", "2", "--slots", "2", "--durations",
-                 durations, "--turnaround", "0", "--price", "1.5"});
+      RunConcur({"-o", "json", "sweep", "simulate", sweep_, "--workers", "2", "--slots", "2",
+                 "--durations", durations, "--turnaround", "0", "--price", "1.5"});
   ASSERT_EQ(output.code, kExitOk) << output.err;
   const auto json = JsonOf(output);
   EXPECT_EQ(json["sweep"], "small");
@@ -85,7 +85,7 @@ TEST_F(SimulateTest, AForecastFromAFileNeedsNoCoordinator) {
   EXPECT_GE(json["makespan_seconds"], 230);
   EXPECT_LE(json["makespan_seconds"], 240);
   EXPECT_NEAR(json["cost"], json["machine_hours"].get<double>() * 1.5, 1e-9);
-  const Output table = RunConcur({"simulate", sweep_, "--workers", "2", "--slots", "2",
+  const Output table = RunConcur({"sweep", "simulate", sweep_, "--workers", "2", "--slots", "2",
                                   "--durations", durations, "--turnaround", "0"});
   EXPECT_THAT(table.out, AllOf(HasSubstr("2 with 4 slots"), HasSubstr("of the lower bound"),
                                HasSubstr("utilisation")));
@@ -96,16 +96,17 @@ TEST_F(SimulateTest, NamedResourcesBoundAForecast) {
   const std::string durations =
       Durations("approach,benchmark,kind,seconds\n*,*,train,100\n*,*,eval,10\n");
   const auto bound = [&](const std::string& resource) {
-    const Output output = RunConcur({"-o", "json", "simulate", sweep_, "--workers", "8", "--slots",
-                                     "2", "--durations", durations, "--resource", resource});
+    const Output output =
+        RunConcur({"-o", "json", "sweep", "simulate", sweep_, "--workers", "8", "--slots", "2",
+                   "--durations", durations, "--resource", resource});
     EXPECT_EQ(output.code, kExitOk) << output.err;
     return JsonOf(output)["bound_seconds"];
   };
   EXPECT_EQ(bound("api=1"), 880);
   EXPECT_EQ(bound("api=2"), 440);
   EXPECT_EQ(bound("other=1"), 110);
-  const Output wrong = RunConcur(
-      {"simulate", sweep_, "--workers", "8", "--durations", durations, "--resource", "api"});
+  const Output wrong = RunConcur({"sweep", "simulate", sweep_, "--workers", "8", "--durations",
+                                  durations, "--resource", "api"});
   EXPECT_EQ(wrong.code, kExitUsage);
   EXPECT_THAT(wrong.err, HasSubstr("--resource: expected NAME=N, as openai=16, got \"api\""));
 }
@@ -146,8 +147,8 @@ TEST_F(SimulateTest, ASweepIsNamedByItsNameAndAWorkerHasThisMachinesMemory) {
   const std::string durations =
       Durations("approach,benchmark,kind,seconds\n*,*,train,1\n*,*,eval,1\n");
   for (const char* name : {"demo", "s1"}) {
-    const Output output = RunConcur({"--server", server.address(), "-o", "json", "simulate", name,
-                                     "--workers", "8", "--durations", durations});
+    const Output output = RunConcur({"--server", server.address(), "-o", "json", "sweep",
+                                     "simulate", name, "--workers", "8", "--durations", durations});
     ASSERT_EQ(output.code, kExitOk) << output.err;
     EXPECT_EQ(JsonOf(output)["jobs"], 16);
   }
@@ -155,37 +156,39 @@ TEST_F(SimulateTest, ASweepIsNamedByItsNameAndAWorkerHasThisMachinesMemory) {
   sweep.mutable_create_time()->set_seconds(1000);
   sweep.mutable_end_time()->set_seconds(1010);
   const auto shown = [&] {
-    return JsonOf(RunConcur({"--server", server.address(), "-o", "json", "simulate", "s1",
+    return JsonOf(RunConcur({"--server", server.address(), "-o", "json", "sweep", "simulate", "s1",
                              "--workers", "8", "--durations", durations}));
   };
   EXPECT_EQ(shown()["took_seconds"], 10);
-  EXPECT_THAT(RunConcur({"--server", server.address(), "simulate", "s1", "--workers", "8",
+  EXPECT_THAT(RunConcur({"--server", server.address(), "sweep", "simulate", "s1", "--workers", "8",
                          "--durations", durations})
                   .out,
               HasSubstr("forecast       5 times too short, if it ran on such workers\n"))
       << "it ran on two: was error -80.0 %";
   sweep.mutable_counts()->set_stopped(2);
   EXPECT_FALSE(shown().contains("took_seconds")) << "the forecast is of whole trainings";
-  EXPECT_EQ(RunConcur({"--server", server.address(), "simulate", "other", "--workers", "8",
+  EXPECT_EQ(RunConcur({"--server", server.address(), "sweep", "simulate", "other", "--workers", "8",
                        "--durations", durations})
                 .code,
             kExitNotFound);
-  const Output nowhere = RunConcur({"simulate", "nowhere.yaml", "--workers", "8"});
+  const Output nowhere = RunConcur({"sweep", "simulate", "nowhere.yaml", "--workers", "8"});
   EXPECT_EQ(nowhere.code, kExitNotFound);
   EXPECT_THAT(nowhere.err, HasSubstr("expected a readable sweep file")) << "a file, not a sweep";
 }
 
 TEST_F(SimulateTest, WithoutHistoryOrWorkersItSaysWhatIsMissing) {
   FakeCoordinator server;
-  Output output = RunConcur({"--server", server.address(), "simulate", sweep_, "--workers", "1"});
+  Output output =
+      RunConcur({"--server", server.address(), "sweep", "simulate", sweep_, "--workers", "1"});
   EXPECT_EQ(output.code, kExitPrecondition);
   EXPECT_THAT(output.err, HasSubstr("no finished job yet"));
   const std::string durations = Durations("approach,benchmark,kind,seconds\n*,*,eval,1\n");
-  output = RunConcur({"--server", server.address(), "simulate", sweep_, "--durations", durations});
+  output = RunConcur(
+      {"--server", server.address(), "sweep", "simulate", sweep_, "--durations", durations});
   EXPECT_EQ(output.code, kExitPrecondition);
   EXPECT_THAT(output.err, HasSubstr("--workers N"));
-  output =
-      RunConcur({"simulate", sweep_, "--workers", "1", "--slots", "1", "--durations", durations});
+  output = RunConcur(
+      {"sweep", "simulate", sweep_, "--workers", "1", "--slots", "1", "--durations", durations});
   EXPECT_EQ(output.code, kExitUsage);
   EXPECT_THAT(output.err, HasSubstr("nothing tells how long training a on x takes"));
 }
@@ -232,10 +235,10 @@ TEST_F(SimulateTest, TheLargestStudyIsWithinThreePercentOfTheLowerBound) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
   const std::string root = source == nullptr ? "." : source;
   for (const char* workers : {"16", "64", "200"}) {
-    const Output output =
-        RunConcur({"-o", "json", "simulate", absl::StrCat(root, "/configs/sweeps/concurrence.yaml"),
-                   "--workers", workers, "--slots", "1", "--durations",
-                   absl::StrCat(root, "/bench/concurrence-durations.csv")});
+    const Output output = RunConcur({"-o", "json", "sweep", "simulate",
+                                     absl::StrCat(root, "/configs/sweeps/concurrence.yaml"),
+                                     "--workers", workers, "--slots", "1", "--durations",
+                                     absl::StrCat(root, "/bench/concurrence-durations.csv")});
     ASSERT_EQ(output.code, kExitOk) << output.err;
     const auto json = JsonOf(output);
     EXPECT_EQ(json["jobs"], 7680);

@@ -20,7 +20,7 @@ export function Login({ reason, onLogin }) {
       <h1>Concur</h1>
       {reason && <p role="alert">{reason}</p>}
       <p>
-        On the coordinator's machine, <code>concur page</code> prints a link that logs in. Elsewhere, paste a token
+        On the coordinator's machine, <code>concur up --link</code> prints a link that logs in. Elsewhere, paste a token
         from <code>concur-coordinator token create</code>:
       </p>
       <form onSubmit={submit}>
