@@ -205,14 +205,20 @@ bool Dispatcher::IsBetterElsewhere(const Worker& worker, const ReadyQueue::Lane&
          });
 }
 
-// A service whose start has failed on this worker is another's to start that has not failed.
+// A service whose start has failed on this worker is another's to start, on which none of the
+// lane's services has failed.
 bool Dispatcher::IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane,
                                   uint32_t service) const {
-  const auto& failed_on = book_.services().Get(service).failed_on;
+  const Services& services = book_.services();
+  const auto& set = services.SetOf(lane.services);
+  const auto has_failed = [&](const std::string& name) {
+    return std::any_of(set.begin(), set.end(),
+                       [&](uint32_t one) { return services.Get(one).failed_on.contains(name); });
+  };
   const auto& roster = workers_.roster();
-  return failed_on.contains(worker.info.name) &&
+  return services.Get(service).failed_on.contains(worker.info.name) &&
          std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
-           return !failed_on.contains(entry.first) && workers_.CouldRun(*entry.second, lane);
+           return !has_failed(entry.first) && workers_.CouldRun(*entry.second, lane);
          });
 }
 

@@ -188,6 +188,33 @@ TEST_F(NeedsTest, JobsFailOnceThreeStartsOfANeededServiceHaveFailed) {
   EXPECT_EQ(StateOf(sweep, 0), JobState::kFailed);
 }
 
+// Each start was left to the other worker, for ever.
+TEST_F(NeedsTest, ServicesThatFailedOnDifferentWorkersAreStartedAgain) {
+  AddWorker("v", 4);
+  AddWorker("w", 4);
+  const SweepId sweep = Submit(Judged(1));
+  SyncTimes(3);
+  const std::string first = ServicesOn("v").empty() ? "w" : "v";
+  const std::string second = first == "v" ? "w" : "v";
+  const auto fail = [&](const std::string& worker, uint32_t place) {
+    WorkerCalled(worker).Finish(InstanceOn(worker, place), FailureOf(FailureClass::kFailed));
+    WorkerCalled(worker).Finish(InstanceOn(worker, 1 - place), FailureOf(FailureClass::kPreempted));
+    Sync();
+    harness().Advance(absl::Minutes(10));
+    SyncTimes(3);
+  };
+  fail(first, 0);
+  ASSERT_EQ(ServicesOn(second).size(), 2u) << "both are tried where none has failed";
+  fail(second, 1);
+  const std::string third = ServicesOn("v").empty() ? "w" : "v";
+  ASSERT_EQ(ServicesOn(third).size(), 2u);
+  SetReady(third);
+  SyncTimes(2);
+  EndJobsWell(third);
+  Sync();
+  EXPECT_EQ(CountOf(sweep, JobState::kSucceeded), 1u);
+}
+
 TEST_F(NeedsTest, ANeededServiceIsNotStoppedWhileAJobAsksIt) {
   AddWorker("w", 4);
   Submit(Judged(1));
