@@ -205,6 +205,7 @@ struct PilotRow {
 struct Snapshot {
   uint64_t next_sweep_number = 1;
   uint64_t next_pilot_number = 1;
+  uint32_t last_service_number = 0;  // of the latest instance of a service, as its attempt
   std::vector<SweepRow> sweeps;      // ordered by id
   std::vector<JobRow> jobs;          // ordered by id
   std::vector<ResultRow> results;    // ordered by id
@@ -238,6 +239,7 @@ struct Batch {
   std::vector<ResourceRow> put_resources;  // insert or replace
   std::vector<std::string> delete_resources;
   std::optional<uint64_t> next_pilot_number;
+  std::optional<uint32_t> last_service_number;
   std::vector<PoolRow> put_pools;
   std::vector<std::string> delete_pools;
   std::vector<PilotRow> put_pilots;
@@ -249,9 +251,9 @@ struct Batch {
            delete_results.empty() && put_attempts.empty() && put_steps.empty() &&
            delete_steps.empty() && put_spent.empty() && put_workers.empty() &&
            delete_workers.empty() && put_blames.empty() && put_resources.empty() &&
-           delete_resources.empty() && !next_pilot_number && put_pools.empty() &&
-           delete_pools.empty() && put_pilots.empty() && delete_pilots.empty() &&
-           delete_sweeps.empty();
+           delete_resources.empty() && !next_pilot_number && !last_service_number &&
+           put_pools.empty() && delete_pools.empty() && put_pilots.empty() &&
+           delete_pilots.empty() && delete_sweeps.empty();
   }
 };
 

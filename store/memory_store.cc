@@ -41,6 +41,7 @@ absl::StatusOr<Snapshot> MemoryStore::Load() {
     snapshot.resources.push_back(row);
   }
   snapshot.next_pilot_number = next_pilot_number_;
+  snapshot.last_service_number = last_service_number_;
   for (const auto& [name, row] : pools_) {
     snapshot.pools.push_back(row);
   }
@@ -102,6 +103,7 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
     resources_.erase(name);
   }
   next_pilot_number_ = batch.next_pilot_number.value_or(next_pilot_number_);
+  last_service_number_ = batch.last_service_number.value_or(last_service_number_);
   for (const PoolRow& row : batch.put_pools) {
     pools_.insert_or_assign(row.name, row);
   }

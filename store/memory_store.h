@@ -35,6 +35,7 @@ class MemoryStore : public Store {
 
   uint64_t next_sweep_number_ = 1;
   uint64_t next_pilot_number_ = 1;
+  uint32_t last_service_number_ = 0;
   absl::btree_map<SweepId, SweepRow> sweeps_;
   absl::btree_map<JobId, JobRow> jobs_;
   absl::btree_map<JobId, JobResult> results_;

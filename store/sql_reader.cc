@@ -368,6 +368,7 @@ absl::Status CheckCounts(const SqlDatabase& database, const StoredState& state) 
   expected.erase(kCommitsCounter);
   expected.erase(kNextSweepCounter);
   expected.erase(kNextPilotCounter);
+  expected.erase(kLastServiceCounter);
   for (const SweepId& id : state.left_out) {
     for (const auto name :
          {JobsCounter, ResultsCounter, AttemptsCounter, StepsCounter, SpentCounter}) {
@@ -490,6 +491,9 @@ absl::StatusOr<StoredState> ReadState(SqlDatabase& database, Store::ChooseLeftOu
   CONCUR_RETURN_IF_ERROR(ReadPools(database, state.snapshot));
   if (const auto it = state.counters.find(kNextPilotCounter); it != state.counters.end()) {
     state.snapshot.next_pilot_number = static_cast<uint64_t>(it->second);
+  }
+  if (const auto it = state.counters.find(kLastServiceCounter); it != state.counters.end()) {
+    state.snapshot.last_service_number = static_cast<uint32_t>(it->second);
   }
   CONCUR_RETURN_IF_ERROR(CheckCounts(database, state));
   return state;

@@ -54,6 +54,7 @@ inline constexpr char kWorkersCounter[] = "workers";
 // These five may be absent: then they are 0, and the next pilot's number 1.
 inline constexpr char kBlamesCounter[] = "blames";
 inline constexpr char kNextPilotCounter[] = "next_pilot";
+inline constexpr char kLastServiceCounter[] = "last_service";
 inline constexpr char kResourcesCounter[] = "resources";
 inline constexpr char kPoolsCounter[] = "pools";
 inline constexpr char kPilotsCounter[] = "pilots";

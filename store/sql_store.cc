@@ -217,6 +217,9 @@ absl::Status SqlStore::PutCounters(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(
         PutCounter(*database_, kNextSweepCounter, static_cast<int64_t>(*batch.next_sweep_number)));
   }
+  if (batch.last_service_number) {
+    CONCUR_RETURN_IF_ERROR(PutCounter(*database_, kLastServiceCounter, *batch.last_service_number));
+  }
   if (!batch.put_sweeps.empty() || !batch.delete_sweeps.empty()) {
     CONCUR_RETURN_IF_ERROR(
         PutCounter(*database_, kSweepsCounter, static_cast<int64_t>(spec_checksums_.size())));

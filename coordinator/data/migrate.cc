@@ -30,6 +30,7 @@ Batch BatchOf(const DatabaseContents& contents) {
   Batch batch;
   batch.next_sweep_number = from.next_sweep_number;
   batch.next_pilot_number = from.next_pilot_number;
+  batch.last_service_number = from.last_service_number;
   batch.put_sweeps = from.sweeps;
   batch.put_jobs = from.jobs;
   batch.put_results = from.results;
@@ -61,8 +62,9 @@ absl::Status CompareRows(const char* name, const Rows& from, const Rows& to) {
 absl::Status Compare(const DatabaseContents& from, const DatabaseContents& to) {
   const Snapshot& a = from.snapshot;
   const Snapshot& b = to.snapshot;
-  if (a.next_sweep_number != b.next_sweep_number || a.next_pilot_number != b.next_pilot_number) {
-    return absl::DataLossError("the numbers of the next sweep and pilot are not the same");
+  if (a.next_sweep_number != b.next_sweep_number || a.next_pilot_number != b.next_pilot_number ||
+      a.last_service_number != b.last_service_number) {
+    return absl::DataLossError("the numbers of the next sweep, pilot or service are not the same");
   }
   CONCUR_RETURN_IF_ERROR(CompareRows("sweeps", a.sweeps, b.sweeps));
   CONCUR_RETURN_IF_ERROR(CompareRows("jobs", a.jobs, b.jobs));

@@ -248,6 +248,7 @@ void Dispatcher::StartService(Worker& worker, JobId job, const ReadyQueue::Lane&
     service = sweep.ServiceOf(job.Service(place));
   }
   const AttemptId id = services.NewAttempt(job.Service(place - 1), turn_.now());
+  turn_.batch().last_service_number = id.attempt.number;
   Assignment assignment;
   assignment.resources = services.Get(service).spec.resources;
   assignment.gpu_mask = worker.assignments.GpusFor(assignment.resources);

@@ -18,6 +18,7 @@ absl::Status Restorer::Restore(Snapshot snapshot,
                                std::vector<std::shared_ptr<const Expansion>> expansions) {
   CONCUR_CHECK(snapshot.sweeps.size() == expansions.size());
   book_.RestoreNextNumber(snapshot.next_sweep_number);
+  book_.services().RestoreLastAttempt(snapshot.last_service_number);
   for (size_t i = 0; i < expansions.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(book_.Restore(std::move(snapshot.sweeps[i]), std::move(expansions[i])));
   }

@@ -520,6 +520,7 @@ void WorkerExchange::ApplyService(Worker& worker, const RunningService& running)
                                 .idle_since = turn_.now()});
     }
     workers_.Assign(worker, id, assignment);
+    return;  // charged when it is listed again: a late call may list one that has ended
   }
   const Services::Instance* instance = services.Find(worker.info.name, id);
   if (instance == nullptr) {

@@ -180,8 +180,10 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
   }
   book_.resources().Return(removed->uses, removed->owner);
   book_.services().RemoveUser(worker.info.name, removed->services, turn_.now());
-  if (book_.services().Find(worker.info.name, id) != nullptr) {
-    if (removed->taken) {
+  if (const auto* instance = book_.services().Find(worker.info.name, id)) {
+    // One of before a restart that was listed once may have ended, and been charged, before.
+    if (removed->taken &&
+        (instance->start_time || instance->charged_until > absl::InfinitePast())) {
       ChargeService(worker, id, FailureClass::kLost);
     }
     book_.services().RemoveInstance(id);
@@ -217,9 +219,9 @@ void WorkerRegistry::EndService(Worker& worker, const FinishedAttempt& finished)
     use.run_time = result.run_time;
     use.message = result.message;
     PutServiceUse(book_, worker.info.name, finished.id, std::move(use), turn_.batch());
-    if (is_its_own) {
-      book_.services().RemoveInstance(finished.id);  // Unassign charges it no more
-    }
+  }
+  if (is_its_own) {
+    book_.services().RemoveInstance(finished.id);  // Unassign charges it no more
   }
   Unassign(worker, finished.id);
 }

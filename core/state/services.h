@@ -93,6 +93,7 @@ class Services {
   bool HasAll(const std::string& worker, uint32_t set) const;
   // An attempt of JobId::Service() that no worker has: numbers go on after a restart.
   AttemptId NewAttempt(JobId service, absl::Time now);
+  void RestoreLastAttempt(uint32_t number) { last_attempt_ = number; }
   // When an attempt was given its number, to a second.
   static absl::Time TimeOf(Attempt attempt) { return absl::FromUnixSeconds(attempt.number); }
   // REQUIRES: no worker has the attempt; this one has no other that nobody stops.

@@ -182,6 +182,7 @@ class Checker {
     std::string incarnation;
     absl::Time first;  // in the coordinator's time
     absl::Time last;
+    int calls = 0;  // that listed it since the coordinator started
   };
   void CheckServiceSaved(const AttemptId& id, const ListedService& listed);
   void CheckServiceReported(const AttemptId& service);

@@ -343,6 +343,7 @@ Batch RandomBatch(Random& random) {
   const auto pilot = [&] { return absl::StrCat("p-", random.Below(9)); };
   if (random.Chance(0.3)) {
     batch.next_pilot_number = random.Below(1000);
+    batch.last_service_number = static_cast<uint32_t>(random.Below(1000));
     batch.put_pools.push_back(
         {pool(), RandomBytes(random, 20), random.Chance(0.5), "why", random.Chance(0.5)});
     batch.put_pilots.push_back(FullPilot(pilot()));
@@ -441,7 +442,8 @@ std::string Describe(Store& store) {
   for (const ResourceRow& row : snapshot->resources) {
     absl::StrAppend(&text, "resource ", row.name, " ", row.amount, "\n");
   }
-  absl::StrAppend(&text, "next pilot ", snapshot->next_pilot_number, "\n");
+  absl::StrAppend(&text, "next pilot ", snapshot->next_pilot_number, ", last service ",
+                  snapshot->last_service_number, "\n");
   for (const PoolRow& row : snapshot->pools) {
     absl::StrAppend(&text, "pool ", row.name, " ", absl::CHexEscape(row.spec), " ", row.paused, " ",
                     row.pause_reason, " ", row.removing, "\n");

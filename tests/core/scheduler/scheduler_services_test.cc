@@ -240,6 +240,38 @@ TEST_F(ServicesTest, ARestartOfTheCoordinatorKeepsWhatWorkersRun) {
   EXPECT_EQ(ServicesOn("w"), services);
 }
 
+// The machine that goes on may have a clock behind the former one's.
+TEST_F(ServicesTest, NumbersOfInstancesGoOnAfterARestart) {
+  AddWorker("w", 4);
+  ServeOneJob("w");
+  const uint32_t number = ServicesOn("w").at(0).attempt.number;
+  EXPECT_EQ(harness().store().Load()->last_service_number, number);
+  Services services;
+  services.RestoreLastAttempt(number);
+  EXPECT_EQ(services.NewAttempt({{1}, 0}, absl::UnixEpoch()).attempt.number, number + 1);
+}
+
+// The restarted coordinator takes a call from before it for the first.
+TEST_F(ServicesTest, ALateCallDoesNotChargeAnInstanceAnew) {
+  AddWorker("w", 4);
+  const SweepId sweep = ServeOneJob("w");
+  const SyncRequest late = WorkerCalled("w").MakeRequest();
+  const AttemptId service = ServicesOn("w").at(0);
+  JobResult end = FailureOf(FailureClass::kFailed);
+  end.start_time = harness().now();
+  end.run_time = absl::Seconds(70);
+  WorkerCalled("w").Finish(service, end);
+  Sync();
+  harness().RestartCoordinator();
+  ASSERT_TRUE(scheduler().Sync(late).ok());
+  harness().EndTurn();
+  Sync();
+  Sync();
+  ASSERT_GE(UseOf(sweep).size(), 1u);
+  EXPECT_EQ(UseOf(sweep)[0].attempt, service.attempt);
+  EXPECT_EQ(UseOf(sweep)[0].result.run_time, absl::Seconds(70));
+}
+
 TEST_F(ServicesTest, AnInstanceOfADeletedSweepStopsAfterARestart) {
   AddWorker("w", 4);
   const SweepId sweep = ServeOneJob("w");
