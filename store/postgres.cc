@@ -24,6 +24,9 @@ namespace {
 
 constexpr int kBinary = 1;
 constexpr size_t kSentBetweenPushes = 64;
+constexpr size_t kGatheredRowsMax = 64;
+constexpr size_t kGatheredBytesMax = 1 << 20;  // and one row more
+constexpr size_t kArrayHeaderBytes = 20;
 // Object identifiers of PostgreSQL's types (pg_type.h).
 constexpr Oid kByteaType = 17;
 constexpr Oid kInt8Type = 20;
@@ -77,6 +80,40 @@ absl::string_view Field(const PGresult* result, int field) {
   return value == nullptr ? "" : value;
 }
 
+// True of the SqlTable::upsert of a table whose key is its first column.
+bool PutsRowByFirstColumn(absl::string_view sql) {
+  const size_t key = sql.find(") ON CONFLICT (");
+  return key != sql.npos && absl::StrContains(sql, "VALUES (") &&
+         absl::StrContains(sql.substr(key), ") DO UPDATE SET ") &&
+         !absl::StrContains(sql.substr(key, sql.find(')', key + 1) - key), ',');
+}
+
+// The statement that puts all rows of arrays of these types.
+std::string PutsMany(absl::string_view sql, const std::vector<Oid>& types) {
+  const size_t values = sql.find("VALUES (");
+  std::string arrays;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const absl::string_view type = types[i] == kInt8Type     ? "bigint"
+                                   : types[i] == kFloat8Type ? "double precision"
+                                                             : "bytea";
+    absl::StrAppend(&arrays, i == 0 ? "$" : ", $", i + 1, "::", type, "[]");
+  }
+  return absl::StrCat(sql.substr(0, values), "SELECT * FROM unnest(", arrays,
+                      sql.substr(sql.find(')', values)));
+}
+
+void PutInt32(char* at, size_t value) {
+  const uint32_t big_endian = htobe32(static_cast<uint32_t>(value));
+  std::memcpy(at, &big_endian, sizeof(big_endian));
+}
+
+void AppendElement(std::string* array, absl::string_view bytes) {
+  char length[4];
+  PutInt32(length, bytes.size());
+  array->append(length, sizeof(length));
+  array->append(bytes.data(), bytes.size());
+}
+
 bool IsError(const PGresult* result) {
   const ExecStatusType status = PQresultStatus(result);
   return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE ||
@@ -86,6 +123,12 @@ bool IsError(const PGresult* result) {
 }  // namespace
 
 void PostgresResultDeleter::operator()(pg_result* result) const { PQclear(result); }
+
+PostgresStatement::PostgresStatement(PostgresDatabase& database, std::string sql, std::string name)
+    : database_(database),
+      sql_(std::move(sql)),
+      name_(std::move(name)),
+      gathers_(PutsRowByFirstColumn(sql_)) {}
 
 PostgresStatement::Parameter& PostgresStatement::At(int parameter) {
   if (parameters_.size() < static_cast<size_t>(parameter)) {
@@ -129,9 +172,8 @@ absl::Status PostgresStatement::Send() {
   for (size_t i = 0; i < count; ++i) {
     const Parameter& parameter = parameters_[i];
     if (!parameter.is_null) {
-      values[i] = parameter.is_number ? parameter.number.data() : parameter.bytes.data();
-      lengths[i] =
-          static_cast<int>(parameter.is_number ? parameter.number.size() : parameter.bytes.size());
+      values[i] = parameter.Value().data();
+      lengths[i] = static_cast<int>(parameter.Value().size());
     }
   }
   if (PQsendQueryPrepared(database_.connection_, name_.c_str(), static_cast<int>(count),
@@ -169,6 +211,10 @@ absl::Status PostgresStatement::Run(int64_t* changed) {
     CONCUR_RETURN_IF_ERROR(Send());
     return database_.FinishOne({sql_, changed});
   }
+  if (changed == nullptr && gathers_) {
+    return Gather();
+  }
+  CONCUR_RETURN_IF_ERROR(database_.SendGathered());
   CONCUR_RETURN_IF_ERROR(database_.EnsurePrepared(*this));
   if (PQpipelineStatus(database_.connection_) == PQ_PIPELINE_OFF) {
     if (PQenterPipelineMode(database_.connection_) == 0) {
@@ -178,6 +224,77 @@ absl::Status PostgresStatement::Run(int64_t* changed) {
   CONCUR_RETURN_IF_ERROR(Send());
   database_.sent_.push_back({sql_, changed});
   return database_.sent_.size() % kSentBetweenPushes == 0 ? database_.PushOut() : absl::OkStatus();
+}
+
+absl::Status PostgresStatement::EnsureManyPrepared() {
+  CONCUR_RETURN_IF_ERROR(database_.EnsurePrepared(*this));
+  if (many_ == nullptr) {
+    CONCUR_RETURN_IF_ERROR(database_.Flush());
+    if (PQsendDescribePrepared(database_.connection_, name_.c_str()) == 0) {
+      return database_.ConnectionLost(sql_);
+    }
+    CONCUR_ASSIGN_OR_RETURN(const PostgresResult about, database_.NextResult());
+    CONCUR_RETURN_IF_ERROR(database_.FinishOne({sql_, nullptr}));
+    CONCUR_RETURN_IF_ERROR(database_.StatusOf(about.get(), sql_));
+    for (int i = 0; i < PQnparams(about.get()); ++i) {
+      types_.push_back(PQparamtype(about.get(), i));
+    }
+    many_.reset(
+        new PostgresStatement(database_, PutsMany(sql_, types_), absl::StrCat(name_, "_many")));
+  }
+  return database_.EnsurePrepared(*many_);
+}
+
+absl::Status PostgresStatement::Gather() {
+  std::string key(At(1).Value());
+  const bool is_full = keys_.size() == kGatheredRowsMax || gathered_bytes_ > kGatheredBytesMax;
+  // One statement cannot put a row twice.
+  if (database_.gathering_ != this || is_full || keys_.contains(key)) {
+    CONCUR_RETURN_IF_ERROR(database_.SendGathered());
+    if (is_full) {
+      CONCUR_RETURN_IF_ERROR(database_.PushOut());
+    }
+    CONCUR_RETURN_IF_ERROR(EnsureManyPrepared());
+    columns_.assign(parameters_.size(), {std::string(kArrayHeaderBytes, '\0')});
+    keys_.clear();
+    gathered_bytes_ = 0;
+    database_.gathering_ = this;
+  }
+  keys_.insert(std::move(key));
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& parameter = parameters_[i];
+    Column& column = columns_[i];
+    if (parameter.is_null) {
+      column.array.append(4, '\xff');  // NULL
+      continue;
+    }
+    column.has_values = true;
+    AppendElement(&column.array, parameter.Value());
+    gathered_bytes_ += parameter.Value().size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PostgresStatement::SendGathered() {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    Column& column = columns_[i];
+    if (!column.has_values) {
+      many_->BindNull(static_cast<int>(i) + 1);  // unnest fills it up
+      continue;
+    }
+    char* const header = column.array.data();
+    PutInt32(header, 1);      // dimensions
+    PutInt32(header + 4, 1);  // some may be NULL
+    PutInt32(header + 8, types_[i]);
+    PutInt32(header + 12, keys_.size());
+    PutInt32(header + 16, 1);  // index of the first one
+    many_->BindBlob(static_cast<int>(i) + 1, column.array);
+  }
+  absl::Status status = many_->Run();
+  if (gathered_bytes_ > kGatheredBytesMax) {
+    columns_.clear();
+  }
+  return status;
 }
 
 void PostgresStatement::Reset() {
@@ -239,6 +356,7 @@ PostgresDatabase::~PostgresDatabase() {
 absl::Status PostgresDatabase::Connect() {
   PQfinish(connection_);
   sent_.clear();
+  gathering_ = nullptr;
   in_transaction_ = false;
   broken_ = true;
   ++connections_;
@@ -355,7 +473,13 @@ absl::Status PostgresDatabase::FinishOne(const Sent& sent) {
   }
 }
 
+absl::Status PostgresDatabase::SendGathered() {
+  PostgresStatement* const statement = std::exchange(gathering_, nullptr);
+  return statement == nullptr ? absl::OkStatus() : statement->SendGathered();
+}
+
 absl::Status PostgresDatabase::Flush() {
+  CONCUR_RETURN_IF_ERROR(SendGathered());
   if (sent_.empty()) {
     return absl::OkStatus();
   }
@@ -440,6 +564,7 @@ void PostgresDatabase::Rollback() {
   if (!in_transaction_) {
     return;
   }
+  gathering_ = nullptr;
   if (!broken_) {
     Flush().IgnoreError();
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection to PostgreSQL by libpq. Statements of a transaction are only sent (libpq's pipeline
-// mode): those that need no count of rows take one round trip together with their COMMIT.
+// mode): those that need no count of rows take one round trip together with their COMMIT. Rows that
+// one statement puts one after the other are sent as one statement of many rows, since starting a
+// statement costs the server more than a row.
 //
 // Text is kept as BYTEA, since jobs may send bytes that PostgreSQL's TEXT refuses, and sorts by
 // bytes.
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -63,21 +66,42 @@ class PostgresStatement final : public SqlStatement {
     absl::string_view bytes;
     bool is_number = false;
     bool is_null = true;
+
+    absl::string_view Value() const {
+      return is_number ? absl::string_view(number.data(), number.size()) : bytes;
+    }
   };
 
-  PostgresStatement(PostgresDatabase& database, std::string sql, std::string name)
-      : database_(database), sql_(std::move(sql)), name_(std::move(name)) {}
+  // Values of one parameter in the rows that are gathered, as a binary array.
+  struct Column {
+    std::string array;
+    bool has_values = false;  // else all are NULL
+  };
+
+  PostgresStatement(PostgresDatabase& database, std::string sql, std::string name);
 
   Parameter& At(int parameter);
   absl::Status Send();
+  // Keeps the row that is bound, to be sent with the next ones.
+  absl::Status Gather();
+  absl::Status SendGathered();
+  absl::Status EnsureManyPrepared();
 
   PostgresDatabase& database_;
   const std::string sql_;
   const std::string name_;
+  const bool gathers_;      // puts a row by its first column
   int64_t connection_ = 0;  // the one that it is prepared in
   std::vector<Parameter> parameters_;
   bool reading_ = false;  // rows may follow
   PostgresResult row_;
+
+  // Of a statement that puts a row: the same for arrays of rows. Null before its first use.
+  std::unique_ptr<PostgresStatement> many_;
+  std::vector<uint32_t> types_;
+  std::vector<Column> columns_;
+  absl::flat_hash_set<std::string> keys_;  // of the rows that are gathered
+  size_t gathered_bytes_ = 0;
 };
 
 class PostgresDatabase final : public SqlDatabase {
@@ -128,6 +152,7 @@ class PostgresDatabase final : public SqlDatabase {
   // Reads all results of one statement; the first error among them.
   absl::Status FinishOne(const Sent& sent);
   absl::Status LeavePipeline();
+  absl::Status SendGathered();
   absl::Status EnsurePrepared(PostgresStatement& statement);
   // OK unless it is an error; "PATH: CONTEXT: reason (SQLSTATE 53100)".
   absl::Status StatusOf(const pg_result* result, absl::string_view context);
@@ -141,6 +166,7 @@ class PostgresDatabase final : public SqlDatabase {
   bool broken_ = true;
   bool in_transaction_ = false;
   std::vector<Sent> sent_;
+  PostgresStatement* gathering_ = nullptr;  // has rows that are not sent
   std::string sqlstate_;
   absl::flat_hash_map<std::string, std::unique_ptr<PostgresStatement>> statements_;
 };

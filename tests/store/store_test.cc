@@ -142,6 +142,28 @@ TYPED_TEST(StoreTest, EveryFieldComesBackAsItWas) {
   EXPECT_THAT(attempts, ElementsAre(FullAttempt(id, 1), FullAttempt(id, 2)));
 }
 
+TYPED_TEST(StoreTest, ManyRowsOfOneTurnComeBackAsTheyWerePut) {
+  Batch batch;
+  batch.put_sweeps = {FullSweep(1)};
+  for (uint32_t i = 0; i < 200; ++i) {
+    const JobId id = MakeJobId(1, i);
+    JobRow bare;
+    bare.id = id;
+    bare.update_time = absl::FromUnixSeconds(1'700'000'000);
+    batch.put_jobs.push_back(i % 3 == 0 ? FullJob(id) : bare);
+    batch.put_results.push_back(FullResultRow(id));
+    batch.put_results.back().result.message =
+        i % 40 == 0 ? std::string(600'000, '\0') : absl::StrCat(i);
+  }
+  batch.put_jobs.push_back(FullJob(MakeJobId(1, 199)));  // once more: the last one stays
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+  batch.put_jobs.erase(batch.put_jobs.end() - 2);
+  EXPECT_TRUE(snapshot.jobs == batch.put_jobs);
+  EXPECT_TRUE(snapshot.results == batch.put_results);
+}
+
 TYPED_TEST(StoreTest, ASweepThatIsLeftOutStaysOnDiskAsItIs) {
   Batch batch;
   for (const uint64_t sweep : {1, 2, 3}) {
