@@ -53,7 +53,8 @@ constexpr char kEndOthers[] =
     "AND application_name = 'concur-coordinator' AND backend_xid IS NOT NULL";
 constexpr char kLeader[] = "SELECT coalesce(address, 'nobody') FROM leader";
 constexpr char kHolder[] =
-    "SELECT format('%s, since %s, until %s unless it renews', coalesce(address, 'nobody'), "
+    "SELECT format('%s, since %s: end it by SIGTERM, or, if it has died, start again after %s', "
+    "coalesce(address, 'nobody'), "
     "to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), "
     "to_char(expiry AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')) FROM leader";
 
@@ -89,8 +90,7 @@ absl::Status MakeTable(PostgresDatabase& database) {
 absl::Status Leadership::Refusal(PostgresDatabase& database) {
   CONCUR_ASSIGN_OR_RETURN(const std::string holder, database.QueryText(kHolder));
   return absl::FailedPreconditionError(
-      absl::StrCat(database.path(), ": another coordinator leads: ", holder,
-                   ": stop that one (SIGTERM hands over at once), or start again after that time"));
+      absl::StrCat(database.path(), ": another coordinator leads: ", holder));
 }
 
 absl::StatusOr<std::optional<LeaderRow>> Leadership::TryAcquire(PostgresDatabase& database) {

@@ -64,7 +64,7 @@ TEST_F(PostgresStoreTest, ASecondCoordinatorIsRefusedAndToldWhoLeadsAndUntilWhen
       PostgresStore::Open(uri_, {}),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                AllOf(HasSubstr("another coordinator leads: "), HasSubstr(absl::StrCat(getpid())),
-                     HasSubstr("on login1:7447, since 20"), HasSubstr("until 20"))));
+                     HasSubstr("on login1:7447, since 20"), HasSubstr("start again after 20"))));
   first.reset();
   EXPECT_OK(PostgresStore::Open(uri_, {})) << "a coordinator that ends hands over at once";
 }
