@@ -87,10 +87,10 @@ Json Share(int64_t part, int64_t all) {
 std::string AttemptJson(const Attempt& attempt) {
   Json json = {{"saved", true},
                {"number", attempt.number},
-               {"winner", attempt.state == QuestionState::kSystemWon ? "system" : "person"}};
-  if (!attempt.system.empty()) {
-    json["system_answer"] = attempt.system_answer;
-    json["f1"] = attempt.f1;
+               {"winner", attempt.state == QuestionState::kSystemWon ? "system" : "person"},
+               {"answers", Json::array()}};
+  for (const SystemAnswer& one : attempt.answers) {
+    json["answers"].push_back({{"text", one.text}, {"f1", one.f1}});
   }
   return Dump(json);
 }
@@ -132,7 +132,7 @@ std::string AnnotationApi::State(const std::string& name) const {
   const Progress& progress = room_.progress();
   return Dump(
       {{"user", name},
-       {"has_system", !room_.system().empty()},
+       {"systems", room_.systems().size()},
        {"onboarded", annotator.onboarded},
        {"f1_win_max", room_.settings().f1_win_max},
        {"validators", room_.settings().validators},
@@ -209,7 +209,7 @@ absl::StatusOr<AnnotationApi::Begun> AnnotationApi::BeginAttempt(const std::stri
   event.kind = EventKind::kAttempt;
   event.time = now;
   event.annotator = annotator;
-  event.system = room_.system();
+  event.systems = room_.systems();
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
   CONCUR_ASSIGN_OR_RETURN(event.key, body.Text("key"));
   CONCUR_ASSIGN_OR_RETURN(event.passage, body.Text("passage"));
@@ -220,11 +220,12 @@ absl::StatusOr<AnnotationApi::Begun> AnnotationApi::BeginAttempt(const std::stri
   if (const Attempt* saved = room_.FindAttempt(annotator, event.key)) {
     return Begun{AttemptJson(*saved), std::nullopt};
   }
+  event.system_answers.resize(event.systems.size());
   CONCUR_RETURN_IF_ERROR(room_.Check(event));
   if (being_answered_.contains(annotator)) {
     return absl::ResourceExhaustedError("your last question is being answered; wait for it");
   }
-  if (event.system.empty()) {
+  if (event.systems.empty()) {
     CONCUR_ASSIGN_OR_RETURN(std::string response, SaveAttempt(std::move(event), now));
     return Begun{std::move(response), std::nullopt};
   }
@@ -238,16 +239,15 @@ absl::StatusOr<AnnotationApi::Begun> AnnotationApi::BeginAttempt(const std::stri
   return Begun{"", Question{std::move(event), passage->text}};
 }
 
-absl::StatusOr<std::string> AnnotationApi::EndAttempt(Event attempt,
-                                                      absl::StatusOr<std::string> answer,
-                                                      absl::Time now) {
+absl::StatusOr<std::string> AnnotationApi::EndAttempt(
+    Event attempt, absl::StatusOr<std::vector<std::string>> answers, absl::Time now) {
   being_answered_.erase(attempt.annotator);
-  if (!answer.ok()) {
+  if (!answers.ok()) {
     // Messages on the system, with paths of this machine, are for whoever runs the room.
-    LogWarning(answer.status().message(), {{"annotator", attempt.annotator}});
+    LogWarning(answers.status().message(), {{"annotator", attempt.annotator}});
     return absl::UnavailableError("the system did not answer; submit the question again");
   }
-  attempt.system_answer = *std::move(answer);
+  attempt.system_answers = *std::move(answers);
   return SaveAttempt(std::move(attempt), now);
 }
 

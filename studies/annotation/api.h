@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,14 +50,15 @@ class AnnotationApi {
   };
   struct Begun {
     std::string response;              // when there is nothing to ask
-    std::optional<Question> question;  // for the system; EndAttempt follows
+    std::optional<Question> question;  // for the systems; EndAttempt follows
   };
   // {"key", "passage", "question", "begin", "end"}: an attempt. An annotator has one question at a
-  // time with the system; the passage stays with its annotator while it is asked.
+  // time with the systems; the passage stays with its annotator while it is asked.
   absl::StatusOr<Begun> BeginAttempt(const std::string& annotator, const std::string& body,
                                      absl::Time now);
-  // Takes the system's answer to an attempt that was begun.
-  absl::StatusOr<std::string> EndAttempt(Event attempt, absl::StatusOr<std::string> answer,
+  // Takes the answers of all systems to an attempt that was begun.
+  absl::StatusOr<std::string> EndAttempt(Event attempt,
+                                         absl::StatusOr<std::vector<std::string>> answers,
                                          absl::Time now);
   // {"number", "begin", "end"}, or {"number", "unanswerable": true}.
   absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body,

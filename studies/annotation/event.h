@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "qa/example.h"
@@ -19,10 +20,10 @@ enum class EventKind {
   kOpening,     // the first event: settings, and which files belong to the room
   kAnnotator,   // an annotator is new, or has a new login link
   kLogin,       // a login link was used
-  kSystem,      // from now on this system answers
+  kSystem,      // from now on these systems answer
   kAssignment,  // an annotator gets a passage
   kOnboarding,  // an answer to a question whose answers are known
-  kAttempt,     // a question with its answer, and what the system answered
+  kAttempt,     // a question with its answer, and what the systems answered
   kValidation,  // another person's answer to a question that beat the system
 };
 
@@ -53,14 +54,14 @@ struct Event {
   int64_t number = 0;
   std::string key;  // an attempt's: the same key again is the same attempt
   std::string question;
-  std::optional<qa::Span> answer;  // bytes of the passage; of a validation: absent is "no answer"
-  std::string system;              // digest of the system that answered; "": none
-  std::string system_answer;
-  std::string code_digest;                // SHA-256 of a login link's code, in hexadecimal digits
-  int64_t log_version = kChainedVersion;  // the opening's; lines of 1 are not chained
-  Settings settings;                      // the opening's
-  std::string passages_digest;            // the opening's: SHA-256 of the file's bytes
-  std::string onboarding_digest;          // "": no questions are known
+  std::optional<qa::Span> answer;    // bytes of the passage; of a validation: absent is "no answer"
+  std::vector<std::string> systems;  // digests of those that answer or answered
+  std::vector<std::string> system_answers;  // an attempt's: one of each
+  std::string code_digest;                  // SHA-256 of a login link's code, in hexadecimal digits
+  int64_t log_version = kChainedVersion;    // the opening's; lines of 1 are not chained
+  Settings settings;                        // the opening's
+  std::string passages_digest;              // the opening's: SHA-256 of the file's bytes
+  std::string onboarding_digest;            // "": no questions are known
 
   friend bool operator==(const Event&, const Event&) = default;
 };

@@ -122,17 +122,23 @@ std::string AttemptsJsonLines(const Room& room) {
   std::string lines;
   for (const Attempt& attempt : room.attempts()) {
     const SourcePassage& passage = room.passages()[attempt.passage];
+    const SystemAnswer* const best = attempt.BestAnswer();
     Json json = {{"id", IdOf(attempt)},
                  {"annotator", attempt.annotator},
                  {"time", FormatIsoTime(attempt.time)},
                  {"passage", passage.id},
                  {"question", attempt.question},
                  {"answer", AnswerJson(passage.text, attempt.answer)},
-                 {"system", attempt.system.empty() ? Json() : Json(attempt.system)},
-                 {"system_answer", attempt.system.empty() ? Json() : Json(attempt.system_answer)},
-                 {"f1", attempt.system.empty() ? Json() : Json(attempt.f1)},
+                 {"system", best == nullptr ? Json() : Json(best->system)},
+                 {"system_answer", best == nullptr ? Json() : Json(best->text)},
+                 {"f1", best == nullptr ? Json() : Json(best->f1)},
                  {"state", QuestionStateName(attempt.state)},
                  {"validations", Json::array()}};
+    for (const SystemAnswer& one : attempt.answers) {
+      if (attempt.answers.size() > 1) {
+        json["systems"].push_back({{"system", one.system}, {"answer", one.text}, {"f1", one.f1}});
+      }
+    }
     for (const Validation& validation : attempt.validations) {
       json["validations"].push_back(
           {{"annotator", validation.annotator},

@@ -51,7 +51,8 @@ absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room
 // The errors of DealPassages, and of files.
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options);
 
-// Every attempt as JSON lines: who, when, which system, its answer, F1, state, validations.
+// Every attempt as JSON lines: who, when, the best answer of a system, of several each
+// one's, state, validations.
 std::string AttemptsJsonLines(const Room& room);
 
 }  // namespace concur::annotation

@@ -44,6 +44,19 @@ void PutText(const char* name, const std::string& text, Json& json) {
   }
 }
 
+// A single system's fields are those of logs from before there could be several.
+void PutSystems(const Event& event, Json& json) {
+  if (event.systems.size() > 1) {
+    json["systems"] = event.systems;
+    if (event.kind == EventKind::kAttempt) {
+      json["system_answers"] = event.system_answers;
+    }
+  } else if (!event.systems.empty()) {
+    PutText("system", event.systems[0], json);
+    PutText("system_answer", event.system_answers.empty() ? "" : event.system_answers[0], json);
+  }
+}
+
 Json SettingsJson(const Settings& settings) {
   return {{"f1_win_max", settings.f1_win_max},
           {"validators", settings.validators},
@@ -58,6 +71,28 @@ Json SettingsJson(const Settings& settings) {
 std::string TextIn(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::vector<std::string> TextsIn(const Json& json, const char* name) {
+  std::vector<std::string> texts;
+  if (const auto found = json.find(name); found != json.end() && found->is_array()) {
+    for (const Json& one : *found) {
+      texts.push_back(one.is_string() ? one.get<std::string>() : "");
+    }
+  }
+  return texts;
+}
+
+void TakeSystems(const Json& json, Event& event) {
+  event.systems = TextsIn(json, "systems");
+  if (std::string one = TextIn(json, "system"); !one.empty()) {
+    event.systems = {std::move(one)};
+  }
+  if (event.kind == EventKind::kAttempt && !event.systems.empty()) {
+    event.system_answers = event.systems.size() == 1
+                               ? std::vector<std::string>{TextIn(json, "system_answer")}
+                               : TextsIn(json, "system_answers");
+  }
 }
 
 int64_t IntegerIn(const Json& json, const char* name) {
@@ -115,8 +150,7 @@ absl::StatusOr<Event> EventOf(absl::string_view text) {
   if (json.contains("begin") || json.contains("end")) {
     event.answer = qa::Span{IntegerIn(json, "begin"), IntegerIn(json, "end")};
   }
-  event.system = TextIn(json, "system");
-  event.system_answer = TextIn(json, "system_answer");
+  TakeSystems(json, event);
   if (*kind == EventKind::kOpening) {
     event.log_version = IntegerIn(json, "version");
     if (event.log_version < 1 || event.log_version > kChainedVersion) {
@@ -167,8 +201,7 @@ std::string EventLine(const Event& event, absl::string_view before) {
     json["begin"] = event.answer->begin;
     json["end"] = event.answer->end;
   }
-  PutText("system", event.system, json);
-  PutText("system_answer", event.system_answer, json);
+  PutSystems(event, json);
   if (event.kind == EventKind::kOpening) {
     json["version"] = event.log_version;
     json["passages"] = event.passages_digest;

@@ -102,6 +102,13 @@ absl::string_view QuestionStateName(QuestionState state) {
   return "invalid";
 }
 
+const SystemAnswer* Attempt::BestAnswer() const {
+  const auto best =
+      std::max_element(answers.begin(), answers.end(),
+                       [](const SystemAnswer& a, const SystemAnswer& b) { return a.f1 < b.f1; });
+  return best == answers.end() ? nullptr : &*best;
+}
+
 double Attempt::Agreement() const {
   const auto agreeing = std::count_if(validations.begin(), validations.end(),
                                       [](const Validation& one) { return one.agrees; });
@@ -144,9 +151,7 @@ absl::Status Room::Check(const Event& event) const {
                  : absl::FailedPreconditionError("code: this login link was used, or replaced");
     }
     case EventKind::kSystem:
-      return event.system.empty() || Digest::FromHex(event.system).ok()
-                 ? absl::OkStatus()
-                 : absl::InvalidArgumentError("system: expected a SHA-256, or nothing");
+      return CheckSystems(event);
     case EventKind::kAssignment:
       return CheckAssignment(event);
     case EventKind::kOnboarding:
@@ -265,6 +270,31 @@ absl::Status Room::CheckOnboarding(const Event& event) const {
   return CheckSpan(event.answer, onboarding_[static_cast<size_t>(event.number)].passage.text);
 }
 
+absl::Status Room::CheckSystems(const Event& event) const {
+  const std::set<std::string> distinct(event.systems.begin(), event.systems.end());
+  return distinct.size() == event.systems.size() && distinct.size() <= kSystemsMax &&
+                 std::all_of(distinct.begin(), distinct.end(),
+                             [](const std::string& one) { return Digest::FromHex(one).ok(); })
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("systems: expected at most ", kSystemsMax,
+                                                       ", each by its own SHA-256"));
+}
+
+absl::Status Room::CheckAnswers(const Event& event) const {
+  if (event.systems != systems_) {
+    return absl::FailedPreconditionError("system: another system answers now; try again");
+  }
+  const auto is_answer = [](const std::string& one) {
+    return one.size() <= kSystemAnswerBytesMax && IsUtf8(one);
+  };
+  return event.system_answers.size() == systems_.size() &&
+                 std::all_of(event.system_answers.begin(), event.system_answers.end(), is_answer)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("system_answer: expected text of at most ",
+                                                       kSystemAnswerBytesMax,
+                                                       " bytes from each system"));
+}
+
 absl::Status Room::CheckAttempt(const Event& event) const {
   CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
   if (event.key.empty() || event.key.size() > kKeyBytesMax || !IsOneLine(event.key)) {
@@ -278,14 +308,7 @@ absl::Status Room::CheckAttempt(const Event& event) const {
     return absl::InvalidArgumentError(absl::StrCat("question: expected words in one line, at most ",
                                                    kQuestionBytesMax, " bytes"));
   }
-  if (event.system != system_) {
-    return absl::FailedPreconditionError("system: another system answers now; try again");
-  }
-  if (event.system_answer.size() > kSystemAnswerBytesMax || !IsUtf8(event.system_answer) ||
-      (event.system.empty() && !event.system_answer.empty())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("system_answer: expected text of at most ", kSystemAnswerBytesMax, " bytes"));
-  }
+  CONCUR_RETURN_IF_ERROR(CheckAnswers(event));
   CONCUR_ASSIGN_OR_RETURN(const size_t passage, PassageOf(event.passage));
   CONCUR_RETURN_IF_ERROR(CheckLent(passage, event));
   if (asked_.contains({passage, qa::NormalizeAnswer(event.question)})) {
@@ -340,7 +363,7 @@ void Room::Apply(const Event& event) {
       annotators_[event.annotator].code_digest.clear();
       break;
     case EventKind::kSystem:
-      system_ = event.system;
+      systems_ = event.systems;
       break;
     case EventKind::kAssignment: {
       const size_t passage = passage_of_id_.at(event.passage);
@@ -403,18 +426,19 @@ void Room::ApplyAttempt(const Event& event) {
   attempt.key = event.key;
   attempt.question = event.question;
   attempt.answer = *event.answer;
-  attempt.system = event.system;
-  attempt.system_answer = event.system_answer;
-  if (!attempt.system.empty()) {
-    attempt.f1 =
-        qa::F1(attempt.system_answer, qa::TextOf(passages_[attempt.passage].text, attempt.answer));
+  for (size_t i = 0; i < event.systems.size(); ++i) {
+    const std::string& text = event.system_answers[i];
+    attempt.answers.push_back(
+        {event.systems[i], text,
+         qa::F1(text, qa::TextOf(passages_[attempt.passage].text, attempt.answer))});
   }
   Lend(attempt.passage, event).writing = attempt.passage;
   number_of_key_[{attempt.annotator, attempt.key}] = attempt.number;
   Annotator& author = annotators_[attempt.annotator];
   ++author.attempts;
   ++progress_.attempts;
-  if (!attempt.system.empty() && IsAbove(attempt.f1, settings_.f1_win_max)) {
+  if (const SystemAnswer* best = attempt.BestAnswer();
+      best != nullptr && IsAbove(best->f1, settings_.f1_win_max)) {
     ++progress_.system_won;
     attempts_.push_back(std::move(attempt));
     return;

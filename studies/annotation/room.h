@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Room decides what each annotator does next and what becomes of each question. A person writes a
-// question to a passage and marks its answer; a system answers, too; when its answer shares few
-// words with the person's, the person wins, and others answer the question to validate it.
+// question to a passage and marks its answer; systems answer, too; when the answers of all of them
+// share few words with the person's, the person wins, and others answer the question to validate
+// it.
 //
 // The state is what the events have made of it. Check says whether an event may happen now, Apply
 // makes it so: a log of events that are applied again gives the same state. It does no I/O and
@@ -33,6 +34,7 @@ inline constexpr size_t kAnnotatorsMax = 1000;
 inline constexpr size_t kAttemptsMax = 1'000'000;
 inline constexpr size_t kQuestionBytesMax = 1000;
 inline constexpr size_t kSystemAnswerBytesMax = 4096;
+inline constexpr size_t kSystemsMax = 8;
 
 // 1 to 64 of a-z A-Z 0-9 . _ @ - : a name stands in logs, tables and file names.
 absl::Status CheckAnnotatorName(absl::string_view name);
@@ -49,6 +51,12 @@ enum class QuestionState { kSystemWon, kWaiting, kKept, kDropped };
 // "system won", "waiting", "kept", "dropped".
 absl::string_view QuestionStateName(QuestionState state);
 
+struct SystemAnswer {
+  std::string system;  // digest
+  std::string text;
+  double f1 = 0;  // against the author's answer, 0..1
+};
+
 struct Attempt {
   int64_t number = 0;  // from 1, in the order of saving
   std::string annotator;
@@ -57,12 +65,12 @@ struct Attempt {
   std::string key;
   std::string question;
   qa::Span answer;
-  std::string system;  // digest; "": no system answered
-  std::string system_answer;
-  double f1 = 0;  // score of the system's answer, 0..1; 0 without a system
+  std::vector<SystemAnswer> answers;  // one of each system that answered
   QuestionState state = QuestionState::kSystemWon;
   std::vector<Validation> validations;
 
+  // The one with the highest F1; null when no system answered.
+  const SystemAnswer* BestAnswer() const;
   // Share of the validators that agree, 0..1; 0 before there is one.
   double Agreement() const;
 };
@@ -142,7 +150,7 @@ class Room {
   const std::map<std::string, Annotator>& annotators() const { return annotators_; }
   const std::vector<Attempt>& attempts() const { return attempts_; }
   const Progress& progress() const { return progress_; }
-  const std::string& system() const { return system_; }  // digest; "": none
+  const std::vector<std::string>& systems() const { return systems_; }  // digests
 
   // Fails the process when counts and states contradict each other.
   void CheckInvariants() const;
@@ -165,6 +173,8 @@ class Room {
   absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const;
   absl::Status CheckLent(size_t passage, const Event& event) const;
   absl::StatusOr<size_t> PassageOf(const std::string& id) const;
+  absl::Status CheckSystems(const Event& event) const;
+  absl::Status CheckAnswers(const Event& event) const;
   absl::Status CheckAttempt(const Event& event) const;
   absl::Status CheckValidation(const Event& event) const;
   absl::Status CheckOnboarding(const Event& event) const;
@@ -188,7 +198,7 @@ class Room {
   std::vector<KnownQuestion> onboarding_;
   Settings settings_;
   std::map<std::string, size_t> passage_of_id_;
-  std::string system_;
+  std::vector<std::string> systems_;
   std::map<std::string, Annotator> annotators_;
   std::vector<Attempt> attempts_;  // attempts_[i].number == i + 1
   std::map<std::pair<std::string, std::string>, int64_t> number_of_key_;  // annotator, key

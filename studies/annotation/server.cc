@@ -59,12 +59,12 @@ absl::StatusOr<http::Listener> AnnotationServer::ListenOn(const std::string& add
 }
 
 absl::StatusOr<std::unique_ptr<AnnotationServer>> AnnotationServer::Start(
-    Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
+    Clock& clock, std::unique_ptr<LiveRoom> room, std::vector<std::unique_ptr<System>> systems,
     ServerOptions options) {
   CONCUR_ASSIGN_OR_RETURN(http::Listener listener, ListenOn(options.listen));
   CONCUR_ASSIGN_OR_RETURN(std::string key, http::EnsurePageKey(options.key_path));
   std::unique_ptr<AnnotationServer> server(
-      new AnnotationServer(clock, std::move(room), std::move(system), std::move(options),
+      new AnnotationServer(clock, std::move(room), std::move(systems), std::move(options),
                            std::move(key), listener.endpoint));
   http::HttpLimits limits;
   limits.body_bytes_max = kBodyBytesMax;
@@ -77,11 +77,12 @@ absl::StatusOr<std::unique_ptr<AnnotationServer>> AnnotationServer::Start(
 }
 
 AnnotationServer::AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room,
-                                   std::unique_ptr<System> system, ServerOptions options,
-                                   std::string key, const http::Endpoint& endpoint)
+                                   std::vector<std::unique_ptr<System>> systems,
+                                   ServerOptions options, std::string key,
+                                   const http::Endpoint& endpoint)
     : clock_(clock),
       room_(std::move(room)),
-      system_(std::move(system)),
+      systems_(std::move(systems)),
       options_(std::move(options)),
       address_(absl::StrCat("http://", endpoint.ToString(), "/")),
       // Named after the port: rooms on one machine must not replace each other's cookies.
@@ -225,18 +226,30 @@ void AnnotationServer::TakeAttempt(const Exchange& exchange, const std::string& 
   } else if (!begun->question.has_value()) {
     Respond(exchange, std::move(begun->response));
   } else {
-    AskSystem(exchange, *std::move(begun->question));
+    AskSystems(exchange, *std::move(begun->question));
   }
 }
 
-void AnnotationServer::AskSystem(const Exchange& exchange, AnnotationApi::Question question) {
+// One after the other: they may share a GPU.
+absl::StatusOr<std::vector<std::string>> AnnotationServer::AnswersTo(
+    const AnnotationApi::Question& question) {
+  std::vector<std::string> answers;
+  for (const std::unique_ptr<System>& system : systems_) {
+    if (is_stopping_) {
+      return absl::UnavailableError("the server is being stopped");
+    }
+    CONCUR_ASSIGN_OR_RETURN(answers.emplace_back(),
+                            system->Answer(question.passage, question.attempt.question));
+  }
+  return answers;
+}
+
+void AnnotationServer::AskSystems(const Exchange& exchange, AnnotationApi::Question question) {
   system_thread_.Submit([this, exchange, question = std::move(question)]() mutable {
-    absl::StatusOr<std::string> answer =
-        is_stopping_ ? absl::UnavailableError("the server is being stopped")
-                     : system_->Answer(question.passage, question.attempt.question);
+    absl::StatusOr<std::vector<std::string>> answers = AnswersTo(question);
     room_thread_.Submit([this, exchange, attempt = std::move(question.attempt),
-                         answer = std::move(answer)]() mutable {
-      Respond(exchange, api_.EndAttempt(std::move(attempt), std::move(answer), Now()));
+                         answers = std::move(answers)]() mutable {
+      Respond(exchange, api_.EndAttempt(std::move(attempt), std::move(answers), Now()));
     });
   });
 }

@@ -4,7 +4,7 @@
 // way from here to a coordinator.
 //
 // One thread owns the room: each change is in its log before it is answered. Another asks the
-// system, so that a slow one delays nobody who writes or validates.
+// systems, so that a slow one delays nobody who writes or validates.
 //
 // Thread-safe.
 #ifndef CONCUR_STUDIES_ANNOTATION_SERVER_H_
@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,13 +42,12 @@ class AnnotationServer {
   // InvalidArgument for an address that is not one of the loopback device; Unavailable when it is
   // taken.
   static absl::StatusOr<http::Listener> ListenOn(const std::string& address);
-  // `system` answers while room.system() is not "". The errors of ListenOn. `clock` outlives the
-  // server.
-  static absl::StatusOr<std::unique_ptr<AnnotationServer>> Start(Clock& clock,
-                                                                 std::unique_ptr<LiveRoom> room,
-                                                                 std::unique_ptr<System> system,
-                                                                 ServerOptions options);
-  // Waits for the answer that the system is asked for; later questions are refused.
+  // `systems` answer: one for each of room.systems(), in its order. The errors of ListenOn. `clock`
+  // outlives the server.
+  static absl::StatusOr<std::unique_ptr<AnnotationServer>> Start(
+      Clock& clock, std::unique_ptr<LiveRoom> room, std::vector<std::unique_ptr<System>> systems,
+      ServerOptions options);
+  // Waits for the answer that a system is asked for; later questions are refused.
   ~AnnotationServer();
   AnnotationServer(const AnnotationServer&) = delete;
   AnnotationServer& operator=(const AnnotationServer&) = delete;
@@ -60,8 +60,9 @@ class AnnotationServer {
  private:
   using Exchange = std::shared_ptr<http::HttpExchange>;
 
-  AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
-                   ServerOptions options, std::string key, const http::Endpoint& endpoint);
+  AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room,
+                   std::vector<std::unique_ptr<System>> systems, ServerOptions options,
+                   std::string key, const http::Endpoint& endpoint);
 
   void Handle(const Exchange& exchange);
   // The rest runs on the room's thread, except where it says so.
@@ -69,13 +70,14 @@ class AnnotationServer {
   absl::StatusOr<std::string> AnnotatorOf(const http::HttpRequest& request) const;
   void HandleCall(const Exchange& exchange, const std::string& method);
   void TakeAttempt(const Exchange& exchange, const std::string& annotator);
-  void AskSystem(const Exchange& exchange, AnnotationApi::Question question);
+  void AskSystems(const Exchange& exchange, AnnotationApi::Question question);
+  absl::StatusOr<std::vector<std::string>> AnswersTo(const AnnotationApi::Question& question);
   std::string SessionCookie(const std::string& value, absl::Duration age) const;
   absl::Time Now() const;
 
   Clock& clock_;
-  const std::unique_ptr<LiveRoom> room_;  // used by room_thread_
-  const std::unique_ptr<System> system_;  // asked by system_thread_; null: none
+  const std::unique_ptr<LiveRoom> room_;                // used by room_thread_
+  const std::vector<std::unique_ptr<System>> systems_;  // asked by system_thread_
   const ServerOptions options_;
   const std::string address_;
   const std::string cookie_name_;

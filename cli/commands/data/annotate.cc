@@ -23,13 +23,16 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
       ->TypeName("FILE");
   command
       .AddOption(
-          "--system", flags.system,
-          "who answers: a train job (s1/12), a file or folder with a trained system, or none")
-      ->TypeName("SYSTEM");
+          "--system", flags.systems,
+          "who answers: a train job (s1/12), a file or folder with a trained system, or none; "
+          "repeatable: a question must beat all")
+      ->TypeName("SYSTEM")
+      ->OneValueEach();
   command
-      .AddOption("--approach", flags.approach,
-                 "file of the system's approach, with the field serve")
-      ->TypeName("FILE");
+      .AddOption("--approach", flags.approaches,
+                 "file of the system's approach, with the field serve; of each, or one for all")
+      ->TypeName("FILE")
+      ->OneValueEach();
   command
       .AddOption(
           "--system-on", flags.system_on,

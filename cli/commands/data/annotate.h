@@ -23,8 +23,8 @@ struct AnnotateFlags {
   // Options of serving.
   std::string passages;
   std::string onboarding;
-  std::string system;
-  std::string approach;
+  std::vector<std::string> systems;
+  std::vector<std::string> approaches;
   std::vector<std::string> variables;
   std::string listen = "127.0.0.1:7450";
   std::vector<std::string> annotators;

@@ -186,14 +186,18 @@ absl::StatusOr<std::unique_ptr<LiveRoom>> OpenRoom(const AnnotateFlags& flags, C
                                 "them out, or choose another --dir"));
 }
 
-absl::Status UseSystem(const std::string& digest, Clock& clock, LiveRoom& room) {
-  if (room.room().system() == digest) {
+absl::Status UseSystems(const std::vector<TrainedSystem>& trained, Clock& clock, LiveRoom& room) {
+  std::vector<std::string> digests;
+  for (const TrainedSystem& one : trained) {
+    digests.push_back(one.digest);
+  }
+  if (room.room().systems() == digests) {
     return absl::OkStatus();
   }
   annotation::Event event;
   event.kind = annotation::EventKind::kSystem;
   event.time = absl::FromUnixMillis(absl::ToUnixMillis(clock.Now()));
-  event.system = digest;
+  event.systems = std::move(digests);
   return room.Commit(event);
 }
 
@@ -255,12 +259,9 @@ absl::Status CheckServing(const AnnotateFlags& flags) {
   return annotation::AnnotationServer::ListenOn(flags.listen).status();
 }
 
-// The system that answers, once it has answered; null for none.
+// The system that answers, once it has answered.
 absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSystem& trained,
                                                                 Clock& clock) {
-  if (trained.digest.empty()) {
-    return nullptr;
-  }
   std::unique_ptr<annotation::System> system = annotation::MakeLocalSystem(clock, trained.options);
   const absl::Status tried = system->Answer("Ada lives in Bern.", "Where does Ada live?").status();
   return tried.ok() ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(system))
@@ -282,8 +283,14 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   SystemClock clock;
   CONCUR_ASSIGN_OR_RETURN(annotation::RoomLock lock, annotation::RoomLock::Take(flags.directory));
   CONCUR_RETURN_IF_ERROR(CheckServing(flags));
-  CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<annotation::System> system, StartSystem(trained, clock));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<TrainedSystem> trained,
+                          FindTrainedSystems(flags, context));
+  std::vector<std::unique_ptr<annotation::System>> systems;
+  std::vector<annotation::System*> answering;
+  for (const TrainedSystem& one : trained) {
+    CONCUR_ASSIGN_OR_RETURN(systems.emplace_back(), StartSystem(one, clock));
+    answering.push_back(systems.back().get());
+  }
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock, std::move(lock)));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           NeedLinks(flags, room->room().annotators()));
@@ -292,15 +299,14 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
                                     "/log.jsonl: an earlier version made it; "
                                     "lines that are removed from it go unnoticed"));
   }
-  CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
+  CONCUR_RETURN_IF_ERROR(UseSystems(trained, clock, *room));
   const auto added = std::count_if(names.begin(), names.end(), [&room](const std::string& name) {
     return !room->room().annotators().contains(name);
   });
   NoteTooFewValidators(room->room(), static_cast<size_t>(added), context);
-  annotation::System* const answering = system.get();
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<annotation::AnnotationServer> server,
                           annotation::AnnotationServer::Start(
-                              clock, std::move(room), std::move(system),
+                              clock, std::move(room), std::move(systems),
                               {.listen = flags.listen, .key_path = flags.directory + "/key"}));
   absl::Notification ended;
   const InterruptScope interrupt([&ended] {
@@ -310,8 +316,8 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   });
   CONCUR_RETURN_IF_ERROR(PrintLinks(*server, names, context));
   ended.WaitForNotification();
-  if (answering != nullptr) {
-    answering->Cancel();  // the server waits for the requests that it has
+  for (annotation::System* const system : answering) {
+    system->Cancel();  // the server waits for the requests that it has
   }
   return absl::OkStatus();
 }

@@ -24,6 +24,7 @@
 #include "core/ids.h"
 #include "core/sweep/command_template.h"
 #include "proto/rpc/credentials.h"
+#include "studies/annotation/room.h"
 #include "yaml/approach_yaml.h"
 #include "yaml/value.h"
 
@@ -83,13 +84,12 @@ absl::StatusOr<Digest> SystemOfJob(const v1::Job& job) {
 }
 
 // The system of the job, which must be one of this approach.
-absl::StatusOr<Digest> FindSystemOfJob(const AnnotateFlags& flags, const std::string& approach,
-                                       Client& client) {
-  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(flags.system, /*include_steps=*/false));
+absl::StatusOr<Digest> FindSystemOfJob(const std::string& id, const std::string& file,
+                                       const std::string& approach, Client& client) {
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(id, /*include_steps=*/false));
   if (job.approach() != approach) {
-    return absl::FailedPreconditionError(absl::StrCat("--approach: ", flags.approach, " is of ",
-                                                      approach, ", but ", flags.system, " trained ",
-                                                      job.approach()));
+    return absl::FailedPreconditionError(absl::StrCat("--approach: ", file, " is of ", approach,
+                                                      ", but ", id, " trained ", job.approach()));
   }
   return SystemOfJob(job);
 }
@@ -134,51 +134,40 @@ absl::StatusOr<int64_t> MemoryMax(const AnnotateFlags& flags, const spec::Served
                           absl::StrCat("--memory: ", bytes.status().message(), ", or 0"));
 }
 
-}  // namespace
-
-absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
+// `place` is its number among the systems, from 1.
+absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags, const std::string& name,
+                                                const std::string& approach, size_t place,
                                                 CommandContext& context) {
   TrainedSystem system;
-  if (flags.system == "none") {
-    return system;
-  }
-  if (flags.system.empty()) {
-    return absl::InvalidArgumentError(
-        "--system: expected a train job such as s1/12, a path, or none: who is to answer?");
-  }
-  if (flags.approach.empty()) {
-    return absl::InvalidArgumentError(
-        "--approach: expected the file of the system's approach, whose field serve says how to run "
-        "it");
-  }
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(const spec::ServedApproach served,
-                          spec::LoadServedApproach(flags.approach, variables));
-  std::string model = flags.system;
+                          spec::LoadServedApproach(approach, variables));
+  std::string model = name;
   Digest digest;
-  if (JobId::Parse(flags.system).ok()) {
+  if (JobId::Parse(name).ok()) {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-    CONCUR_ASSIGN_OR_RETURN(digest, FindSystemOfJob(flags, served.name, *client));
+    CONCUR_ASSIGN_OR_RETURN(digest, FindSystemOfJob(name, approach, served.name, *client));
     CONCUR_ASSIGN_OR_RETURN(model, FetchSystem(flags, digest, *client));
   } else {
     CONCUR_ASSIGN_OR_RETURN(digest, DigestOfSystem(model));
   }
   system.digest = digest.ToHex();
   CONCUR_ASSIGN_OR_RETURN(system.options.memory_bytes_max, MemoryMax(flags, served));
-  system.options.log = absl::StrCat(Canonical(flags.directory), "/system.log");
-  system.options.answer_max = absl::Seconds(flags.answer_seconds);
-  system.options.env = served.env;
   annotation::VisibleFiles files;
   files.room = Canonical(flags.directory);
-  files.run = files.room + "/run";  // files that it writes are no part of the room
+  const std::string suffix = place == 1 ? "" : absl::StrCat(place);
+  system.options.log = absl::StrCat(files.room, "/system", suffix, ".log");
+  system.options.answer_max = absl::Seconds(flags.answer_seconds);
+  system.options.env = served.env;
+  files.run = absl::StrCat(files.room, "/run", suffix);  // what it writes is no part of the room
   CONCUR_RETURN_IF_ERROR(MakeDirectories(files.run, 0700));
   system.options.directory = files.run;
   std::map<std::string, std::string> values = {{"model", Canonical(model)}};
   if (!served.code.empty()) {
     values["code"] = Canonical(served.code);
   }
-  for (const auto& [name, path] : values) {
-    files.read.push_back(path);
+  for (const auto& value : values) {
+    files.read.push_back(value.second);
   }
   CONCUR_ASSIGN_OR_RETURN(system.options.command, ExpandCommand(served.command, values));
   // The token and the key of whoever runs this are not the system's.
@@ -194,6 +183,43 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
     PrintNote(context, note);
   }
   return system;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TrainedSystem>> FindTrainedSystems(const AnnotateFlags& flags,
+                                                              CommandContext& context) {
+  const size_t count = flags.systems.size();
+  if (count == 0) {
+    return absl::InvalidArgumentError(
+        "--system: expected a train job such as s1/12, a path, or none: who is to answer?");
+  }
+  std::vector<TrainedSystem> systems;
+  if (flags.systems == std::vector<std::string>{"none"}) {
+    return systems;
+  }
+  if (count > annotation::kSystemsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--system: expected at most ", annotation::kSystemsMax, ", got ", count));
+  }
+  if (flags.approaches.size() != 1 && flags.approaches.size() != count) {
+    return absl::InvalidArgumentError(
+        "--approach: expected the file of each system's approach, or one for all, whose field "
+        "serve says how to run it");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& approach = flags.approaches[flags.approaches.size() == 1 ? 0 : i];
+    CONCUR_ASSIGN_OR_RETURN(TrainedSystem one,
+                            FindTrainedSystem(flags, flags.systems[i], approach, i + 1, context));
+    for (const TrainedSystem& other : systems) {
+      if (other.digest == one.digest) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--system: ", flags.systems[i], " is another one's copy; leave it out"));
+      }
+    }
+    systems.push_back(std::move(one));
+  }
+  return systems;
 }
 
 }  // namespace concur::cli

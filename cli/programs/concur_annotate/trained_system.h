@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system that answers annotators on this machine, fetched if need be.
+// The systems that answer annotators on this machine, fetched if need be.
 //
 // Thread-compatible.
 #ifndef CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_
@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/app/context.h"
@@ -17,18 +18,19 @@
 namespace concur::cli {
 
 struct TrainedSystem {
-  std::string digest;  // SHA-256 of the file, or of the folder's tar; "": none answers
-  // `options` refers to it; null: none answers.
+  std::string digest;  // SHA-256 of the file, or of the folder's tar
+  // `options` refers to it.
   std::unique_ptr<annotation::Confinement> confinement;
   annotation::SystemOptions options;
 };
 
-// The system of flags.system with the `serve` command of flags.approach. A job's system is kept in
-// flags.directory, and not fetched again. InvalidArgument for options that do not fit together;
+// The systems of flags.systems with the `serve` commands of flags.approaches: one for each, or one
+// for all. A job's system is kept in flags.directory, and not fetched again. InvalidArgument for
+// options that do not fit together;
 // FailedPrecondition for a job that has no system, or one of another approach, and for a sandbox
 // that does not work here. REQUIRES: the lock of flags.directory is held.
-absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
-                                                CommandContext& context);
+absl::StatusOr<std::vector<TrainedSystem>> FindTrainedSystems(const AnnotateFlags& flags,
+                                                              CommandContext& context);
 
 }  // namespace concur::cli
 

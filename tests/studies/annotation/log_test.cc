@@ -67,7 +67,7 @@ class RoomDirectoryTest : public ::testing::Test {
 };
 
 TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
-  Scene scene({}, {}, SystemDigest());
+  Scene scene;
   ASSERT_OK(scene.Take("ada", "zürich"));
   Event hostile = scene.AttemptOf("ada", "zürich", "Zürich", "</script>\" \\ \u2028 ü");
   hostile.question = "<script>alert('1')</script> \u202e 😀 \"quoted\"?";
@@ -88,6 +88,32 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   EXPECT_EQ(contents.bytes, text.size());
   EXPECT_EQ(contents.events.front(), opening);
   EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
+}
+
+TEST_F(RoomDirectoryTest, SeveralSystemsAreLoggedWithTheirAnswers) {
+  Scene scene({}, {}, {SystemDigest(), Sha256Of("another").ToHex()});
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  Event attempt = scene.AttemptOf("ada", "rhine", "Alps", "");
+  attempt.system_answers = {"", "the \"Alps\""};
+  ASSERT_OK(scene.Do(attempt));
+  const std::string opening = LogText();
+  std::string text = opening;
+  for (const Event& event : scene.events) {
+    text += EventLine(event, text);
+  }
+  ASSERT_OK_AND_ASSIGN(const LogContents contents, ParseLog(text, "log"));
+  EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
+  // What EventLine does not write is refused, whatever its checksum.
+  for (const char* fields : {R"("systems":["a"])", R"("systems":["a",7])", R"("systems":"a")",
+                             R"("system":"a","systems":["a","b"])",
+                             R"("system":"a","system_answers":["x"])", R"("system_answer":"x")"}) {
+    const std::string rest = absl::StrCat(R"("event":"attempt","time":1,)", fields, "}");
+    const std::string sum = Sha256Of(absl::StrCat(opening.substr(8, 16), rest)).ToHex();
+    const std::string hostile =
+        absl::StrCat(opening, R"({"sum":")", sum.substr(0, 16), "\",", rest, "\n");
+    EXPECT_THAT(ParseLog(hostile, "log"), StatusIs(kDataLoss, HasSubstr("log:2: the line has")))
+        << fields;
+  }
 }
 
 TEST_F(RoomDirectoryTest, WhatWasCommittedIsThereAfterARestart) {

@@ -27,7 +27,7 @@ TEST(RoomTest, TheSystemWinsAboveTheLimitAndThePersonAtIt) {
   ASSERT_OK(scene.Take("ada", "rhine"));
   // "Alps" against "Alps to North": one of one and one of three words are shared, F1 0.5.
   ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Alps to North"));
-  EXPECT_DOUBLE_EQ(scene.room.attempts()[0].f1, 0.5);
+  EXPECT_DOUBLE_EQ(scene.room.attempts()[0].BestAnswer()->f1, 0.5);
   EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kWaiting);
   ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "the Alps to"));
   EXPECT_EQ(scene.room.attempts()[1].state, QuestionState::kSystemWon);
@@ -41,7 +41,7 @@ TEST(RoomTest, TwoOfFiveSharedWordsAreAtTheDefaultLimit) {
   Scene scene;
   ASSERT_OK(scene.Take("ada", "rhine"));
   ASSERT_OK(scene.Ask("ada", "rhine", "Rhine flows from the Alps to", "Rhine Alps lie very far"));
-  EXPECT_NEAR(scene.room.attempts()[0].f1, 0.4, 1e-12);
+  EXPECT_NEAR(scene.room.attempts()[0].BestAnswer()->f1, 0.4, 1e-12);
   EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kWaiting);
 }
 
@@ -59,11 +59,53 @@ TEST(RoomTest, OnboardingAtItsLimitIsGoodEnough) {
 }
 
 TEST(RoomTest, WithoutASystemEveryQuestionCounts) {
-  Scene scene({}, {}, "");
+  Scene scene({}, {}, {});
   ASSERT_OK(scene.Take("ada", "rhine"));
   ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
   EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kWaiting);
-  EXPECT_THAT(scene.Ask("ada", "rhine", "Alps", "Alps"), StatusIs(kInvalid, HasSubstr("system")));
+  Event answered = scene.AttemptOf("ada", "rhine", "Alps", "");
+  answered.system_answers = {"Alps"};
+  EXPECT_THAT(scene.Do(answered), StatusIs(kInvalid, HasSubstr("system")));
+}
+
+TEST(RoomTest, APersonWinsOnlyAgainstAllSystems) {
+  const std::vector<std::string> systems = {SystemDigest(), Sha256Of("another").ToHex()};
+  Scene scene({}, {}, systems);
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  const auto ask = [&](std::vector<std::string> answers) {
+    Event event = scene.AttemptOf("ada", "rhine", "North Sea", "");
+    event.system_answers = std::move(answers);
+    return scene.Do(event);
+  };
+  ASSERT_OK(ask({"Alps", "the North Sea"}));
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kSystemWon);
+  EXPECT_EQ(scene.room.attempts()[0].BestAnswer()->system, systems[1]);
+  ASSERT_OK(ask({"North Sea", ""}));
+  EXPECT_EQ(scene.room.attempts()[1].state, QuestionState::kSystemWon);
+  ASSERT_OK(ask({"", "Alps"}));
+  EXPECT_EQ(scene.room.attempts()[2].state, QuestionState::kWaiting);
+  EXPECT_THAT(ask({"Alps"}), StatusIs(kInvalid, HasSubstr("from each system")));
+  EXPECT_THAT(ask({"Alps", "", ""}), StatusIs(kInvalid, HasSubstr("from each system")));
+  Event other = scene.AttemptOf("ada", "rhine", "North Sea", "");
+  other.systems = {systems[1], systems[0]};
+  EXPECT_THAT(scene.Do(other), StatusIs(kPrecondition, HasSubstr("another system")));
+}
+
+TEST(RoomTest, SystemsAreFewDistinctDigests) {
+  Scene scene;
+  const auto refused = [&](std::vector<std::string> systems) {
+    Event event;
+    event.kind = EventKind::kSystem;
+    event.systems = std::move(systems);
+    EXPECT_THAT(scene.Do(event), StatusIs(kInvalid, HasSubstr("systems")));
+  };
+  refused({"../model"});
+  refused({SystemDigest(), SystemDigest()});
+  std::vector<std::string> many;
+  for (size_t i = 0; i <= kSystemsMax; ++i) {
+    many.push_back(Sha256Of(absl::StrCat(i)).ToHex());
+  }
+  refused(many);
 }
 
 TEST(RoomTest, AQuestionIsKeptOrDroppedByTheShareOfValidatorsThatAgree) {
@@ -321,8 +363,8 @@ TEST(RoomTest, HostileEventsAreRefused) {
   refused([](Event& e) { e.answer = qa::Span{3, 3}; }, "answer");
   refused([](Event& e) { e.answer = qa::Span{0, int64_t{1} << 62}; }, "answer");
   refused([](Event& e) { e.answer = qa::Span{0, 2}; }, "whole letters");
-  refused([](Event& e) { e.system_answer = std::string(5000, 'x'); }, "system_answer");
-  refused([](Event& e) { e.system_answer = "\xFF"; }, "system_answer");
+  refused([](Event& e) { e.system_answers = {std::string(5000, 'x')}; }, "system_answer");
+  refused([](Event& e) { e.system_answers = {"\xFF"}; }, "system_answer");
   for (const char* name : {"", "two\nlines", "a b", "../x", "<b>"}) {
     EXPECT_THAT(scene.Invite(name), StatusIs(kInvalid, HasSubstr("annotator"))) << name;
   }

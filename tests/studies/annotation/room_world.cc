@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/studies/annotation/room_world.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,14 @@ std::vector<KnownQuestion> RandomKnown(Random& random) {
   return std::vector<KnownQuestion>(random.Below(3), Known());
 }
 
+std::vector<std::string> RandomSystems(Random& random) {
+  std::vector<std::string> systems;
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    systems.push_back(Sha256Of(absl::StrCat("system ", i)).ToHex());
+  }
+  return systems;
+}
+
 }  // namespace
 
 absl::string_view RoomBugName(RoomBug bug) {
@@ -58,6 +67,8 @@ absl::string_view RoomBugName(RoomBug bug) {
       return "seconds_only";
     case RoomBug::kAnswerCut:
       return "answer_cut";
+    case RoomBug::kAnswersSwapped:
+      return "answers_swapped";
     case RoomBug::kSystemForgotten:
       return "system_forgotten";
     case RoomBug::kLoginForgotten:
@@ -81,7 +92,7 @@ RoomWorld::RoomWorld(uint64_t seed, RoomBug bug)
       random_(seed, "room"),
       settings_(RandomSettings(random_)),
       known_(RandomKnown(random_)),
-      with_system_(random_.Chance(0.8)),
+      systems_(RandomSystems(random_)),
       wall_(kStart) {
   Event opening;
   opening.time = wall_;
@@ -89,10 +100,10 @@ RoomWorld::RoomWorld(uint64_t seed, RoomBug bug)
   opening.passages_digest = Sha256Of("passages").ToHex();
   disk_ = EventLine(opening, "");
   Start(std::make_unique<Room>(Room::Create(ThreePassages(), known_, settings_).value()));
-  if (with_system_) {
+  if (!systems_.empty()) {
     Event system;
     system.kind = EventKind::kSystem;
-    system.system = SystemDigest();
+    system.systems = systems_;
     DoUntilSaved(system);
   }
 }
@@ -156,8 +167,10 @@ absl::Status RoomWorld::CommitChecked(const Event& event) {
   Event written = event;
   if (bug_ == RoomBug::kSecondsOnly) {
     written.time = absl::FromUnixSeconds(absl::ToUnixSeconds(event.time));
-  } else if (bug_ == RoomBug::kAnswerCut) {
-    written.system_answer.resize(event.system_answer.size() / 2);
+  } else if (bug_ == RoomBug::kAnswerCut && !event.system_answers.empty()) {
+    written.system_answers[0].resize(event.system_answers[0].size() / 2);
+  } else if (bug_ == RoomBug::kAnswersSwapped) {
+    std::reverse(written.system_answers.begin(), written.system_answers.end());
   }
   std::string line = EventLine(written, disk_);
   if (bug_ == RoomBug::kLoginForgotten && event.kind == EventKind::kLogin) {
@@ -403,18 +416,22 @@ void RoomWorld::AnswerByTheSystem() {
   const size_t index = random_.Below(asked_.size());
   auto [request, question] = std::move(asked_[index]);
   asked_.erase(asked_.begin() + static_cast<std::ptrdiff_t>(index));
-  absl::StatusOr<std::string> answer = absl::DeadlineExceededError("the system is slow");
+  absl::StatusOr<std::vector<std::string>> answers =
+      absl::DeadlineExceededError("a system is slow");
   if (is_calm_ || random_.Chance(0.8)) {
-    answer = random_.Chance(0.4)
-                 ? std::string(qa::TextOf(question.passage, *question.attempt.answer))
-                 : std::string(random_.Chance(0.5) ? "another one" : "");
+    answers.emplace();
+    while (answers->size() < systems_.size()) {
+      answers->emplace_back(random_.Chance(0.5 / static_cast<double>(systems_.size()))
+                                ? qa::TextOf(question.passage, *question.attempt.answer)
+                                : absl::string_view(random_.Chance(0.5) ? "another one" : ""));
+    }
   }
-  if (bug_ == RoomBug::kFailureDropped && !answer.ok()) {
+  if (bug_ == RoomBug::kFailureDropped && !answers.ok()) {
     people_[request.annotator].unanswered.push_back(std::move(request));
     return;
   }
   const absl::StatusOr<std::string> response =
-      api_->EndAttempt(std::move(question.attempt), std::move(answer), wall_);
+      api_->EndAttempt(std::move(question.attempt), std::move(answers), wall_);
   Answered(request, response);
 }
 

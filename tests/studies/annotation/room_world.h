@@ -36,6 +36,7 @@ enum class RoomBug {
   kResentAsNew,      // an attempt that is sent again has another key
   kSecondsOnly,      // the log has times without their milliseconds
   kAnswerCut,        // the log has less of a system's answer than the room
+  kAnswersSwapped,   // the log has the answers of several systems in another order
   kSystemForgotten,  // a restart does not know which system answers
   kLoginForgotten,   // the use of a login link is not saved
   kLentTooEarly,     // tasks are given by a clock that is ahead
@@ -44,7 +45,7 @@ enum class RoomBug {
   kLinkRefused,      // nobody new gets a login link after a while
   kKnownRefused,     // nobody new can answer known questions after a while
 };
-inline constexpr int kRoomBugs = 12;  // without kNone
+inline constexpr int kRoomBugs = 13;  // without kNone
 absl::string_view RoomBugName(RoomBug bug);
 
 struct RoomWorldCounts {
@@ -137,7 +138,7 @@ class RoomWorld {
   Random random_;
   Settings settings_;
   std::vector<KnownQuestion> known_;
-  bool with_system_;
+  std::vector<std::string> systems_;
   bool is_calm_ = false;  // nothing fails any more
   RoomWorldCounts counts_;
   std::string broken_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "qa/score.h"
 #include "studies/annotation/export_benchmark.h"
 #include "tests/studies/annotation/room_world.h"
@@ -32,7 +33,8 @@ QuestionState StateFrom(const Attempt& attempt, const Room& room) {
   const auto is_above = [&](absl::string_view answer) {
     return qa::F1(answer, qa::TextOf(text, attempt.answer)) > settings.f1_win_max + 1e-9;
   };
-  if (!attempt.system.empty() && is_above(attempt.system_answer)) {
+  if (std::any_of(attempt.answers.begin(), attempt.answers.end(),
+                  [&](const SystemAnswer& one) { return is_above(one.text); })) {
     return QuestionState::kSystemWon;
   }
   int64_t agreeing = 0;
@@ -182,7 +184,8 @@ void RoomWorld::CheckQuestions() {
 
 // All that people can notice of a room.
 std::string RoomWorld::StateOf(const Room& room) const {
-  std::string text = absl::StrCat("system ", room.system(), "\n", AttemptsJsonLines(room));
+  std::string text =
+      absl::StrCat("systems ", absl::StrJoin(room.systems(), " "), "\n", AttemptsJsonLines(room));
   for (const Attempt& attempt : room.attempts()) {
     absl::StrAppend(&text, attempt.key, "@", absl::ToUnixMillis(attempt.time), " ");
   }

@@ -39,11 +39,11 @@ inline qa::Span SpanOf(const std::string& text, const std::string& part) {
 class Scene {
  public:
   explicit Scene(Settings settings = {}, std::vector<KnownQuestion> onboarding = {},
-                 const std::string& system = SystemDigest())
+                 const std::vector<std::string>& systems = {SystemDigest()})
       : room(Room::Create(ThreePassages(), std::move(onboarding), settings).value()) {
     Event event;
     event.kind = EventKind::kSystem;
-    event.system = system;
+    event.systems = systems;
     CONCUR_CHECK(Do(event).ok());
     for (const char* name : {"ada", "bob", "cleo", "dora"}) {
       CONCUR_CHECK(Invite(name).ok());
@@ -92,8 +92,8 @@ class Scene {
         event.answer = SpanOf(source.text, answer);
       }
     }
-    event.system = room.system();
-    event.system_answer = system_answer;
+    event.systems = room.systems();
+    event.system_answers.assign(event.systems.size(), system_answer);
     return event;
   }
 

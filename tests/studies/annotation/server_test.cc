@@ -91,17 +91,18 @@ class AnnotationServerTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(RoomLock lock, RoomLock::Take(directory_.File("room")));
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room,
                          LiveRoom::Open(directory_.File("room"), std::move(lock)));
-    std::unique_ptr<FakeSystem> system;
+    std::vector<std::unique_ptr<System>> systems;
     if (with_system) {
       Event event;
       event.kind = EventKind::kSystem;
-      event.system = SystemDigest();
+      event.systems = {SystemDigest()};
       ASSERT_OK(room->Commit(event));
-      system = std::make_unique<FakeSystem>();
+      auto system = std::make_unique<FakeSystem>();
       system_ = system.get();
+      systems.push_back(std::move(system));
     }
     ASSERT_OK_AND_ASSIGN(server_,
-                         AnnotationServer::Start(clock_, std::move(room), std::move(system),
+                         AnnotationServer::Start(clock_, std::move(room), std::move(systems),
                                                  {"127.0.0.1:0", directory_.File("key")}));
   }
 
@@ -205,7 +206,7 @@ TEST_F(AnnotationServerTest, AnAttemptIsAnsweredBySystemAndSaved) {
                         {"end", 30}};
   const Reply saved = Post("ada", "attempt", attempt);
   EXPECT_EQ(saved.body["winner"], "person") << saved.body;
-  EXPECT_EQ(saved.body["system_answer"], "Vienna");
+  EXPECT_EQ(saved.body["answers"][0]["text"], "Vienna");
   EXPECT_EQ(Post("ada", "attempt", attempt).body, saved.body) << "sent again";
   EXPECT_EQ(system_->asked, "Der Rhein fließt von den Alpen.|<script>Woher?\n");
   server_.reset();
@@ -365,9 +366,9 @@ TEST_F(AnnotationServerTest, OnlyTheLoopbackDeviceIsServedAndInNoFrame) {
   ASSERT_OK_AND_ASSIGN(RoomLock lock, RoomLock::Take(directory_.File("room")));
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room,
                        LiveRoom::Open(directory_.File("room"), std::move(lock)));
-  EXPECT_THAT(AnnotationServer::Start(clock_, std::move(room), nullptr,
-                                      {"0.0.0.0:0", directory_.File("key")}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("loopback")));
+  EXPECT_THAT(
+      AnnotationServer::Start(clock_, std::move(room), {}, {"0.0.0.0:0", directory_.File("key")}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("loopback")));
 }
 
 }  // namespace

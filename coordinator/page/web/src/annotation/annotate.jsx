@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, logIn, logOut, post } from "../api.js";
-import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "./annotation.js";
+import { answersText, codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "./annotation.js";
 
 const LOGIN_PREFIX = "#login=";
 // The task is no longer this annotator's, or was saved when an earlier answer of the server was lost.
@@ -81,22 +81,21 @@ const spanOf = (passage, span) => ({
   end: codePoints(passage.text, span[1]),
 });
 
-function Verdict({ result, hasSystem }) {
+function Verdict({ result, systems }) {
   if (!result) {
     return <p class="verdict" role="status" />;
   }
-  if (!hasSystem) {
+  if (systems === 0) {
     return (
       <p class="verdict won" role="status">
         Saved.
       </p>
     );
   }
-  const answered = result.system_answer === "" ? "nothing" : `“${result.system_answer}”`;
   return (
     <p class={`verdict ${result.winner === "person" ? "won" : "lost"}`} role="status">
       {result.winner === "person" ? "You win. Saved; others will validate the question. " : "The system wins: try again. "}
-      It answered {answered}, word overlap {percentText(result.f1)}.
+      {answersText(result.answers)}
     </p>
   );
 }
@@ -168,7 +167,7 @@ function Writing({ task, session, state, busy, setBusy, onSkip, onDone }) {
           Another passage
         </button>
       </p>
-      <Verdict result={result} hasSystem={state.has_system} />
+      <Verdict result={result} systems={state.systems} />
       <Complaint error={error} />
     </form>
   );
@@ -267,7 +266,7 @@ function Standing({ state }) {
       <Numbers
         rows={[
           ["Questions submitted", mine.attempts],
-          [state.has_system ? "Of them the system failed on" : "Of them counted", mine.wins],
+          [state.systems > 0 ? "Of them the system failed on" : "Of them counted", mine.wins],
           ["Kept", mine.kept],
           ["Dropped for too little agreement", mine.dropped],
           ["Validators agreed with you", percentText(mine.agreement)],

@@ -7,6 +7,14 @@ export const codePoints = (text, units) => [...text.slice(0, units)].length;
 export const percentText = (share) =>
   share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
 
+// Answers of one system, or of several, in a sentence.
+export function answersText(answers) {
+  const texts = answers.map(
+    ({ text, f1 }) => `${text === "" ? "nothing" : `“${text}”`}, word overlap ${percentText(f1)}`,
+  );
+  return answers.length === 1 ? `It answered ${texts[0]}.` : `The systems answered ${texts.join("; ")}.`;
+}
+
 // Drafts that were typed and not yet saved, by annotator and passage, in this browser's storage.
 // Another version of the page, or another room at the same address, may have written what is there.
 const nameOf = (user, passage) => `concur-draft ${user} ${passage.id}`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "../../src/annotation/annotation.js";
+import { answersText, codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "../../src/annotation/annotation.js";
 
 class Storage {
   kept = new Map();
@@ -61,6 +61,14 @@ test("a draft's key that this page did not make is dropped, as are other fields"
     keepDraft("ada", RHINE, { question: "Who?", span: [0, 3], key, other: 1 }, storage);
     assert.deepEqual(draftOf("ada", RHINE, storage), { question: "Who?", span: [0, 3] }, JSON.stringify(key));
   }
+});
+
+test("each system's answer is told", () => {
+  assert.equal(answersText([{ text: "the Alps", f1: 1 }]), "It answered “the Alps”, word overlap 100 %.");
+  assert.equal(
+    answersText([{ text: "", f1: 0 }, { text: "<b>", f1: 0.4 }]),
+    "The systems answered nothing, word overlap 0 %; “<b>”, word overlap 40 %.",
+  );
 });
 
 test("keys differ", () => {
