@@ -134,6 +134,7 @@ std::string AnnotationApi::State(const std::string& name) const {
       {{"user", name},
        {"systems", room_.systems().size()},
        {"onboarded", annotator.onboarded},
+       {"reviewer", annotator.is_reviewer},
        {"f1_win_max", room_.settings().f1_win_max},
        {"validators", room_.settings().validators},
        {"question_bytes_max", kQuestionBytesMax},
@@ -153,6 +154,7 @@ std::string AnnotationApi::State(const std::string& name) const {
          {"waiting", progress.waiting},
          {"kept", progress.kept},
          {"dropped", progress.dropped},
+         {"rejected", progress.rejected},
          {"agreement", Share(progress.agreements, progress.validations)}}}});
 }
 
@@ -173,6 +175,20 @@ std::string AnnotationApi::TaskJson(const Task& task) const {
                    {"number", task.number},
                    {"question", room_.attempts()[static_cast<size_t>(task.number - 1)].question},
                    {"passage", PassageJson(room_.passages()[task.passage])}});
+    case TaskKind::kReviewing: {
+      const Attempt& attempt = room_.attempts()[static_cast<size_t>(task.number - 1)];
+      const Annotator& author = room_.annotators().at(attempt.annotator);
+      const SourcePassage& passage = room_.passages()[task.passage];
+      return Dump({{"kind", "reviewing"},
+                   {"number", task.number},
+                   {"question", attempt.question},
+                   {"answer", std::string(qa::TextOf(passage.text, attempt.answer))},
+                   {"author", attempt.annotator},
+                   {"written", author.wins},
+                   {"reviewed", author.reviewed},
+                   {"accepted", author.accepted},
+                   {"passage", PassageJson(passage)}});
+    }
     case TaskKind::kWriting:
       return Dump({{"kind", "writing"}, {"passage", PassageJson(room_.passages()[task.passage])}});
   }
@@ -183,13 +199,15 @@ absl::StatusOr<std::string> AnnotationApi::TakeTask(const std::string& annotator
                                                     const std::string& text, absl::Time now) {
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
   CONCUR_ASSIGN_OR_RETURN(const std::string kind, body.Text("kind"));
-  if (kind != "writing" && kind != "validating") {
-    return absl::InvalidArgumentError(R"(kind: expected "writing" or "validating")");
+  if (kind != "writing" && kind != "validating" && kind != "reviewing") {
+    return absl::InvalidArgumentError(R"(kind: expected "writing", "validating" or "reviewing")");
   }
-  CONCUR_ASSIGN_OR_RETURN(
-      const Task task,
-      room_.NextTask(annotator, kind == "writing" ? TaskKind::kWriting : TaskKind::kValidating,
-                     body.IsTrue("skip"), now));
+  CONCUR_ASSIGN_OR_RETURN(const Task task,
+                          room_.NextTask(annotator,
+                                         kind == "writing"      ? TaskKind::kWriting
+                                         : kind == "validating" ? TaskKind::kValidating
+                                                                : TaskKind::kReviewing,
+                                         body.IsTrue("skip"), now));
   if (!room_.HasTask(annotator, task, now)) {
     Event event;
     event.kind = EventKind::kAssignment;
@@ -285,6 +303,27 @@ absl::StatusOr<std::string> AnnotationApi::TakeValidation(const std::string& ann
   }
   CONCUR_RETURN_IF_ERROR(Save(event));
   return ValidationJson(attempt, attempt.validations.back(), passage.text);
+}
+
+absl::StatusOr<std::string> AnnotationApi::TakeReview(const std::string& annotator,
+                                                      const std::string& text, absl::Time now) {
+  CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
+  Event event;
+  event.kind = EventKind::kReview;
+  event.time = now;
+  event.annotator = annotator;
+  CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
+  CONCUR_ASSIGN_OR_RETURN(event.verdict, body.Text("verdict"));
+  const std::string response = Dump({{"saved", true}});
+  if (event.number >= 1 && static_cast<uint64_t>(event.number) <= room_.attempts().size()) {
+    const auto& saved = room_.attempts()[static_cast<size_t>(event.number - 1)].review;
+    // Sent again, since its answer was lost.
+    if (saved.has_value() && saved->annotator == annotator && saved->verdict == event.verdict) {
+      return response;
+    }
+  }
+  CONCUR_RETURN_IF_ERROR(Save(event));
+  return response;
 }
 
 absl::StatusOr<std::string> AnnotationApi::TakeOnboarding(const std::string& annotator,

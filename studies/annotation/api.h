@@ -40,7 +40,7 @@ class AnnotationApi {
 
   // All of these are for a known annotator. The work of the annotator and the state of the room.
   std::string State(const std::string& annotator) const;
-  // {"kind": "writing" or "validating", "skip"}: what to do next.
+  // {"kind": "writing", "validating" or "reviewing", "skip"}: what to do next.
   absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body,
                                        absl::Time now);
 
@@ -63,6 +63,9 @@ class AnnotationApi {
   // {"number", "begin", "end"}, or {"number", "unanswerable": true}.
   absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body,
                                              absl::Time now);
+  // {"number", "verdict"}: a reviewer accepts or rejects a question, or revokes its author.
+  absl::StatusOr<std::string> TakeReview(const std::string& annotator, const std::string& body,
+                                         absl::Time now);
   // {"round", "number", "begin", "end"}: an answer to a known question.
   absl::StatusOr<std::string> TakeOnboarding(const std::string& annotator, const std::string& body,
                                              absl::Time now);

@@ -25,6 +25,7 @@ enum class EventKind {
   kOnboarding,  // an answer to a question whose answers are known
   kAttempt,     // a question with its answer, and what the systems answered
   kValidation,  // another person's answer to a question that beat the system
+  kReview,      // a reviewer's verdict on a question
 };
 
 inline constexpr int64_t kChainedVersion = 2;  // each line has a checksum of the one before
@@ -40,6 +41,9 @@ struct Settings {
   // An annotator keeps a passage for so long after the last thing done with it.
   absl::Duration hold = absl::Minutes(30);
   bool share_passages = false;  // several annotators may have one passage at a time
+  // Questions that beat the system which each new annotator writes, and a reviewer must accept,
+  // before anything else; 0..20, 0: none.
+  int64_t qualification = 0;
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };
@@ -49,14 +53,16 @@ struct Event {
   absl::Time time = absl::UnixEpoch();  // whole milliseconds
   std::string annotator;
   std::string passage;  // its id; of an assignment, an attempt
-  // Number of the known question (from 0), or of the validated attempt (from 1); of an assignment,
-  // number of the attempt that it is to validate, 0 to write.
+  // Number of the known question (from 0), or of the validated or reviewed attempt (from 1); of an
+  // assignment, number of the attempt that it is to validate, 0 to write.
   int64_t number = 0;
-  std::string key;  // an attempt's: the same key again is the same attempt
+  bool is_reviewer = false;  // an annotator's: reviews others, from now on
+  std::string key;           // an attempt's: the same key again is the same attempt
   std::string question;
   std::optional<qa::Span> answer;    // bytes of the passage; of a validation: absent is "no answer"
   std::vector<std::string> systems;  // digests of those that answer or answered
   std::vector<std::string> system_answers;  // an attempt's: one of each
+  std::string verdict;                      // a review's: "accept", "reject" or "revoke"
   std::string code_digest;                  // SHA-256 of a login link's code, in hexadecimal digits
   int64_t log_version = kChainedVersion;    // the opening's; lines of 1 are not chained
   Settings settings;                        // the opening's

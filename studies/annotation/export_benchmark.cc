@@ -139,6 +139,11 @@ std::string AttemptsJsonLines(const Room& room) {
         json["systems"].push_back({{"system", one.system}, {"answer", one.text}, {"f1", one.f1}});
       }
     }
+    if (attempt.review.has_value()) {
+      json["review"] = {{"annotator", attempt.review->annotator},
+                        {"time", FormatIsoTime(attempt.review->time)},
+                        {"verdict", attempt.review->verdict}};
+    }
     for (const Validation& validation : attempt.validations) {
       json["validations"].push_back(
           {{"annotator", validation.annotator},
@@ -180,6 +185,7 @@ absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptio
   CONCUR_RETURN_IF_ERROR(staging.Publish(
       {"train.jsonl", "validation.jsonl", "test.jsonl", "attempts.jsonl", "benchmark.yaml"}));
   result.dropped = room.progress().dropped;
+  result.rejected = room.progress().rejected;
   result.waiting = room.progress().waiting;
   result.system_won = room.progress().system_won;
   return result;

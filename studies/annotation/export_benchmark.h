@@ -35,6 +35,7 @@ struct ExportResult {
   std::array<ExportedSplit, 3> splits;
   std::string attempts_path;
   int64_t dropped = 0;     // too little agreement
+  int64_t rejected = 0;    // by reviewers, with their author or alone
   int64_t waiting = 0;     // too few validations yet: left out
   int64_t system_won = 0;  // in attempts.jsonl only
 };
@@ -52,7 +53,7 @@ absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options);
 
 // Every attempt as JSON lines: who, when, the best answer of a system, of several each
-// one's, state, validations.
+// one's, state, review, validations.
 std::string AttemptsJsonLines(const Room& room);
 
 }  // namespace concur::annotation

@@ -23,8 +23,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kSumDigits = 16;
 constexpr absl::string_view kSumHead = R"({"sum":")";
 // In the order of EventKind.
-constexpr std::array<absl::string_view, 8> kKindNames = {
-    "opening", "annotator", "login", "system", "assignment", "onboarding", "attempt", "validation"};
+constexpr std::array<absl::string_view, 9> kKindNames = {"opening", "annotator",  "login",
+                                                         "system",  "assignment", "onboarding",
+                                                         "attempt", "validation", "review"};
 
 std::string SumOf(absl::string_view before, absl::string_view rest) {
   const size_t line = before.size() < 2 ? 0 : before.rfind('\n', before.size() - 2) + 1;
@@ -58,13 +59,17 @@ void PutSystems(const Event& event, Json& json) {
 }
 
 Json SettingsJson(const Settings& settings) {
-  return {{"f1_win_max", settings.f1_win_max},
-          {"validators", settings.validators},
-          {"agreement_min", settings.agreement_min},
-          {"onboarding_f1_min", settings.onboarding_f1_min},
-          {"questions_per_passage", settings.questions_per_passage},
-          {"hold_seconds", absl::ToInt64Seconds(settings.hold)},
-          {"share_passages", settings.share_passages}};
+  Json json = {{"f1_win_max", settings.f1_win_max},
+               {"validators", settings.validators},
+               {"agreement_min", settings.agreement_min},
+               {"onboarding_f1_min", settings.onboarding_f1_min},
+               {"questions_per_passage", settings.questions_per_passage},
+               {"hold_seconds", absl::ToInt64Seconds(settings.hold)},
+               {"share_passages", settings.share_passages}};
+  if (settings.qualification != Settings().qualification) {  // younger than some logs
+    json["qualification"] = settings.qualification;
+  }
+  return json;
 }
 
 // Fields of another type count as absent: the line is compared with what it should be afterwards.
@@ -100,6 +105,11 @@ int64_t IntegerIn(const Json& json, const char* name) {
   return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
+bool IsTrueIn(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
 double NumberIn(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
@@ -113,8 +123,8 @@ Settings SettingsIn(const Json& json) {
   settings.onboarding_f1_min = NumberIn(json, "onboarding_f1_min");
   settings.questions_per_passage = IntegerIn(json, "questions_per_passage");
   settings.hold = absl::Seconds(IntegerIn(json, "hold_seconds"));
-  const auto share = json.find("share_passages");
-  settings.share_passages = share != json.end() && share->is_boolean() && share->get<bool>();
+  settings.share_passages = IsTrueIn(json, "share_passages");
+  settings.qualification = IntegerIn(json, "qualification");
   return settings;
 }
 
@@ -142,6 +152,7 @@ absl::StatusOr<Event> EventOf(absl::string_view text) {
   event.kind = *kind;
   event.time = absl::FromUnixMillis(IntegerIn(json, "time"));
   event.annotator = TextIn(json, "annotator");
+  event.is_reviewer = IsTrueIn(json, "reviewer");
   event.code_digest = TextIn(json, "code_digest");
   event.passage = TextIn(json, "passage");
   event.number = IntegerIn(json, "number");
@@ -151,6 +162,7 @@ absl::StatusOr<Event> EventOf(absl::string_view text) {
     event.answer = qa::Span{IntegerIn(json, "begin"), IntegerIn(json, "end")};
   }
   TakeSystems(json, event);
+  event.verdict = TextIn(json, "verdict");
   if (*kind == EventKind::kOpening) {
     event.log_version = IntegerIn(json, "version");
     if (event.log_version < 1 || event.log_version > kChainedVersion) {
@@ -190,6 +202,9 @@ std::string EventLine(const Event& event, absl::string_view before) {
   json["event"] = kKindNames[static_cast<size_t>(event.kind)];
   json["time"] = absl::ToUnixMillis(event.time);
   PutText("annotator", event.annotator, json);
+  if (event.is_reviewer) {
+    json["reviewer"] = true;
+  }
   PutText("code_digest", event.code_digest, json);
   PutText("passage", event.passage, json);
   if (event.number != 0) {
@@ -202,6 +217,7 @@ std::string EventLine(const Event& event, absl::string_view before) {
     json["end"] = event.answer->end;
   }
   PutSystems(event, json);
+  PutText("verdict", event.verdict, json);
   if (event.kind == EventKind::kOpening) {
     json["version"] = event.log_version;
     json["passages"] = event.passages_digest;

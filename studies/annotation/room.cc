@@ -2,11 +2,13 @@
 #include "studies/annotation/room.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -22,7 +24,10 @@ constexpr size_t kNameBytesMax = 64;
 constexpr size_t kKeyBytesMax = 64;
 constexpr int64_t kValidatorsMax = 10;
 constexpr int64_t kQuestionsPerPassageMax = 1000;
+constexpr int64_t kQualificationMax = 20;
 constexpr absl::Duration kHoldMax = absl::Hours(24 * 7);
+// An author of whose reviewed questions fewer are accepted is revoked.
+constexpr int64_t kAcceptedPercentMin = 80;
 
 bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._@-", c);
@@ -52,6 +57,10 @@ absl::Status CheckSettings(const Settings& settings) {
                                                    " validators and 1 to ", kQuestionsPerPassageMax,
                                                    " questions for each passage"));
   }
+  if (settings.qualification < 0 || settings.qualification > kQualificationMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings: qualification: expected 0 to ", kQualificationMax, " questions"));
+  }
   if (settings.hold < absl::Seconds(1) || settings.hold > kHoldMax) {
     return absl::InvalidArgumentError("settings: hold: expected one second to a week");
   }
@@ -76,7 +85,63 @@ double F1AgainstKnown(const KnownQuestion& known, const qa::Span& answer) {
   return best;
 }
 
+absl::Status CheckSystems(const Event& event) {
+  const std::set<std::string> distinct(event.systems.begin(), event.systems.end());
+  return distinct.size() == event.systems.size() && distinct.size() <= kSystemsMax &&
+                 std::all_of(distinct.begin(), distinct.end(),
+                             [](const std::string& one) { return Digest::FromHex(one).ok(); })
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("systems: expected at most ", kSystemsMax,
+                                                       ", each by its own SHA-256"));
+}
+
+absl::Status CheckAnswers(const Event& event, const std::vector<std::string>& systems) {
+  if (event.systems != systems) {
+    return absl::FailedPreconditionError("system: another system answers now; try again");
+  }
+  const auto is_answer = [](const std::string& one) {
+    return one.size() <= kSystemAnswerBytesMax && IsUtf8(one);
+  };
+  return event.system_answers.size() == systems.size() &&
+                 std::all_of(event.system_answers.begin(), event.system_answers.end(), is_answer)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("system_answer: expected text of at most ",
+                                                       kSystemAnswerBytesMax,
+                                                       " bytes from each system"));
+}
+
+absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) {
+  if (!span.has_value()) {
+    return absl::InvalidArgumentError("answer: expected a marked part of the passage");
+  }
+  if (span->begin < 0 || span->begin >= span->end ||
+      static_cast<uint64_t>(span->end) > text.size() ||
+      !qa::IsCodePointBoundary(text, static_cast<size_t>(span->begin)) ||
+      !qa::IsCodePointBoundary(text, static_cast<size_t>(span->end))) {
+    return absl::InvalidArgumentError("answer: expected a part of the passage, in whole letters");
+  }
+  return HasWord(qa::TextOf(text, *span))
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(
+                   "answer: expected a word beside articles and punctuation; mark more");
+}
+
+bool IsReviewable(const Attempt& attempt, const Annotator& author) {
+  return (attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept) &&
+         !attempt.review.has_value() && !author.is_reviewer;
+}
+
 }  // namespace
+
+// The study's sample: of n questions 5 log10(n) + 1, rounded down.
+int64_t ReviewsNeeded(const Annotator& author, const Settings& settings) {
+  if (author.is_reviewer || author.is_revoked || author.wins == 0) {
+    return 0;
+  }
+  return author.is_qualified
+             ? static_cast<int64_t>(5 * std::log10(static_cast<double>(author.wins)) + 1 + 1e-9)
+             : settings.qualification;
+}
 
 absl::Status CheckAnnotatorName(absl::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax ||
@@ -98,6 +163,10 @@ absl::string_view QuestionStateName(QuestionState state) {
       return "kept";
     case QuestionState::kDropped:
       return "dropped";
+    case QuestionState::kRejected:
+      return "rejected";
+    case QuestionState::kRevoked:
+      return "revoked";
   }
   return "invalid";
 }
@@ -144,7 +213,7 @@ absl::Status Room::Check(const Event& event) const {
     case EventKind::kAnnotator:
       return CheckAnnotator(event);
     case EventKind::kLogin: {
-      CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, false));
+      CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, event.annotator));
       const std::string& code = annotators_.at(event.annotator).code_digest;
       return !code.empty() && code == event.code_digest
                  ? absl::OkStatus()
@@ -160,6 +229,8 @@ absl::Status Room::Check(const Event& event) const {
       return CheckAttempt(event);
     case EventKind::kValidation:
       return CheckValidation(event);
+    case EventKind::kReview:
+      return CheckReview(event);
   }
   return absl::InvalidArgumentError("event: expected a known kind");
 }
@@ -169,37 +240,37 @@ absl::Status Room::CheckAnnotator(const Event& event) const {
   if (!Digest::FromHex(event.code_digest).ok()) {
     return absl::InvalidArgumentError("code_digest: expected a SHA-256");
   }
-  return annotators_.contains(event.annotator) || annotators_.size() < kAnnotatorsMax
+  const auto found = annotators_.find(event.annotator);
+  if (event.is_reviewer && found != annotators_.end() && found->second.is_revoked) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("annotator: a reviewer has revoked ", event.annotator));
+  }
+  return found != annotators_.end() || annotators_.size() < kAnnotatorsMax
              ? absl::OkStatus()
              : absl::ResourceExhaustedError(
                    absl::StrCat("annotator: there are ", kAnnotatorsMax, " already"));
 }
 
-absl::Status Room::CheckKnown(const std::string& name, bool onboarded) const {
+absl::Status Room::CheckIs(Stage stage, const std::string& name) const {
   const auto found = annotators_.find(name);
   if (found == annotators_.end()) {
     return absl::NotFoundError(
         absl::StrCat("annotator: there is none called ", qa::Shown(CleanUtf8(name, 200))));
   }
-  return !onboarded || found->second.onboarded
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError("annotator: the onboarding comes first");
-}
-
-absl::Status Room::CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const {
-  if (!span.has_value()) {
-    return absl::InvalidArgumentError("answer: expected a marked part of the passage");
+  const Annotator& annotator = found->second;
+  if (annotator.is_revoked) {
+    return absl::FailedPreconditionError(
+        "annotator: a reviewer has ended your work here; thank you for it");
   }
-  if (span->begin < 0 || span->begin >= span->end ||
-      static_cast<uint64_t>(span->end) > text.size() ||
-      !qa::IsCodePointBoundary(text, static_cast<size_t>(span->begin)) ||
-      !qa::IsCodePointBoundary(text, static_cast<size_t>(span->end))) {
-    return absl::InvalidArgumentError("answer: expected a part of the passage, in whole letters");
+  if (stage != Stage::kKnown && !annotator.onboarded) {
+    return absl::FailedPreconditionError("annotator: the onboarding comes first");
   }
-  return HasWord(qa::TextOf(text, *span))
+  const bool is_trying = stage == Stage::kWriting && annotator.wins < settings_.qualification;
+  return stage <= Stage::kOnboarded || is_trying || annotator.is_qualified
              ? absl::OkStatus()
-             : absl::InvalidArgumentError(
-                   "answer: expected a word beside articles and punctuation; mark more");
+             : absl::FailedPreconditionError(
+                   absl::StrCat("annotator: a reviewer must accept your first ",
+                                settings_.qualification, " questions before"));
 }
 
 absl::StatusOr<size_t> Room::PassageOf(const std::string& id) const {
@@ -247,7 +318,8 @@ absl::Status Room::CheckLent(size_t passage, const Event& event) const {
 }
 
 absl::Status Room::CheckAssignment(const Event& event) const {
-  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
+  CONCUR_RETURN_IF_ERROR(
+      CheckIs(event.number == 0 ? Stage::kWriting : Stage::kQualified, event.annotator));
   CONCUR_ASSIGN_OR_RETURN(const size_t passage, PassageOf(event.passage));
   if (event.number < 0 || static_cast<uint64_t>(event.number) > attempts_.size() ||
       (event.number > 0 && attempts_[static_cast<size_t>(event.number - 1)].passage != passage)) {
@@ -259,7 +331,7 @@ absl::Status Room::CheckAssignment(const Event& event) const {
 }
 
 absl::Status Room::CheckOnboarding(const Event& event) const {
-  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, false));
+  CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, event.annotator));
   const Annotator& annotator = annotators_.at(event.annotator);
   if (annotator.onboarded) {
     return absl::FailedPreconditionError("annotator: the onboarding is done");
@@ -270,33 +342,8 @@ absl::Status Room::CheckOnboarding(const Event& event) const {
   return CheckSpan(event.answer, onboarding_[static_cast<size_t>(event.number)].passage.text);
 }
 
-absl::Status Room::CheckSystems(const Event& event) const {
-  const std::set<std::string> distinct(event.systems.begin(), event.systems.end());
-  return distinct.size() == event.systems.size() && distinct.size() <= kSystemsMax &&
-                 std::all_of(distinct.begin(), distinct.end(),
-                             [](const std::string& one) { return Digest::FromHex(one).ok(); })
-             ? absl::OkStatus()
-             : absl::InvalidArgumentError(absl::StrCat("systems: expected at most ", kSystemsMax,
-                                                       ", each by its own SHA-256"));
-}
-
-absl::Status Room::CheckAnswers(const Event& event) const {
-  if (event.systems != systems_) {
-    return absl::FailedPreconditionError("system: another system answers now; try again");
-  }
-  const auto is_answer = [](const std::string& one) {
-    return one.size() <= kSystemAnswerBytesMax && IsUtf8(one);
-  };
-  return event.system_answers.size() == systems_.size() &&
-                 std::all_of(event.system_answers.begin(), event.system_answers.end(), is_answer)
-             ? absl::OkStatus()
-             : absl::InvalidArgumentError(absl::StrCat("system_answer: expected text of at most ",
-                                                       kSystemAnswerBytesMax,
-                                                       " bytes from each system"));
-}
-
 absl::Status Room::CheckAttempt(const Event& event) const {
-  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
+  CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kWriting, event.annotator));
   if (event.key.empty() || event.key.size() > kKeyBytesMax || !IsOneLine(event.key)) {
     return absl::InvalidArgumentError(absl::StrCat("key: expected 1 to ", kKeyBytesMax, " bytes"));
   }
@@ -308,7 +355,7 @@ absl::Status Room::CheckAttempt(const Event& event) const {
     return absl::InvalidArgumentError(absl::StrCat("question: expected words in one line, at most ",
                                                    kQuestionBytesMax, " bytes"));
   }
-  CONCUR_RETURN_IF_ERROR(CheckAnswers(event));
+  CONCUR_RETURN_IF_ERROR(CheckAnswers(event, systems_));
   CONCUR_ASSIGN_OR_RETURN(const size_t passage, PassageOf(event.passage));
   CONCUR_RETURN_IF_ERROR(CheckLent(passage, event));
   if (asked_.contains({passage, qa::NormalizeAnswer(event.question)})) {
@@ -327,23 +374,42 @@ absl::Status Room::CheckAttempt(const Event& event) const {
 
 bool Room::MayValidate(const Attempt& attempt, const std::string& annotator) const {
   return attempt.state == QuestionState::kWaiting && attempt.annotator != annotator &&
+         annotators_.at(attempt.annotator).is_qualified &&
          std::none_of(attempt.validations.begin(), attempt.validations.end(),
                       [&](const Validation& one) { return one.annotator == annotator; });
 }
 
 absl::Status Room::CheckValidation(const Event& event) const {
-  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
+  CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kQualified, event.annotator));
   if (event.number < 1 || static_cast<uint64_t>(event.number) > attempts_.size()) {
     return absl::NotFoundError("number: there is no such question");
   }
   const Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
   if (!MayValidate(attempt, event.annotator)) {
     return absl::FailedPreconditionError(
-        "number: the question is your own, you have answered it, or it needs no more answers");
+        "number: the question is your own, you have answered it, or it needs no more answers now");
   }
   CONCUR_RETURN_IF_ERROR(CheckLent(attempt.passage, event));
   return event.answer.has_value() ? CheckSpan(event.answer, passages_[attempt.passage].text)
                                   : absl::OkStatus();
+}
+
+absl::Status Room::CheckReview(const Event& event) const {
+  CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, event.annotator));
+  if (!annotators_.at(event.annotator).is_reviewer) {
+    return absl::PermissionDeniedError("annotator: only reviewers review");
+  }
+  if (event.verdict != "accept" && event.verdict != "reject" && event.verdict != "revoke") {
+    return absl::InvalidArgumentError(R"(verdict: expected "accept", "reject" or "revoke")");
+  }
+  if (event.number < 1 || static_cast<uint64_t>(event.number) > attempts_.size()) {
+    return absl::NotFoundError("number: there is no such question");
+  }
+  const Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
+  return IsReviewable(attempt, annotators_.at(attempt.annotator))
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   "number: the question has a review, is a reviewer's, or counts no more");
 }
 
 // --- what it changes -----------------------------------------------------------------------------
@@ -356,7 +422,10 @@ void Room::Apply(const Event& event) {
       Annotator& annotator = annotators_[event.annotator];
       annotator.code_digest = event.code_digest;
       ++annotator.links;
-      annotator.onboarded = annotator.onboarded || onboarding_.empty();
+      annotator.is_reviewer = annotator.is_reviewer || event.is_reviewer;
+      annotator.onboarded = annotator.onboarded || annotator.is_reviewer || onboarding_.empty();
+      annotator.is_qualified =
+          annotator.is_qualified || annotator.is_reviewer || settings_.qualification == 0;
       break;
     }
     case EventKind::kLogin:
@@ -383,6 +452,9 @@ void Room::Apply(const Event& event) {
       break;
     case EventKind::kValidation:
       ApplyValidation(event);
+      break;
+    case EventKind::kReview:
+      ApplyReview(event);
       break;
   }
 }
@@ -485,18 +557,57 @@ void Room::Decide(Attempt& attempt) {
   if (static_cast<int64_t>(attempt.validations.size()) < settings_.validators) {
     return;
   }
-  waiting_.erase(attempt.number);
-  --progress_.waiting;
-  Annotator& author = annotators_[attempt.annotator];
-  if (attempt.validations.empty() || attempt.Agreement() >= settings_.agreement_min) {
-    attempt.state = QuestionState::kKept;
-    ++progress_.kept;
-    ++author.kept;
+  if (!attempt.validations.empty() && attempt.Agreement() < settings_.agreement_min) {
+    TakeOut(attempt, QuestionState::kDropped);
     return;
   }
-  attempt.state = QuestionState::kDropped;
-  ++progress_.dropped;
-  ++author.dropped;
+  waiting_.erase(attempt.number);
+  --progress_.waiting;
+  attempt.state = QuestionState::kKept;
+  ++progress_.kept;
+  ++annotators_[attempt.annotator].kept;
+}
+
+void Room::ApplyReview(const Event& event) {
+  Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
+  attempt.review = Review{event.annotator, event.time, event.verdict};
+  Annotator& author = annotators_[attempt.annotator];
+  ++author.reviewed;
+  author.accepted += event.verdict == "accept" ? 1 : 0;
+  if (event.verdict == "reject") {
+    TakeOut(attempt, QuestionState::kRejected);
+  }
+  const bool is_enough = author.reviewed >= ReviewsNeeded(author, settings_);
+  if (event.verdict == "revoke" ||
+      (is_enough && 100 * author.accepted < kAcceptedPercentMin * author.reviewed)) {
+    author.is_revoked = true;
+    for (Attempt& other : attempts_) {
+      if (other.annotator == attempt.annotator &&
+          (other.state == QuestionState::kWaiting || other.state == QuestionState::kKept)) {
+        TakeOut(other, QuestionState::kRevoked);
+      }
+    }
+  } else if (is_enough) {
+    author.is_qualified = true;
+  }
+}
+
+void Room::TakeOut(Attempt& attempt, QuestionState state) {
+  Annotator& author = annotators_[attempt.annotator];
+  if (attempt.state == QuestionState::kWaiting) {
+    waiting_.erase(attempt.number);
+    --progress_.waiting;
+  } else {
+    --progress_.kept;
+    --author.kept;
+  }
+  attempt.state = state;
+  if (state == QuestionState::kDropped) {
+    ++progress_.dropped;
+    ++author.dropped;
+  } else {
+    ++progress_.rejected;
+  }
   asked_.erase({attempt.passage, qa::NormalizeAnswer(attempt.question)});
   if (open_[attempt.passage]-- == settings_.questions_per_passage) {
     --progress_.passages_done;
@@ -513,7 +624,7 @@ std::optional<size_t> Room::HeldBy(const std::string& annotator, absl::Time now)
 }
 
 bool Room::HasTask(const std::string& annotator, const Task& task, absl::Time now) const {
-  if (task.kind == TaskKind::kOnboarding) {
+  if (task.kind == TaskKind::kOnboarding || task.kind == TaskKind::kReviewing) {
     return true;
   }
   const bool is_held = HeldBy(annotator, now) == task.passage;
@@ -583,24 +694,53 @@ std::optional<Task> Room::ValidatingTask(const std::string& annotator, bool skip
   return first;
 }
 
+// The questions of each author in an order that spreads over them, whenever they were written.
+std::optional<Task> Room::ReviewingTask() const {
+  const auto rank = [](int64_t number) {
+    return static_cast<uint64_t>(number) * 0x9E3779B97F4A7C15ULL;
+  };
+  const Attempt* best = nullptr;
+  for (const Attempt& attempt : attempts_) {
+    const Annotator& author = annotators_.at(attempt.annotator);
+    if (author.reviewed < ReviewsNeeded(author, settings_) && IsReviewable(attempt, author) &&
+        (best == nullptr || rank(attempt.number) < rank(best->number))) {
+      best = &attempt;
+    }
+  }
+  return best == nullptr
+             ? std::nullopt
+             : std::make_optional(Task{TaskKind::kReviewing, best->passage, best->number});
+}
+
 absl::StatusOr<Task> Room::NextTask(const std::string& annotator, TaskKind wanted, bool skip,
                                     absl::Time now) const {
-  CONCUR_RETURN_IF_ERROR(CheckKnown(annotator, false));
+  CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, annotator));
   const Annotator& known = annotators_.at(annotator);
   if (!known.onboarded) {
     return Task{TaskKind::kOnboarding, 0, static_cast<int64_t>(known.onboarding_f1.size()),
                 known.rounds_failed};
   }
-  const std::optional<Task> task = wanted == TaskKind::kValidating
-                                       ? ValidatingTask(annotator, skip, now)
-                                       : WritingTask(annotator, skip, now);
-  if (!task.has_value()) {
-    return absl::NotFoundError(
-        wanted == TaskKind::kValidating
-            ? "no question of others needs your answer now"
-            : "no other passage is free now: all have enough questions, or others have them");
+  if (wanted == TaskKind::kReviewing && !known.is_reviewer) {
+    return absl::PermissionDeniedError("kind: only reviewers review");
   }
-  return *task;
+  if (const absl::Status may =
+          CheckIs(wanted == TaskKind::kWriting ? Stage::kWriting : Stage::kQualified, annotator);
+      !may.ok()) {
+    return absl::NotFoundError(absl::StripPrefix(may.message(), "annotator: "));
+  }
+  std::optional<Task> task;
+  std::string nothing;
+  if (wanted == TaskKind::kReviewing) {
+    task = ReviewingTask();
+    nothing = "no question is to be reviewed now";
+  } else if (wanted == TaskKind::kValidating) {
+    task = ValidatingTask(annotator, skip, now);
+    nothing = "no question of others needs your answer now";
+  } else {
+    task = WritingTask(annotator, skip, now);
+    nothing = "no other passage is free now: all have enough questions, or others have them";
+  }
+  return task.has_value() ? absl::StatusOr<Task>(*task) : absl::NotFoundError(nothing);
 }
 
 }  // namespace concur::annotation

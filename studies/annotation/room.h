@@ -47,9 +47,16 @@ struct Validation {
   bool agrees = false;
 };
 
-enum class QuestionState { kSystemWon, kWaiting, kKept, kDropped };
-// "system won", "waiting", "kept", "dropped".
+// A reviewer rejects a question, or revokes its author, whose questions all go.
+enum class QuestionState { kSystemWon, kWaiting, kKept, kDropped, kRejected, kRevoked };
+// "system won", "waiting", "kept", "dropped", "rejected", "revoked".
 absl::string_view QuestionStateName(QuestionState state);
+
+struct Review {
+  std::string annotator;
+  absl::Time time;
+  std::string verdict;  // "accept", "reject" or "revoke"
+};
 
 struct SystemAnswer {
   std::string system;  // digest
@@ -68,6 +75,7 @@ struct Attempt {
   std::vector<SystemAnswer> answers;  // one of each system that answered
   QuestionState state = QuestionState::kSystemWon;
   std::vector<Validation> validations;
+  std::optional<Review> review;
 
   // The one with the highest F1; null when no system answered.
   const SystemAnswer* BestAnswer() const;
@@ -84,17 +92,25 @@ struct Annotator {
   bool onboarded = false;
   int64_t known_number = -1;  // the known question that was answered last
   qa::Span known_answer;      // to it
+  bool is_reviewer = false;
+  bool is_qualified = false;  // its first questions were accepted, if they had to be
+  bool is_revoked = false;    // may do nothing more
   // As an author.
   int64_t attempts = 0;
   int64_t wins = 0;  // over the system; all questions when there is none
   int64_t kept = 0;
   int64_t dropped = 0;
+  int64_t reviewed = 0;
+  int64_t accepted = 0;  // by reviewers
   int64_t validations_received = 0;
   int64_t agreements_received = 0;
   // As a validator.
   int64_t validations = 0;
   int64_t agreements = 0;  // with the questions' authors
 };
+
+// The number of questions of this author that are to be reviewed by now, in all.
+int64_t ReviewsNeeded(const Annotator& author, const Settings& settings);
 
 struct Progress {
   int64_t passages = 0;
@@ -104,18 +120,19 @@ struct Progress {
   int64_t waiting = 0;
   int64_t kept = 0;
   int64_t dropped = 0;
+  int64_t rejected = 0;  // by reviewers, or with their author
   int64_t validations = 0;
   int64_t agreements = 0;
 
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-enum class TaskKind { kOnboarding, kWriting, kValidating };
+enum class TaskKind { kOnboarding, kWriting, kValidating, kReviewing };
 
 struct Task {
   TaskKind kind = TaskKind::kWriting;
   size_t passage = 0;  // unless it is onboarding
-  int64_t number = 0;  // known question (from 0) or attempt to validate (from 1)
+  int64_t number = 0;  // known question (from 0) or attempt to validate or review (from 1)
   int64_t round = 0;   // round of the onboarding, from 0
 };
 
@@ -126,7 +143,8 @@ class Room {
                                      std::vector<KnownQuestion> onboarding, Settings settings);
 
   // OK if the event may happen; InvalidArgument when it is malformed, NotFound for what it names,
-  // FailedPrecondition when the state forbids it, AlreadyExists for an attempt with a known key,
+  // FailedPrecondition when the state forbids it, PermissionDenied for a review by others
+  // than reviewers, AlreadyExists for an attempt with a known key,
   // ResourceExhausted beyond a limit.
   absl::Status Check(const Event& event) const;
   // REQUIRES: Check(event) is OK.
@@ -169,14 +187,14 @@ class Room {
        Settings settings);
 
   absl::Status CheckAnnotator(const Event& event) const;
-  absl::Status CheckKnown(const std::string& name, bool onboarded) const;
-  absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const;
+  // How far an annotator must be for what is to happen.
+  enum class Stage { kKnown, kOnboarded, kWriting, kQualified };
+  absl::Status CheckIs(Stage stage, const std::string& name) const;
   absl::Status CheckLent(size_t passage, const Event& event) const;
   absl::StatusOr<size_t> PassageOf(const std::string& id) const;
-  absl::Status CheckSystems(const Event& event) const;
-  absl::Status CheckAnswers(const Event& event) const;
   absl::Status CheckAttempt(const Event& event) const;
   absl::Status CheckValidation(const Event& event) const;
+  absl::Status CheckReview(const Event& event) const;
   absl::Status CheckOnboarding(const Event& event) const;
   absl::Status CheckAssignment(const Event& event) const;
   bool IsHeld(const Loan& loan, absl::Time now) const;
@@ -184,6 +202,7 @@ class Room {
   std::set<size_t> Taken(const std::string& annotator, absl::Time now) const;
   std::optional<Task> WritingTask(const std::string& annotator, bool skip, absl::Time now) const;
   std::optional<Task> ValidatingTask(const std::string& annotator, bool skip, absl::Time now) const;
+  std::optional<Task> ReviewingTask() const;
   bool HasRoom(size_t passage) const { return open_[passage] < settings_.questions_per_passage; }
   bool MayValidate(const Attempt& attempt, const std::string& annotator) const;
 
@@ -192,7 +211,10 @@ class Room {
   void ApplyOnboarding(const Event& event);
   void ApplyAttempt(const Event& event);
   void ApplyValidation(const Event& event);
+  void ApplyReview(const Event& event);
   void Decide(Attempt& attempt);
+  // A question that waited or was kept does so no more.
+  void TakeOut(Attempt& attempt, QuestionState state);
 
   std::vector<SourcePassage> passages_;
   std::vector<KnownQuestion> onboarding_;

@@ -23,6 +23,12 @@ void Room::CheckInvariants() const {
     counted.dropped += attempt.state == QuestionState::kDropped ? 1 : 0;
     open[attempt.passage] +=
         attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept ? 1 : 0;
+    counted.rejected +=
+        attempt.state == QuestionState::kRejected || attempt.state == QuestionState::kRevoked ? 1
+                                                                                              : 0;
+    CONCUR_CHECK(
+        !annotators_.at(attempt.annotator).is_revoked ||
+        (attempt.state != QuestionState::kWaiting && attempt.state != QuestionState::kKept));
     CONCUR_CHECK(waiting_.contains(attempt.number) == (attempt.state == QuestionState::kWaiting));
     std::set<std::string> people = {attempt.annotator};
     for (const Validation& one : attempt.validations) {

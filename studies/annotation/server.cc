@@ -102,7 +102,8 @@ absl::Time AnnotationServer::Now() const {
   return absl::FromUnixMillis(absl::ToUnixMillis(clock_.Now()));
 }
 
-absl::StatusOr<std::string> AnnotationServer::MakeLink(const std::string& annotator) {
+absl::StatusOr<std::string> AnnotationServer::MakeLink(const std::string& annotator,
+                                                       bool is_reviewer) {
   absl::Status status;
   const std::string code = http::RandomText(kCodeBytes);
   absl::Notification done;
@@ -111,6 +112,7 @@ absl::StatusOr<std::string> AnnotationServer::MakeLink(const std::string& annota
     event.kind = EventKind::kAnnotator;
     event.time = Now();
     event.annotator = annotator;
+    event.is_reviewer = is_reviewer;
     event.code_digest = Sha256Of(code).ToHex();
     status = room_->Commit(event);
     done.Notify();
@@ -170,6 +172,8 @@ void AnnotationServer::HandleCall(const Exchange& exchange, const std::string& m
     TakeAttempt(exchange, *annotator);
   } else if (method == "validation") {
     Respond(exchange, api_.TakeValidation(*annotator, request.body, Now()));
+  } else if (method == "review") {
+    Respond(exchange, api_.TakeReview(*annotator, request.body, Now()));
   } else if (method == "onboarding") {
     Respond(exchange, api_.TakeOnboarding(*annotator, request.body, Now()));
   } else if (method == "logout") {

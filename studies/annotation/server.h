@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The annotators' page and its API (docs/annotation.md). Whoever logs in is an annotator and sees
-// passages, questions to validate and numbers about themselves; there is no other role here, and no
-// way from here to a coordinator.
+// passages, questions to validate and numbers about themselves; reviewers see questions with their
+// authors, too. There is no other role here, and no way from here to a coordinator.
 //
 // One thread owns the room: each change is in its log before it is answered. Another asks the
 // systems, so that a slow one delays nobody who writes or validates.
@@ -54,8 +54,9 @@ class AnnotationServer {
 
   // "http://127.0.0.1:7450/".
   const std::string& address() const { return address_; }
-  // A link that logs the annotator in once. Sessions and links of earlier ones end.
-  absl::StatusOr<std::string> MakeLink(const std::string& annotator);
+  // A link that logs the annotator in once. Sessions and links of earlier ones end. With
+  // `is_reviewer`, the annotator reviews others from now on.
+  absl::StatusOr<std::string> MakeLink(const std::string& annotator, bool is_reviewer = false);
 
  private:
   using Exchange = std::shared_ptr<http::HttpExchange>;

@@ -52,6 +52,11 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
       ->TypeName("NAME")
       ->OneValueEach();
   command
+      .AddOption("--reviewer", flags.reviewers,
+                 "likewise, for one who accepts or rejects questions and revokes their authors")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  command
       .AddOption("--new-link", flags.new_links,
                  "prints another link for this annotator, and ends the sessions of earlier ones")
       ->TypeName("NAME")
@@ -103,6 +108,12 @@ void AddSettings(Command& command, AnnotateFlags& flags) {
       .AddOption("--hold-minutes", flags.hold_minutes,
                  "how long a passage waits for the annotator who has it")
       ->DefaultText("30")
+      ->Group(kHeading);
+  command
+      .AddOption("--qualification", flags.qualification,
+                 "questions of each new annotator that a reviewer must accept before more are "
+                 "written")
+      ->DefaultText("0")
       ->Group(kHeading);
   command
       .AddFlag("--share-passages", flags.share_passages,

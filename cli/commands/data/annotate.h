@@ -28,6 +28,7 @@ struct AnnotateFlags {
   std::vector<std::string> variables;
   std::string listen = "127.0.0.1:7450";
   std::vector<std::string> annotators;
+  std::vector<std::string> reviewers;
   std::vector<std::string> new_links;
   int64_t answer_seconds = 20;
   std::string memory;  // "": as its approach says
@@ -41,6 +42,7 @@ struct AnnotateFlags {
   std::optional<int64_t> questions_per_passage;
   std::optional<int64_t> hold_minutes;
   bool share_passages = false;
+  std::optional<int64_t> qualification;
 
   // Options of an export.
   std::string out;

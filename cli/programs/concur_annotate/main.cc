@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,11 @@ std::optional<double> Percent(int64_t part, int64_t all) {
 Json QualityJson(const std::string& name, const Annotator& one) {
   return {{"annotator", name},
           {"onboarded", one.onboarded},
+          {"reviewer", one.is_reviewer},
+          {"qualified", one.is_qualified},
+          {"revoked", one.is_revoked},
+          {"reviewed", one.reviewed},
+          {"accepted", one.accepted},
           {"onboarding_rounds_failed", one.rounds_failed},
           {"attempts", one.attempts},
           {"wins", one.wins},
@@ -68,12 +74,19 @@ Json QualityJson(const std::string& name, const Annotator& one) {
           {"agreements", one.agreements}};
 }
 
+std::string StandingOf(const Annotator& one) {
+  return one.is_revoked     ? "revoked"
+         : one.is_reviewer  ? "reviewer"
+         : one.is_qualified ? "yes"
+                            : "no";
+}
+
 Json ProgressJson(const Progress& progress) {
-  return {{"passages", progress.passages},    {"passages_done", progress.passages_done},
-          {"attempts", progress.attempts},    {"system_won", progress.system_won},
-          {"waiting", progress.waiting},      {"kept", progress.kept},
-          {"dropped", progress.dropped},      {"validations", progress.validations},
-          {"agreements", progress.agreements}};
+  return {{"passages", progress.passages},       {"passages_done", progress.passages_done},
+          {"attempts", progress.attempts},       {"system_won", progress.system_won},
+          {"waiting", progress.waiting},         {"kept", progress.kept},
+          {"dropped", progress.dropped},         {"rejected", progress.rejected},
+          {"validations", progress.validations}, {"agreements", progress.agreements}};
 }
 
 absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
@@ -87,7 +100,10 @@ absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
                                      {"dropped", true},
                                      {"agreement %", true},
                                      {"validations", true},
-                                     {"agreed %", true}});
+                                     {"agreed %", true},
+                                     {"reviewed", true},
+                                     {"accepted", true},
+                                     {"qualified"}});
   Json record = ProgressJson(progress);
   record["annotators"] = Json::array();
   for (const auto& [name, one] : room.annotators()) {
@@ -96,7 +112,8 @@ absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
         {TextCell(name), TextCell(one.onboarded ? "yes" : "no"), IntegerCell(one.attempts),
          IntegerCell(one.wins), IntegerCell(one.kept), IntegerCell(one.dropped),
          NumberCell(Percent(one.agreements_received, one.validations_received)),
-         IntegerCell(one.validations), NumberCell(Percent(one.agreements, one.validations))});
+         IntegerCell(one.validations), NumberCell(Percent(one.agreements, one.validations)),
+         IntegerCell(one.reviewed), IntegerCell(one.accepted), TextCell(StandingOf(one))});
   }
   if (IsJson(context)) {
     PrintJson(context, record);
@@ -107,7 +124,7 @@ absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
             absl::StrCat(progress.passages_done, " of ", progress.passages, " passages done; ",
                          progress.attempts, " attempts: the system won ", progress.system_won, ", ",
                          progress.waiting, " wait for validators, ", progress.kept, " kept, ",
-                         progress.dropped, " dropped"));
+                         progress.dropped, " dropped, ", progress.rejected, " rejected"));
   return absl::OkStatus();
 }
 
@@ -122,11 +139,9 @@ absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const annotation::ExportResult result,
                           annotation::ExportBenchmark(room, options));
   analysis::Table table = ListTable({{"split"}, {"path"}, {"passages", true}, {"questions", true}});
-  Json record = {{"splits", Json::array()},
-                 {"attempts", result.attempts_path},
-                 {"dropped", result.dropped},
-                 {"waiting", result.waiting},
-                 {"system_won", result.system_won}};
+  Json record = {{"splits", Json::array()},   {"attempts", result.attempts_path},
+                 {"dropped", result.dropped}, {"rejected", result.rejected},
+                 {"waiting", result.waiting}, {"system_won", result.system_won}};
   for (const annotation::ExportedSplit& split : result.splits) {
     record["splits"].push_back({{"split", split.name},
                                 {"path", split.path},
@@ -143,8 +158,9 @@ absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
   PrintNote(context, absl::StrCat("left out: ", result.dropped,
                                   " questions with too little "
                                   "agreement, ",
-                                  result.waiting, " that wait for validators; ",
-                                  result.attempts_path, " has every attempt"));
+                                  result.rejected, " that reviewers rejected, ", result.waiting,
+                                  " that wait for validators; ", result.attempts_path,
+                                  " has every attempt"));
   return absl::OkStatus();
 }
 
@@ -161,6 +177,7 @@ annotation::Settings SettingsOf(const AnnotateFlags& flags, annotation::Settings
     settings.hold = absl::Minutes(*flags.hold_minutes);
   }
   settings.share_passages = settings.share_passages || flags.share_passages;
+  settings.qualification = flags.qualification.value_or(settings.qualification);
   return settings;
 }
 
@@ -215,6 +232,11 @@ absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags,
       add(name);
     }
   }
+  for (const std::string& name : flags.reviewers) {
+    if (const auto found = known.find(name); found == known.end() || !found->second.is_reviewer) {
+      add(name);
+    }
+  }
   for (const std::string& name : flags.new_links) {
     if (!known.contains(name)) {
       return absl::NotFoundError(
@@ -225,12 +247,14 @@ absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags,
   return names;
 }
 
-absl::Status PrintLinks(annotation::AnnotationServer& server, const std::vector<std::string>& names,
-                        CommandContext& context) {
+absl::Status PrintLinks(annotation::AnnotationServer& server, const AnnotateFlags& flags,
+                        const std::vector<std::string>& names, CommandContext& context) {
+  const std::set<std::string> reviewers(flags.reviewers.begin(), flags.reviewers.end());
   Json record = {{"page", server.address()}, {"links", Json::array()}};
   std::vector<std::pair<std::string, std::string>> lines = {{"page", server.address()}};
   for (const std::string& name : names) {
-    CONCUR_ASSIGN_OR_RETURN(const std::string link, server.MakeLink(name));
+    CONCUR_ASSIGN_OR_RETURN(const std::string link,
+                            server.MakeLink(name, reviewers.contains(name)));
     record["links"].push_back({{"annotator", name}, {"link", link}});
     lines.emplace_back(name, link);
   }
@@ -250,8 +274,10 @@ absl::Status CheckServing(const AnnotateFlags& flags) {
         absl::StrCat("--system-on: expected here, as systems answer on this machine only, got \"",
                      flags.system_on, "\""));
   }
-  for (const std::string& name : flags.annotators) {
-    CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
+  for (const std::vector<std::string>& names : {flags.annotators, flags.reviewers}) {
+    for (const std::string& name : names) {
+      CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
+    }
   }
   if (!annotation::HasRoom(flags.directory)) {
     CONCUR_RETURN_IF_ERROR(NeedLinks(flags, {}).status());
@@ -314,7 +340,7 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
       ended.Notify();
     }
   });
-  CONCUR_RETURN_IF_ERROR(PrintLinks(*server, names, context));
+  CONCUR_RETURN_IF_ERROR(PrintLinks(*server, flags, names, context));
   ended.WaitForNotification();
   for (annotation::System* const system : answering) {
     system->Cancel();  // the server waits for the requests that it has

@@ -75,10 +75,13 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   scene.now += scene.room.settings().hold;
   ASSERT_OK(scene.Take("bob", "zürich"));
   ASSERT_OK(scene.Validate("bob", 1, ""));
+  ASSERT_OK(scene.Invite("rita", /*is_reviewer=*/true));
+  ASSERT_OK(scene.Review("rita", 1, "reject"));
   Event opening;
   opening.time = kStart;
   opening.settings = scene.room.settings();
   opening.settings.f1_win_max = 0.123456789012345678;
+  opening.settings.qualification = 5;
   opening.passages_digest = Sha256Of("").ToHex();
   std::string text = EventLine(opening, "");
   for (const Event& event : scene.events) {
@@ -104,9 +107,10 @@ TEST_F(RoomDirectoryTest, SeveralSystemsAreLoggedWithTheirAnswers) {
   ASSERT_OK_AND_ASSIGN(const LogContents contents, ParseLog(text, "log"));
   EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
   // What EventLine does not write is refused, whatever its checksum.
-  for (const char* fields : {R"("systems":["a"])", R"("systems":["a",7])", R"("systems":"a")",
-                             R"("system":"a","systems":["a","b"])",
-                             R"("system":"a","system_answers":["x"])", R"("system_answer":"x")"}) {
+  for (const char* fields :
+       {R"("systems":["a"])", R"("systems":["a",7])", R"("systems":"a")",
+        R"("system":"a","systems":["a","b"])", R"("system":"a","system_answers":["x"])",
+        R"("system_answer":"x")", R"("reviewer":false)", R"("verdict":7)"}) {
     const std::string rest = absl::StrCat(R"("event":"attempt","time":1,)", fields, "}");
     const std::string sum = Sha256Of(absl::StrCat(opening.substr(8, 16), rest)).ToHex();
     const std::string hostile =

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 
@@ -343,6 +344,118 @@ TEST(RoomTest, ATextWithoutAWordIsNoAnswer) {
   EXPECT_THAT(scene.Ask("ada", "rhine", ".", "Alps"), StatusIs(kInvalid, HasSubstr("articles")));
 }
 
+TEST(RoomTest, TheFirstQuestionsAreReviewedBeforeAnythingElse) {
+  Settings settings;
+  settings.qualification = 2;
+  settings.share_passages = true;
+  Scene scene(settings);
+  ASSERT_OK(scene.Invite("rita", /*is_reviewer=*/true));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Alps"));  // the system wins: does not count
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", ""));
+  EXPECT_THAT(scene.Ask("ada", "rhine", "Rhine", ""), StatusIs(kPrecondition, HasSubstr("accept")));
+  EXPECT_THAT(scene.room.NextTask("ada", TaskKind::kWriting, false, scene.now),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("your first 2 questions")));
+  EXPECT_THAT(scene.Take("ada", "rhine", 1), StatusIs(kPrecondition, HasSubstr("accept")));
+  EXPECT_THAT(scene.Validate("bob", 1, "Alps"), StatusIs(kPrecondition, HasSubstr("accept")));
+  EXPECT_THAT(scene.room.NextTask("rita", TaskKind::kValidating, false, scene.now),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no question of others")));
+  ASSERT_OK(scene.Review("rita", 1, "accept"));
+  EXPECT_FALSE(scene.room.annotators().at("ada").is_qualified);
+  ASSERT_OK(scene.Review("rita", 3, "accept"));
+  EXPECT_TRUE(scene.room.annotators().at("ada").is_qualified);
+  ASSERT_OK(scene.Ask("ada", "rhine", "Rhine", ""));
+  EXPECT_TRUE(scene.room.NextTask("rita", TaskKind::kValidating, false, scene.now).ok());
+}
+
+TEST(RoomTest, WhoeverFailsTheQualificationIsRevoked) {
+  Settings settings;
+  settings.qualification = 2;
+  Scene scene(settings);
+  ASSERT_OK(scene.Invite("rita", true));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  ASSERT_OK(scene.Review("rita", 1, "reject"));
+  EXPECT_FALSE(scene.room.annotators().at("ada").is_revoked) << "one of two";
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", ""));
+  ASSERT_OK(scene.Review("rita", 2, "accept"));
+  EXPECT_TRUE(scene.room.annotators().at("ada").is_revoked) << "half is less than 80 %";
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kRejected);
+  EXPECT_EQ(scene.room.attempts()[1].state, QuestionState::kRevoked);
+  EXPECT_EQ(scene.room.progress().rejected, 2);
+  EXPECT_THAT(scene.Ask("ada", "rhine", "Alps", ""), StatusIs(kPrecondition, HasSubstr("ended")));
+  EXPECT_THAT(scene.room.NextTask("ada", TaskKind::kWriting, false, scene.now),
+              StatusIs(kPrecondition, HasSubstr("ended")));
+  EXPECT_THAT(scene.Invite("ada", true), StatusIs(kPrecondition, HasSubstr("revoked ada")));
+}
+
+TEST(RoomTest, ASampleThatGrowsWithTheLogarithmIsReviewed) {
+  Annotator author;
+  author.is_qualified = true;
+  const auto needed = [&](int64_t wins) {
+    author.wins = wins;
+    return ReviewsNeeded(author, {});
+  };
+  EXPECT_EQ(needed(0), 0);
+  EXPECT_EQ(needed(1), 1);
+  EXPECT_EQ(needed(2), 2);
+  EXPECT_EQ(needed(9), 5);
+  EXPECT_EQ(needed(10), 6);
+  EXPECT_EQ(needed(100), 11);
+  EXPECT_EQ(needed(1000), 16);
+
+  Settings settings;
+  settings.validators = 0;
+  settings.questions_per_passage = 20;
+  Scene scene(settings);
+  ASSERT_OK(scene.Invite("rita", true));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  }
+  std::set<int64_t> seen;
+  for (absl::StatusOr<Task> task = scene.room.NextTask("rita", TaskKind::kReviewing, false, kStart);
+       task.ok(); task = scene.room.NextTask("rita", TaskKind::kReviewing, false, kStart)) {
+    ASSERT_TRUE(seen.insert(task->number).second);
+    ASSERT_OK(scene.Review("rita", task->number, seen.size() < 3 ? "reject" : "accept"));
+  }
+  EXPECT_EQ(seen.size(), 6u);
+  EXPECT_TRUE(scene.room.annotators().at("ada").is_revoked) << "4 of 6 are less than 80 %";
+  EXPECT_EQ(scene.room.progress().kept, 0);
+  EXPECT_EQ(scene.room.progress().rejected, 10);
+}
+
+TEST(RoomTest, OnlyReviewersReviewAndEachQuestionOnce) {
+  Scene scene;
+  ASSERT_OK(scene.Invite("rita", true));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Alps"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", ""));
+  ASSERT_OK(scene.Take("rita", "danube"));
+  ASSERT_OK(scene.Ask("rita", "danube", "Vienna", ""));
+  EXPECT_THAT(scene.Review("bob", 2, "accept"),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("only reviewers")));
+  EXPECT_THAT(scene.room.NextTask("bob", TaskKind::kReviewing, false, scene.now),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("only reviewers")));
+  EXPECT_THAT(scene.Review("rita", 2, "perhaps"), StatusIs(kInvalid, HasSubstr("verdict")));
+  EXPECT_THAT(scene.Review("eve", 2, "accept"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("eve")));
+  for (const int64_t number : {int64_t{-1}, int64_t{0}, int64_t{5}}) {
+    EXPECT_THAT(scene.Review("rita", number, "accept"),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr("number")));
+  }
+  EXPECT_THAT(scene.Review("rita", 1, "accept"), StatusIs(kPrecondition, HasSubstr("counts")));
+  EXPECT_THAT(scene.Review("rita", 4, "accept"), StatusIs(kPrecondition, HasSubstr("reviewer")));
+  ASSERT_OK(scene.Review("rita", 2, "accept"));
+  EXPECT_THAT(scene.Review("rita", 2, "reject"), StatusIs(kPrecondition, HasSubstr("review")));
+  ASSERT_OK(scene.Review("rita", 3, "revoke"));
+  EXPECT_EQ(scene.room.attempts()[1].state, QuestionState::kRevoked) << "accepted before";
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kSystemWon);
+  EXPECT_EQ(scene.room.progress().waiting, 1) << "rita's";
+}
+
 TEST(RoomTest, HostileEventsAreRefused) {
   Scene scene;
   ASSERT_OK(scene.Take("ada", "zürich"));
@@ -407,6 +520,8 @@ TEST(RoomTest, SettingsBeyondTheirLimitsAreRefused) {
   refused([](Settings& s) { s.agreement_min = 1.1; });
   refused([](Settings& s) { s.onboarding_f1_min = std::numeric_limits<double>::quiet_NaN(); });
   refused([](Settings& s) { s.validators = 11; });
+  refused([](Settings& s) { s.qualification = -1; });
+  refused([](Settings& s) { s.qualification = 21; });
   refused([](Settings& s) { s.questions_per_passage = 0; });
   refused([](Settings& s) { s.hold = absl::ZeroDuration(); });
 }

@@ -36,6 +36,7 @@ Settings RandomSettings(Random& random) {
   settings.agreement_min = random.Uniform();
   settings.hold = absl::Seconds(random.Between(1, 1800));
   settings.share_passages = random.Chance(0.2);
+  settings.qualification = random.Chance(0.3) ? random.Between(1, 2) : 0;
   return settings;
 }
 
@@ -81,6 +82,10 @@ absl::string_view RoomBugName(RoomBug bug) {
       return "split_by_time";
     case RoomBug::kLinkRefused:
       return "link_refused";
+    case RoomBug::kReviewForgotten:
+      return "review_forgotten";
+    case RoomBug::kReviewHeld:
+      return "review_held";
     case RoomBug::kKnownRefused:
       return "known_refused";
   }
@@ -112,6 +117,7 @@ std::string RoomWorld::Run() {
   for (const char* name : {"ada", "bob", "cleo", "dora"}) {
     Invite(name);
   }
+  Invite("rita", /*is_reviewer=*/true);
   for (int step = 0; step < 250 && !is_broken(); ++step) {
     Act();
     if (power_is_cut_) {
@@ -128,6 +134,7 @@ std::string RoomWorld::Run() {
   counts_.attempts = room_->progress().attempts;
   counts_.kept = room_->progress().kept;
   counts_.dropped = room_->progress().dropped;
+  counts_.rejected = room_->progress().rejected;
   return broken_;
 }
 
@@ -173,7 +180,8 @@ absl::Status RoomWorld::CommitChecked(const Event& event) {
     std::reverse(written.system_answers.begin(), written.system_answers.end());
   }
   std::string line = EventLine(written, disk_);
-  if (bug_ == RoomBug::kLoginForgotten && event.kind == EventKind::kLogin) {
+  if ((bug_ == RoomBug::kLoginForgotten && event.kind == EventKind::kLogin) ||
+      (bug_ == RoomBug::kReviewForgotten && event.kind == EventKind::kReview)) {
     line.clear();
   }
   if (!is_calm_ && random_.Chance(0.02)) {
@@ -246,6 +254,7 @@ void RoomWorld::Restart() {
   asked_.clear();
   CheckAcknowledged();
   CheckQuestions();
+  CheckReviews();
 }
 
 void RoomWorld::Wait(absl::Duration time) {
@@ -266,7 +275,7 @@ void RoomWorld::SetClock() {
 
 // --- people --------------------------------------------------------------------------------------
 
-void RoomWorld::Invite(const std::string& name) {
+void RoomWorld::Invite(const std::string& name, bool is_reviewer) {
   const std::string code = absl::StrCat("code", ++serial_);
   if (people_.contains(name)) {
     people_[name].link_used = false;  // the new link may be saved before anybody is told
@@ -274,6 +283,7 @@ void RoomWorld::Invite(const std::string& name) {
   Event event;
   event.kind = EventKind::kAnnotator;
   event.annotator = name;
+  event.is_reviewer = is_reviewer;
   event.code_digest = Sha256Of(code).ToHex();
   DoUntilSaved(event);
   people_[name].code = code;
@@ -319,6 +329,9 @@ RoomWorld::Request RoomWorld::NewRequest(const std::string& name) {
   if (!annotator.onboarded && random_.Chance(0.9)) {
     return AnswerTo(name, "onboarding", static_cast<int64_t>(annotator.onboarding_f1.size()), 0);
   }
+  if (annotator.is_reviewer && random_.Chance(0.5)) {
+    return ReviewOf(name);
+  }
   const uint64_t kind = random_.Below(4);
   if (kind == 1 && !person.passage.empty()) {
     return AttemptOf(name);
@@ -333,6 +346,18 @@ RoomWorld::Request RoomWorld::NewRequest(const std::string& name) {
           Body({{"kind", random_.Chance(0.6) ? "writing" : "validating"},
                 {"skip", random_.Chance(0.3)}})
               .dump()};
+}
+
+RoomWorld::Request RoomWorld::ReviewOf(const std::string& name) {
+  Person& person = people_[name];
+  if (person.to_review == 0) {
+    return {name, "task", R"({"kind": "reviewing"})"};
+  }
+  const char* const verdict = random_.Chance(0.85)  ? "accept"
+                              : random_.Chance(0.9) ? "reject"
+                                                    : "revoke";
+  return {name, "review",
+          Body({{"number", std::exchange(person.to_review, 0)}, {"verdict", verdict}}).dump()};
 }
 
 RoomWorld::Request RoomWorld::AttemptOf(const std::string& name) {
@@ -393,12 +418,18 @@ void RoomWorld::Send(Request request) {
 // Nothing while the system is asked.
 absl::StatusOr<std::optional<std::string>> RoomWorld::Call(const Request& request) {
   if (request.method == "task") {
+    if (bug_ == RoomBug::kReviewHeld && is_calm_ && request.annotator == "rita") {
+      return absl::NotFoundError("no question is to be reviewed now");
+    }
     const absl::Duration ahead =
         bug_ == RoomBug::kLentTooEarly ? settings_.hold : absl::ZeroDuration();
     return api_->TakeTask(request.annotator, request.body, wall_ + ahead);
   }
   if (request.method == "validation") {
     return api_->TakeValidation(request.annotator, request.body, wall_);
+  }
+  if (request.method == "review") {
+    return api_->TakeReview(request.annotator, request.body, wall_);
   }
   if (request.method == "onboarding") {
     return api_->TakeOnboarding(request.annotator, request.body, wall_);
@@ -452,6 +483,8 @@ void RoomWorld::Answered(const Request& request, const absl::StatusOr<std::strin
     person.passage = body["passage"]["id"];
   } else if (request.method == "task" && body["kind"] == "validating") {
     person.number = body["number"];
+  } else if (request.method == "task" && body["kind"] == "reviewing") {
+    person.to_review = body["number"];
   }
 }
 

@@ -43,15 +43,18 @@ enum class RoomBug {
   kFailureDropped,   // that the system did not answer is told to nobody
   kSplitByTime,      // splits depend on when they are made
   kLinkRefused,      // nobody new gets a login link after a while
+  kReviewForgotten,  // a verdict is not saved
+  kReviewHeld,       // reviewers never get a question once nothing fails any more
   kKnownRefused,     // nobody new can answer known questions after a while
 };
-inline constexpr int kRoomBugs = 13;  // without kNone
+inline constexpr int kRoomBugs = 15;  // without kNone
 absl::string_view RoomBugName(RoomBug bug);
 
 struct RoomWorldCounts {
   int64_t attempts = 0;
   int64_t kept = 0;
   int64_t dropped = 0;
+  int64_t rejected = 0;
   int64_t resent = 0;  // requests whose answer was lost
   int64_t restarts = 0;
   int64_t tails = 0;   // lines that were cut off
@@ -71,7 +74,7 @@ class RoomWorld {
  private:
   struct Request {
     std::string annotator;
-    std::string method;  // "task", "attempt", "validation", "onboarding"
+    std::string method;  // "task", "attempt", "validation", "onboarding", "review"
     std::string body;
     int64_t sent = 0;
   };
@@ -79,8 +82,9 @@ class RoomWorld {
   struct Person {
     std::string code;  // the login link's
     bool link_used = false;
-    std::string passage;        // to write for
-    int64_t number = 0;         // to validate
+    std::string passage;  // to write for
+    int64_t number = 0;   // to validate
+    int64_t to_review = 0;
     int64_t known_answers = 0;  // to known questions
     std::vector<Request> unanswered;
   };
@@ -109,9 +113,10 @@ class RoomWorld {
 
   // --- people (room_world.cc)
   void Act();
-  void Invite(const std::string& name);
+  void Invite(const std::string& name, bool is_reviewer = false);
   void LogIn(const std::string& name);
   Request NewRequest(const std::string& name);
+  Request ReviewOf(const std::string& name);
   Request AttemptOf(const std::string& name);
   Request AnswerTo(const std::string& name, const std::string& method, int64_t number,
                    size_t passage);
@@ -132,7 +137,9 @@ class RoomWorld {
   void CheckPassagesComeBack();
   void CheckQuestionsAreDecided();
   void CheckSplits();
-  void Join(const std::string& name);  // invited, and onboarded
+  void CheckReviews();
+  void CheckReviewsEnd();
+  void Join(const std::string& name, bool is_reviewer = false);  // invited, and onboarded
 
   const RoomBug bug_;
   Random random_;

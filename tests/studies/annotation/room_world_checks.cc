@@ -41,13 +41,18 @@ QuestionState StateFrom(const Attempt& attempt, const Room& room) {
   for (const Validation& one : attempt.validations) {
     agreeing += one.answer.has_value() && is_above(qa::TextOf(text, *one.answer)) ? 1 : 0;
   }
-  const auto all = static_cast<int64_t>(attempt.validations.size());
-  if (all < settings.validators) {
-    return QuestionState::kWaiting;
+  if (attempt.review.has_value() && attempt.review->verdict == "reject") {
+    return QuestionState::kRejected;
   }
-  return static_cast<double>(agreeing) >= settings.agreement_min * static_cast<double>(all)
-             ? QuestionState::kKept
-             : QuestionState::kDropped;
+  const auto all = static_cast<int64_t>(attempt.validations.size());
+  const bool is_revoked = room.annotators().at(attempt.annotator).is_revoked;
+  if (all < settings.validators) {
+    return is_revoked ? QuestionState::kRevoked : QuestionState::kWaiting;
+  }
+  if (static_cast<double>(agreeing) < settings.agreement_min * static_cast<double>(all)) {
+    return QuestionState::kDropped;
+  }
+  return is_revoked ? QuestionState::kRevoked : QuestionState::kKept;
 }
 
 }  // namespace
@@ -55,7 +60,7 @@ QuestionState StateFrom(const Attempt& attempt, const Room& room) {
 void RoomWorld::Acknowledged(const Request& request, const std::string& response) {
   if (request.method == "validation") {
     validated_[request.annotator].insert(Told::parse(request.body)["number"].get<int64_t>());
-  } else if (request.method != "attempt") {
+  } else if (request.method != "attempt" && request.method != "review") {
     return;
   }
   const auto [told, is_new] = told_.try_emplace({request.annotator, request.body}, response);
@@ -136,6 +141,12 @@ void RoomWorld::CheckAcknowledged() {
   for (const auto& [who_and_body, response] : told_) {
     const auto& [name, body] = who_and_body;
     const Told sent = Told::parse(body);
+    if (sent.contains("verdict")) {
+      const Attempt& judged = room_->attempts().at(sent["number"].get<size_t>() - 1);
+      if (!judged.review.has_value() || judged.review->verdict != sent["verdict"]) {
+        Broken(absl::StrCat("a review of ", name, " was saved and is lost: ", body));
+      }
+    }
     if (!sent.contains("key")) {
       continue;
     }
@@ -182,6 +193,39 @@ void RoomWorld::CheckQuestions() {
   }
 }
 
+// From the verdicts alone: who may be revoked, and who may be qualified.
+void RoomWorld::CheckReviews() {
+  for (const auto& [name, one] : room_->annotators()) {
+    std::map<std::string, int64_t> verdicts;
+    int64_t validations = 0;
+    for (const Attempt& attempt : room_->attempts()) {
+      validations +=
+          std::count_if(attempt.validations.begin(), attempt.validations.end(),
+                        [&who = name](const Validation& v) { return v.annotator == who; });
+      if (attempt.annotator == name && attempt.review.has_value()) {
+        ++verdicts[attempt.review->verdict];
+        if (!room_->annotators().at(attempt.review->annotator).is_reviewer ||
+            attempt.review->annotator == name) {
+          Broken(absl::StrCat(attempt.review->annotator, " reviews ", attempt.number));
+        }
+      }
+    }
+    const int64_t bad = verdicts["reject"] + verdicts["revoke"];
+    if (one.reviewed != verdicts["accept"] + bad || one.accepted != verdicts["accept"]) {
+      Broken(absl::StrCat("a review of ", name, "'s questions counts twice, or not"));
+    }
+    if (one.is_revoked ? verdicts["revoke"] == 0 && 5 * one.accepted >= 4 * one.reviewed
+                       : verdicts["revoke"] > 0) {
+      Broken(absl::StrCat(name, " is revoked or not against the verdicts"));
+    }
+    if (!one.is_reviewer && settings_.qualification > 0 &&
+        (one.is_qualified ? one.reviewed < settings_.qualification
+                          : one.wins > settings_.qualification || validations > 0)) {
+      Broken(absl::StrCat(name, " does what only the qualified may, or is qualified too early"));
+    }
+  }
+}
+
 // All that people can notice of a room.
 std::string RoomWorld::StateOf(const Room& room) const {
   std::string text =
@@ -194,13 +238,16 @@ std::string RoomWorld::StateOf(const Room& room) const {
                     one.onboarded, " ", one.onboarding_f1.size(), " ");
     absl::StrAppend(&text, one.rounds_failed, " ", one.known_number, " written ", one.attempts, " ",
                     one.wins, " ", one.kept, " ", one.dropped, " ");
+    absl::StrAppend(&text, one.is_reviewer, one.is_qualified, one.is_revoked, " reviewed ",
+                    one.reviewed, " ", one.accepted, " ");
     absl::StrAppend(&text, one.validations_received, " ", one.agreements_received, " validated ",
                     one.validations, " ", one.agreements, " next");
     for (const absl::Time now :
          {wall_, wall_ + settings_.hold - absl::Milliseconds(1), wall_ + 2 * settings_.hold}) {
       const std::optional<size_t> held = room.HeldBy(name, now);
       absl::StrAppend(&text, " ", held.has_value() ? static_cast<int64_t>(*held) : -1);
-      for (const TaskKind kind : {TaskKind::kWriting, TaskKind::kValidating}) {
+      for (const TaskKind kind :
+           {TaskKind::kWriting, TaskKind::kValidating, TaskKind::kReviewing}) {
         for (const bool skip : {false, true}) {
           const absl::StatusOr<Task> task = room.NextTask(name, kind, skip, now);
           absl::StrAppend(&text, "/",
@@ -216,10 +263,12 @@ std::string RoomWorld::StateOf(const Room& room) const {
 
 void RoomWorld::CheckEnd() {
   CheckRequestsEnd();
+  CheckReviewsEnd();
   CheckPassagesComeBack();
   CheckQuestionsAreDecided();
   CheckNow();
   CheckQuestions();
+  CheckReviews();
   CheckSplits();
 }
 
@@ -241,8 +290,24 @@ void RoomWorld::CheckRequestsEnd() {
   }
 }
 
-void RoomWorld::Join(const std::string& name) {
-  Invite(name);
+// Reviewers come to the end of their queue, and then as many questions as needed are reviewed.
+void RoomWorld::CheckReviewsEnd() {
+  for (size_t sent = 0; sent <= 2 * room_->attempts().size() && !is_broken(); ++sent) {
+    Send(ReviewOf("rita"));
+  }
+  for (const Attempt& attempt : room_->attempts()) {
+    const Annotator& author = room_->annotators().at(attempt.annotator);
+    const bool counts =
+        attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept;
+    if (counts && !attempt.review.has_value() &&
+        author.reviewed < std::min(author.wins, ReviewsNeeded(author, settings_))) {
+      Broken(absl::StrCat("the question ", attempt.number, " is reviewed by nobody"));
+    }
+  }
+}
+
+void RoomWorld::Join(const std::string& name, bool is_reviewer) {
+  Invite(name, is_reviewer);
   LogIn(name);
   for (int tries = 1; !is_broken() && !room_->annotators().at(name).onboarded; ++tries) {
     if (tries == kTriesMax) {
@@ -279,9 +344,17 @@ void RoomWorld::CheckPassagesComeBack() {
 }
 
 void RoomWorld::CheckQuestionsAreDecided() {
-  for (int i = 0; i < 40 && !is_broken() && room_->progress().waiting > 0; ++i) {
+  // Nobody validates for those who are not qualified yet.
+  const auto waiting = [this] {
+    return std::count_if(room_->attempts().begin(), room_->attempts().end(),
+                         [this](const Attempt& one) {
+                           return one.state == QuestionState::kWaiting &&
+                                  room_->annotators().at(one.annotator).is_qualified;
+                         });
+  };
+  for (int i = 0; i < 40 && !is_broken() && waiting() > 0; ++i) {
     const std::string name = absl::StrCat("validator", i);
-    Join(name);
+    Join(name, /*is_reviewer=*/settings_.qualification > 0);
     Wait(2 * settings_.hold);
     for (size_t count = 0; count <= room_->attempts().size() && !is_broken(); ++count) {
       people_[name].number = 0;
@@ -294,8 +367,8 @@ void RoomWorld::CheckQuestionsAreDecided() {
       Send(AnswerTo(name, "validation", number, passage));
     }
   }
-  if (room_->progress().waiting > 0) {
-    Broken(absl::StrCat(room_->progress().waiting, " questions are validated by nobody"));
+  if (waiting() > 0) {
+    Broken(absl::StrCat(waiting(), " questions are validated by nobody"));
   }
 }
 

@@ -42,6 +42,7 @@ TEST_F(RoomWorldTest, EveryPromiseHoldsInEveryWorld) {
     all.attempts += world.counts().attempts;
     all.kept += world.counts().kept;
     all.dropped += world.counts().dropped;
+    all.rejected += world.counts().rejected;
     all.resent += world.counts().resent;
     all.restarts += world.counts().restarts;
     all.tails += world.counts().tails;
@@ -49,15 +50,16 @@ TEST_F(RoomWorldTest, EveryPromiseHoldsInEveryWorld) {
     all.splits += world.counts().splits;
   }
   std::cout << all.attempts << " attempts, " << all.kept << " kept, " << all.dropped << " dropped, "
-            << all.resent << " requests sent again, " << all.restarts << " restarts, " << all.tails
-            << " lines cut off, " << all.jumps << " jumps of the clock, " << all.splits
-            << " worlds with splits\n";
+            << all.rejected << " rejected, " << all.resent << " requests sent again, "
+            << all.restarts << " restarts, " << all.tails << " lines cut off, " << all.jumps
+            << " jumps of the clock, " << all.splits << " worlds with splits\n";
   // The worlds contain what they are meant to test.
   if (seeds >= 100) {
     const auto worlds = static_cast<int64_t>(seeds);
     EXPECT_GT(all.attempts, 10 * worlds);
     EXPECT_GT(all.kept, worlds);
     EXPECT_GT(all.dropped, worlds / 2);
+    EXPECT_GT(all.rejected, worlds);
     EXPECT_GT(all.resent, 10 * worlds);
     EXPECT_GT(all.restarts, 2 * worlds);
     EXPECT_GT(all.tails, worlds);

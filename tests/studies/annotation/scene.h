@@ -61,10 +61,11 @@ class Scene {
     return status;
   }
 
-  absl::Status Invite(const std::string& name) {
+  absl::Status Invite(const std::string& name, bool is_reviewer = false) {
     Event event;
     event.kind = EventKind::kAnnotator;
     event.annotator = name;
+    event.is_reviewer = is_reviewer;
     event.code_digest = Sha256Of(name).ToHex();
     return Do(event);
   }
@@ -112,6 +113,15 @@ class Scene {
       const Attempt& attempt = room.attempts().at(static_cast<size_t>(number - 1));
       event.answer = SpanOf(room.passages()[attempt.passage].text, answer);
     }
+    return Do(event);
+  }
+
+  absl::Status Review(const std::string& name, int64_t number, const std::string& verdict) {
+    Event event;
+    event.kind = EventKind::kReview;
+    event.annotator = name;
+    event.number = number;
+    event.verdict = verdict;
     return Do(event);
   }
 

@@ -129,8 +129,8 @@ class AnnotationServerTest : public ::testing::Test {
     return Send(name, "POST", "/api/v1/" + method, body.dump());
   }
 
-  void LogIn(const std::string& name) {
-    ASSERT_OK_AND_ASSIGN(const std::string link, server_->MakeLink(name));
+  void LogIn(const std::string& name, bool is_reviewer = false) {
+    ASSERT_OK_AND_ASSIGN(const std::string link, server_->MakeLink(name, is_reviewer));
     Redeem(name, link);
   }
   void Redeem(const std::string& name, const std::string& link) {
@@ -313,6 +313,37 @@ TEST_F(AnnotationServerTest, OnboardingComesFirst) {
            {{"key", "k"}, {"passage", "rhine"}, {"question", "Wo?"}, {"begin", 0}, {"end", 9}})
           .body["winner"],
       "person");
+}
+
+TEST_F(AnnotationServerTest, AReviewerSeesQuestionAnswerAndAuthorAndJudgesOnce) {
+  Open("");
+  LogIn("ada");
+  LogIn("rita", /*is_reviewer=*/true);
+  EXPECT_EQ(Send("ada", "GET", "/api/v1/state", "").body["reviewer"], false);
+  EXPECT_EQ(Send("rita", "GET", "/api/v1/state", "").body["reviewer"], true);
+  Post("ada", "task", {{"kind", "writing"}});
+  EXPECT_EQ(Post("rita", "task", {{"kind", "reviewing"}}).status, 404);
+  Post("ada", "attempt",
+       {{"key", "k"}, {"passage", "rhine"}, {"question", "Woher?"}, {"begin", 25}, {"end", 30}});
+  EXPECT_EQ(Post("ada", "task", {{"kind", "reviewing"}}).status, 403);
+  const Reply task = Post("rita", "task", {{"kind", "reviewing"}});
+  EXPECT_EQ(task.body["author"], "ada") << task.body;
+  EXPECT_EQ(task.body["answer"], "Alpen");
+  EXPECT_EQ(Post("ada", "review", {{"number", 1}, {"verdict", "accept"}}).status, 403);
+  EXPECT_EQ(Post("", "review", {{"number", 1}, {"verdict", "accept"}}).status, 401);
+  for (const Json& bad :
+       {Json{{"number", 1}}, Json{{"number", 1}, {"verdict", 7}}, Json{{"verdict", "accept"}},
+        Json{{"number", 1.5}, {"verdict", "accept"}}, Json{{"number", 1}, {"verdict", "maybe"}}}) {
+    EXPECT_EQ(Post("rita", "review", bad).status, 400) << bad;
+  }
+  EXPECT_EQ(Post("rita", "review", {{"number", 2}, {"verdict", "accept"}}).status, 404);
+  for (int sent = 0; sent < 2; ++sent) {
+    EXPECT_EQ(Post("rita", "review", {{"number", 1}, {"verdict", "reject"}}).status, 200);
+  }
+  EXPECT_EQ(Post("rita", "review", {{"number", 1}, {"verdict", "accept"}}).status, 409);
+  const Json state = Send("ada", "GET", "/api/v1/state", "").body;
+  EXPECT_EQ(state["all"]["rejected"], 1);
+  EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).status, 409) << "none of one was accepted";
 }
 
 TEST_F(AnnotationServerTest, HostileRequestsAreRefusedAndSaveNothing) {

@@ -245,6 +245,58 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) 
   );
 }
 
+const VERDICTS = [
+  ["accept", "Accept", undefined],
+  ["reject", "Reject the question", undefined],
+  ["revoke", "Reject all of this author", "quiet"],
+];
+
+// A question that a reviewer judges. Whoever revokes an author is asked whether that is meant.
+function Reviewing({ task, busy, setBusy, onNext, onRefused }) {
+  const [error, setError] = useState(null);
+  const send = async (verdict) => {
+    if (verdict === "revoke" && !confirm(`Take out all questions of ${task.author}, who can then do nothing more?`)) {
+      return;
+    }
+    setBusy(true);
+    setError(null);
+    try {
+      await post("review", { number: task.number, verdict });
+      await onNext();
+    } catch (failure) {
+      if (failure.status === CONFLICT) {
+        await onRefused(failure.message);
+      } else {
+        setError(failure);
+      }
+    }
+    setBusy(false);
+  };
+  return (
+    <section aria-label="Review">
+      <p>
+        By {task.author}: {task.written} questions, {task.reviewed} reviewed, {task.accepted} accepted.
+      </p>
+      <p class="asked">
+        <b>{task.question}</b>
+      </p>
+      <p class="answer">
+        Answer: <mark data-testid="answer">{task.answer}</mark>
+      </p>
+      <p class="buttons">
+        {VERDICTS.map(([verdict, text, style]) => (
+          <button type="button" key={verdict} class={style} disabled={busy} onClick={() => send(verdict)}>
+            {text}
+          </button>
+        ))}
+      </p>
+      <Complaint error={error} />
+      {task.passage.title && <h2>{task.passage.title}</h2>}
+      <p class="read">{task.passage.text}</p>
+    </section>
+  );
+}
+
 function Numbers({ rows }) {
   return (
     <dl class="facts">
@@ -282,6 +334,7 @@ function Standing({ state }) {
           ["Waiting for validation", all.waiting],
           ["Kept", all.kept],
           ["Dropped", all.dropped],
+          ["Rejected by reviewers", all.rejected],
           ["Agreement", percentText(all.agreement)],
         ]}
       />
@@ -332,6 +385,17 @@ function Work({ kind, session, state, busy, setBusy, refresh }) {
         onDone={refresh}
       />
     );
+  } else if (task?.kind === "reviewing") {
+    view = (
+      <Reviewing
+        key={turn}
+        task={task}
+        busy={busy}
+        setBusy={setBusy}
+        onNext={() => fetchTask(false)}
+        onRefused={(why) => fetchTask(false, why)}
+      />
+    );
   } else if (task) {
     view = (
       <Answering
@@ -361,6 +425,7 @@ function Work({ kind, session, state, busy, setBusy, refresh }) {
 const VIEWS = [
   ["writing", "Write"],
   ["validating", "Validate"],
+  ["reviewing", "Review"],
   ["standing", "Progress"],
 ];
 
@@ -414,7 +479,7 @@ function Page({ code }) {
       <header class="top">
         <nav aria-label="Views">
           <span class="brand">Annotation</span>
-          {VIEWS.map(([name, text]) => (
+          {VIEWS.filter(([name]) => name !== "reviewing" || state.reviewer).map(([name, text]) => (
             <button
               type="button"
               class="quiet"

@@ -87,8 +87,9 @@ async function open(browser) {
   page.setDefaultTimeout(30_000);
   page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
   page.on("console", (message) => {
-    // Missing sessions, tasks that there are none of, and a server that is away are no mistakes.
-    if (message.type() === "error" && !/ERR_|net::|status of (401|403|404|503)/.test(message.text())) {
+    // Missing sessions, tasks that there are none of or that are refused, and a server that is away
+    // are no mistakes.
+    if (message.type() === "error" && !/ERR_|net::|status of (401|403|404|409|503)/.test(message.text())) {
       complaints.push(`console: ${message.text()}`);
     }
   });
@@ -162,11 +163,11 @@ async function main() {
     started = await serve(
       "127.0.0.1:0",
       ...["--passages", path("passages.jsonl"), "--onboarding", path("known.jsonl"), "--validators", "1"],
-      ...["--annotator", "ada", "--annotator", "bob"],
+      ...["--annotator", "ada", "--annotator", "bob", "--annotator", "carl", "--reviewer", "rita"],
     );
-    assert.deepEqual(started.links.map(({ annotator }) => annotator), ["ada", "bob"]);
+    assert.deepEqual(started.links.map(({ annotator }) => annotator), ["ada", "bob", "carl", "rita"]);
   });
-  const [adaLink, bobLink] = started.links.map(({ link }) => link);
+  const [adaLink, bobLink, carlLink, ritaLink] = started.links.map(({ link }) => link);
   const listen = new URL(started.page).host;
   const ada = await open(stand.browser);
   const bob = await open(await stand.openBrowser());
@@ -268,6 +269,49 @@ async function main() {
     for (const page of [ada, bob]) {
       assert.equal(await page.evaluate(() => window.hacked), undefined);
     }
+  });
+
+  await step("a reviewer judges questions, and ends the work of an author", async () => {
+    const carl = await open(await stand.openBrowser());
+    await carl.goto(carlLink);
+    await onboard(carl);
+    assert.equal(await carl.getByRole("button", { name: "Review" }).count(), 0);
+    await ask(carl, "Bad?", otherAnswer(await textOf(carl)));
+    await see(carl, "You win");
+    const rita = await open(await stand.openBrowser());
+    rita.on("dialog", (dialog) => dialog.accept());
+    await rita.goto(ritaLink);
+    await rita.getByRole("button", { name: "Review" }).click();
+    await see(rita, "reviewed, 0 accepted");
+    await checkAccess(rita, "reviewing");
+    for (const [width, name] of [[1400, "wide"], [500, "narrow"]]) {
+      await rita.setViewportSize({ width, height: 900 });
+      const wide = await rita.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `the ${name} page is ${wide} pixels wide`);
+      if (process.env.CONCUR_PICTURES) {
+        await rita.screenshot({ path: join(process.env.CONCUR_PICTURES, `review-${name}.png`) });
+      }
+    }
+    const seen = new Set();
+    for (;;) {
+      await rita.locator(".asked, p[role=status]").first().waitFor();
+      const asked = rita.locator(".asked");
+      if ((await asked.count()) === 0) {
+        break;
+      }
+      const question = await asked.textContent();
+      seen.add(question);
+      const verdict = question === "Bad?" ? "Reject all of this author" : "Accept";
+      await rita.getByRole("button", { name: verdict }).click();
+      await rita.waitForFunction((old) => document.querySelector(".asked")?.textContent !== old, question);
+    }
+    await see(rita, "no question is to be reviewed now");
+    assert.ok(seen.has(HOSTILE) && seen.has("Bad?"), [...seen].join());
+    assert.equal(await rita.evaluate(() => window.hacked), undefined);
+    await carl.getByRole("button", { name: "Another passage" }).click();
+    await see(carl, "a reviewer has ended your work here");
+    const { rejected } = JSON.parse(stand.concur("annotate", "status", path("room"), "-o", "json"));
+    assert.equal(rejected, 1);
   });
 
   await step("progress is shown, on a phone and in the dark", async () => {
