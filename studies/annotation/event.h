@@ -41,6 +41,9 @@ struct Settings {
   // An annotator keeps a passage for so long after the last thing done with it.
   absl::Duration hold = absl::Minutes(30);
   bool share_passages = false;  // several annotators may have one passage at a time
+  // Share of the passages that are for validation and test, whose questions alone others validate;
+  // 1: those of all passages.
+  double held_out = 1;
   // Questions that beat the system which each new annotator writes, and a reviewer must accept,
   // before anything else; 0..20, 0: none.
   int64_t qualification = 0;

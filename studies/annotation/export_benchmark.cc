@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -17,6 +19,7 @@
 #include "qa/builders/staging.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
+#include "qa/score.h"
 
 namespace concur::annotation {
 namespace {
@@ -46,6 +49,59 @@ qa::Question QuestionOf(const Attempt& attempt, const std::string& text) {
   return question;
 }
 
+// Authors of whose questions too few were answerable: left out, as in the study.
+std::set<std::string> LeftOut(const Room& room, double answerable_min) {
+  std::map<std::string, std::pair<int64_t, int64_t>> counts;  // validated, kept
+  for (const Attempt& attempt : room.attempts()) {
+    const bool is_kept = attempt.state == QuestionState::kKept;
+    if (!attempt.validations.empty() && (is_kept || attempt.state == QuestionState::kDropped)) {
+      ++counts[attempt.annotator].first;
+      counts[attempt.annotator].second += is_kept ? 1 : 0;
+    }
+  }
+  std::set<std::string> left_out;
+  for (const auto& [author, count] : counts) {
+    if (static_cast<double>(count.second) < answerable_min * static_cast<double>(count.first)) {
+      left_out.insert(author);
+    }
+  }
+  return left_out;
+}
+
+// The questions that are exported, by passage.
+std::map<size_t, std::vector<const Attempt*>> ExportedAttempts(const Room& room,
+                                                               const ExportOptions& options) {
+  const std::set<std::string> left_out = LeftOut(room, options.answerable_min);
+  std::map<size_t, std::vector<const Attempt*>> exported;
+  for (const Attempt& attempt : room.attempts()) {
+    if (attempt.state == QuestionState::kKept && !left_out.contains(attempt.annotator)) {
+      exported[attempt.passage].push_back(&attempt);
+    }
+  }
+  return exported;
+}
+
+// Counts how a random validator does. Until the end, the scores are sums.
+void AddHuman(const Attempt& attempt, const std::string& text, uint64_t seed,
+              ExportedSplit& split) {
+  if (attempt.validations.empty()) {
+    return;
+  }
+  Sha256 hash;
+  hash.UpdateField(absl::StrCat(seed));
+  hash.UpdateField(IdOf(attempt));
+  const uint64_t drawn = std::stoull(hash.Finish().ToHex().substr(0, 15), nullptr, 16);
+  const Validation& one = attempt.validations[drawn % attempt.validations.size()];
+  ++split.validated;
+  if (one.answer.has_value()) {
+    split.human_f1 += one.f1;
+    split.human_exact_match += qa::ExactMatch(qa::TextOf(text, *one.answer),
+                                              qa::TextOf(text, attempt.answer))
+                                   ? 1
+                                   : 0;
+  }
+}
+
 size_t CountOf(double share, size_t all) {
   return static_cast<size_t>(std::max(1L, std::lround(share * static_cast<double>(all))));
 }
@@ -56,11 +112,14 @@ absl::Status CheckOptions(const ExportOptions& options) {
     return absl::InvalidArgumentError(
         "shares: expected --validation and --test above 0 that add up to less than 1");
   }
+  if (!(options.answerable_min >= 0 && options.answerable_min <= 1)) {
+    return absl::InvalidArgumentError("--answerable: expected a fraction from 0 to 1");
+  }
   return ValidateName(options.name);
 }
 
 absl::Status WriteSplit(const Room& room, const std::vector<size_t>& passages,
-                        const std::map<size_t, std::vector<qa::Question>>& kept,
+                        const std::map<size_t, std::vector<const Attempt*>>& exported,
                         const ExportOptions& options, const qa::Staging& staging,
                         ExportedSplit& split) {
   const std::string file = split.name + ".jsonl";
@@ -73,12 +132,28 @@ absl::Status WriteSplit(const Room& room, const std::vector<size_t>& passages,
                           qa::DatasetWriter::Create(staging.PathOf(file), header));
   for (const size_t index : passages) {
     const SourcePassage& source = room.passages()[index];
-    const std::vector<qa::Question>& questions = kept.at(index);
+    std::vector<qa::Question> questions;
+    for (const Attempt* attempt : exported.at(index)) {
+      questions.push_back(QuestionOf(*attempt, source.text));
+      AddHuman(*attempt, source.text, options.seed, split);
+    }
     CONCUR_RETURN_IF_ERROR(writer->Write({source.title, source.text, questions}));
     ++split.passages;
     split.questions += static_cast<int64_t>(questions.size());
   }
+  const double percent =
+      split.validated == 0 ? 0 : 100.0 / static_cast<double>(split.validated);
+  split.human_exact_match *= percent;
+  split.human_f1 *= percent;
   return writer->Finish();
+}
+
+// What `concur rank --reference human` reads.
+std::string HumanTags(const ExportedSplit& test) {
+  return test.validated == 0 || test.validated < test.questions
+             ? ""
+             : absl::StrFormat(", tags: {human: %.1f, human-f1: %.1f}", test.human_exact_match,
+                               test.human_f1);
 }
 
 Json AnswerJson(const std::string& text, const qa::Span& span) {
@@ -91,22 +166,31 @@ absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room
                                                                 const ExportOptions& options) {
   CONCUR_RETURN_IF_ERROR(CheckOptions(options));
   std::map<Digest, size_t> order;
-  for (const Attempt& attempt : room.attempts()) {
-    if (attempt.state == QuestionState::kKept) {
-      Sha256 hash;
-      hash.UpdateField(absl::StrCat(options.seed));
-      hash.UpdateField(room.passages()[attempt.passage].id);
-      order.emplace(hash.Finish(), attempt.passage);
-    }
-  }
-  if (order.size() < 3) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "expected kept questions to at least 3 passages, for three splits, found ", order.size()));
-  }
-  const size_t test = std::min(CountOf(options.test_share, order.size()), order.size() - 2);
-  const size_t validation =
-      std::min(CountOf(options.validation_share, order.size()), order.size() - test - 1);
   std::array<std::vector<size_t>, 3> dealt;
+  const bool is_all = room.settings().held_out == 1;
+  const auto exported = ExportedAttempts(room, options);
+  for (const auto& [passage, attempts] : exported) {
+    if (!room.IsHeldOut(passage)) {
+      dealt[0].push_back(passage);
+      continue;
+    }
+    Sha256 hash;
+    hash.UpdateField(absl::StrCat(options.seed));
+    hash.UpdateField(room.passages()[passage].id);
+    order.emplace(hash.Finish(), passage);
+  }
+  const size_t train = is_all ? 1 : 0;  // of the passages in `order`, at least
+  if (order.size() < 2 + train || (!is_all && dealt[0].empty())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected kept questions to at least 3 passages, for three splits, ",
+        is_all ? "" : "2 of them held out, ", "found ", exported.size()));
+  }
+  const double whole = is_all ? 1 : options.test_share + options.validation_share;
+  const size_t test = std::min(CountOf(options.test_share / whole, order.size()),
+                               order.size() - 1 - train);
+  const size_t validation =
+      is_all ? std::min(CountOf(options.validation_share, order.size()), order.size() - test - 1)
+             : order.size() - test;
   size_t count = 0;
   for (const auto& [digest, passage] : order) {
     dealt[count < test ? 2 : count < test + validation ? 1 : 0].push_back(passage);
@@ -160,19 +244,14 @@ std::string AttemptsJsonLines(const Room& room) {
 
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const auto dealt, DealPassages(room, options));
-  std::map<size_t, std::vector<qa::Question>> kept;
-  for (const Attempt& attempt : room.attempts()) {
-    if (attempt.state == QuestionState::kKept) {
-      kept[attempt.passage].push_back(QuestionOf(attempt, room.passages()[attempt.passage].text));
-    }
-  }
+  const auto exported = ExportedAttempts(room, options);
   CONCUR_ASSIGN_OR_RETURN(qa::Staging staging, qa::Staging::Create(options.directory));
   ExportResult result;
   result.splits[0].name = "train";
   result.splits[1].name = "validation";
   result.splits[2].name = "test";
   for (size_t i = 0; i < dealt.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], kept, options, staging, result.splits[i]));
+    CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], exported, options, staging, result.splits[i]));
   }
   result.attempts_path = options.directory + "/attempts.jsonl";
   CONCUR_RETURN_IF_ERROR(
@@ -180,10 +259,14 @@ absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptio
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(
       staging.PathOf("benchmark.yaml"),
       absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: ", options.name,
-                   "}\nspec:\n  train: train.jsonl\n  validation: validation.jsonl\n  test: "
+                   HumanTags(result.splits[2]), "}\nspec:\n  train: train.jsonl\n  validation: validation.jsonl\n  test: "
                    "test.jsonl\n")));
   CONCUR_RETURN_IF_ERROR(staging.Publish(
       {"train.jsonl", "validation.jsonl", "test.jsonl", "attempts.jsonl", "benchmark.yaml"}));
+  result.unanswerable = room.progress().kept;
+  for (const ExportedSplit& split : result.splits) {
+    result.unanswerable -= split.questions;
+  }
   result.dropped = room.progress().dropped;
   result.rejected = room.progress().rejected;
   result.waiting = room.progress().waiting;

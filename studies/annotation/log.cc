@@ -66,7 +66,11 @@ Json SettingsJson(const Settings& settings) {
                {"questions_per_passage", settings.questions_per_passage},
                {"hold_seconds", absl::ToInt64Seconds(settings.hold)},
                {"share_passages", settings.share_passages}};
-  if (settings.qualification != Settings().qualification) {  // younger than some logs
+  // Younger than some logs.
+  if (settings.held_out != Settings().held_out) {
+    json["held_out"] = settings.held_out;
+  }
+  if (settings.qualification != Settings().qualification) {
     json["qualification"] = settings.qualification;
   }
   return json;
@@ -124,6 +128,7 @@ Settings SettingsIn(const Json& json) {
   settings.questions_per_passage = IntegerIn(json, "questions_per_passage");
   settings.hold = absl::Seconds(IntegerIn(json, "hold_seconds"));
   settings.share_passages = IsTrueIn(json, "share_passages");
+  settings.held_out = json.contains("held_out") ? NumberIn(json, "held_out") : 1;
   settings.qualification = IntegerIn(json, "qualification");
   return settings;
 }

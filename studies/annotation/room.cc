@@ -45,10 +45,10 @@ bool HasWord(absl::string_view text) { return !qa::NormalizeAnswer(text).empty()
 absl::Status CheckSettings(const Settings& settings) {
   const auto is_fraction = [](double value) { return value >= 0 && value <= 1; };
   if (!is_fraction(settings.f1_win_max) || !is_fraction(settings.agreement_min) ||
-      !is_fraction(settings.onboarding_f1_min)) {
+      !is_fraction(settings.onboarding_f1_min) || !is_fraction(settings.held_out)) {
     return absl::InvalidArgumentError(
-        "settings: expected fractions from 0 to 1 for f1_win_max, agreement_min and "
-        "onboarding_f1_min");
+        "settings: expected fractions from 0 to 1 for f1_win_max, agreement_min, "
+        "onboarding_f1_min and held_out");
   }
   if (settings.validators < 0 || settings.validators > kValidatorsMax ||
       settings.questions_per_passage < 1 ||
@@ -197,9 +197,20 @@ Room::Room(std::vector<SourcePassage> passages, std::vector<KnownQuestion> onboa
     : passages_(std::move(passages)),
       onboarding_(std::move(onboarding)),
       settings_(settings),
+      held_out_(passages_.size(), false),
       open_(passages_.size(), 0) {
   for (size_t i = 0; i < passages_.size(); ++i) {
     passage_of_id_.emplace(passages_[i].id, i);
+  }
+  // Which ones are held out depends on the ids alone.
+  std::vector<std::pair<Digest, size_t>> order;
+  for (size_t i = 0; i < passages_.size(); ++i) {
+    order.emplace_back(Sha256Of(passages_[i].id), i);
+  }
+  std::sort(order.begin(), order.end());
+  const double count = settings_.held_out * static_cast<double>(passages_.size());
+  for (size_t i = 0; i < static_cast<size_t>(std::lround(count)); ++i) {
+    held_out_[order[i].second] = true;
   }
   progress_.passages = static_cast<int64_t>(passages_.size());
 }
@@ -415,6 +426,9 @@ absl::Status Room::CheckReview(const Event& event) const {
 // --- what it changes -----------------------------------------------------------------------------
 
 void Room::Apply(const Event& event) {
+  if (event.kind != EventKind::kAnnotator) {
+    CountTime(event);
+  }
   switch (event.kind) {
     case EventKind::kOpening:
       break;
@@ -456,6 +470,25 @@ void Room::Apply(const Event& event) {
     case EventKind::kReview:
       ApplyReview(event);
       break;
+  }
+}
+
+// The time since the annotator did something else, but no longer than a passage is held: then they
+// were away. Whoever is asked by the system has renewed the hold before.
+void Room::CountTime(const Event& event) {
+  const auto found = annotators_.find(event.annotator);
+  if (found == annotators_.end()) {
+    return;
+  }
+  Annotator& annotator = found->second;
+  const absl::Duration time =
+      std::clamp(event.time - annotator.last, absl::ZeroDuration(), settings_.hold);
+  annotator.last = event.time;
+  if (event.kind == EventKind::kAttempt ||
+      (event.kind == EventKind::kAssignment && event.number == 0)) {
+    annotator.writing += time;
+  } else if (event.kind == EventKind::kAssignment || event.kind == EventKind::kValidation) {
+    annotator.validating += time;
   }
 }
 
@@ -554,7 +587,8 @@ void Room::ApplyValidation(const Event& event) {
 
 // Once there are enough validations, the question is kept or dropped.
 void Room::Decide(Attempt& attempt) {
-  if (static_cast<int64_t>(attempt.validations.size()) < settings_.validators) {
+  if (static_cast<int64_t>(attempt.validations.size()) < settings_.validators &&
+      IsHeldOut(attempt.passage)) {
     return;
   }
   if (!attempt.validations.empty() && attempt.Agreement() < settings_.agreement_min) {

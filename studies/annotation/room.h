@@ -104,9 +104,12 @@ struct Annotator {
   int64_t accepted = 0;  // by reviewers
   int64_t validations_received = 0;
   int64_t agreements_received = 0;
+  absl::Duration writing;  // time for all attempts
   // As a validator.
   int64_t validations = 0;
   int64_t agreements = 0;  // with the questions' authors
+  absl::Duration validating;
+  absl::Time last = absl::InfiniteFuture();  // something was done; infinite: nothing yet
 };
 
 // The number of questions of this author that are to be reviewed by now, in all.
@@ -164,6 +167,8 @@ class Room {
 
   const Settings& settings() const { return settings_; }
   const std::vector<SourcePassage>& passages() const { return passages_; }
+  // True for a passage whose questions others validate.
+  bool IsHeldOut(size_t passage) const { return held_out_[passage]; }
   const std::vector<KnownQuestion>& onboarding() const { return onboarding_; }
   const std::map<std::string, Annotator>& annotators() const { return annotators_; }
   const std::vector<Attempt>& attempts() const { return attempts_; }
@@ -208,6 +213,7 @@ class Room {
 
   // The annotator holds the passage from now on.
   Loan& Lend(size_t passage, const Event& event);
+  void CountTime(const Event& event);
   void ApplyOnboarding(const Event& event);
   void ApplyAttempt(const Event& event);
   void ApplyValidation(const Event& event);
@@ -219,6 +225,7 @@ class Room {
   std::vector<SourcePassage> passages_;
   std::vector<KnownQuestion> onboarding_;
   Settings settings_;
+  std::vector<bool> held_out_;  // by passage
   std::map<std::string, size_t> passage_of_id_;
   std::vector<std::string> systems_;
   std::map<std::string, Annotator> annotators_;

@@ -97,6 +97,10 @@ TEST_F(AnnotateTest, MistakesAreNamedWithTheirOption) {
     more.insert(more.end(), {option, value});
     return Serving(more);
   };
+  refused(2, with("--system", dir_.File("train.jsonl")), "another one's copy");
+  refused(2, with("--approach", dir_.File("approach.yaml")), "--approach: expected");
+  refused(2, with("--reviewer", "two words"), "annotator: expected");
+  refused(2, Serving({"--system", "none", "--held-out", "2"}), "settings: expected fractions");
   refused(2, with("--memory", "much"), "--memory: expected");
   refused(2, with("--sandbox", "chroot"), "--sandbox: expected auto");
   refused(2, Serving({"--system", "none", "--win-above", "40"}), "settings: expected fractions");
@@ -135,7 +139,8 @@ TEST_F(AnnotateTest, ARestartGoesOnWithTheSamePeopleAndEndsInOrder) {
   const nlohmann::json again = Serve(more);
   EXPECT_TRUE(again["links"].empty()) << "ada has had a link";
   EXPECT_EQ(Stop(), 0);
-  const Output status = Run(Command({"status", dir_.File("room"), "-o", "csv"}));
+  const Output status =
+      Run(Command({"status", dir_.File("room"), "-o", "csv", "--pay-question", "0.5"}));
   EXPECT_EQ(status.exit_code, 0) << status.err;
   EXPECT_THAT(status.out, HasSubstr("\nada,yes,0,0,0,0,"));
 }

@@ -110,6 +110,12 @@ void AddSettings(Command& command, AnnotateFlags& flags) {
       ->DefaultText("30")
       ->Group(kHeading);
   command
+      .AddOption("--held-out", flags.held_out,
+                 "share of the passages for validation and test, whose questions alone others "
+                 "validate")
+      ->DefaultText("1: all are validated")
+      ->Group(kHeading);
+  command
       .AddOption("--qualification", flags.qualification,
                  "questions of each new annotator that a reviewer must accept before more are "
                  "written")
@@ -136,6 +142,11 @@ void AddAnnotateCommand(
   Command* const status =
       command->AddSubcommand("status", "counts, agreement, and how good each annotator is");
   status->AddOption("dir", flags->directory, "the directory of the room")->Required();
+  status
+      ->AddOption("--pay-question", flags->pay_question, "pay for a question that beats the system")
+      ->InRange(0.0, 1e6);
+  status->AddOption("--pay-validation", flags->pay_validation, "pay for a validation")
+      ->InRange(0.0, 1e6);
   status->Footer(
       "Examples:\n  concur annotate status annotation\n  concur annotate status "
       "annotation -o json");
@@ -154,6 +165,11 @@ void AddAnnotateCommand(
   export_command->AddOption("--validation", flags->validation_share, "share of the passages")
       ->ShowDefault();
   export_command->AddOption("--test", flags->test_share, "share of the passages")->ShowDefault();
+  export_command
+      ->AddOption("--answerable", flags->answerable,
+                  "authors of whose validated questions fewer were answerable are left out; the "
+                  "study's: 0.5")
+      ->ShowDefault();
   export_command->Footer("Examples:\n  concur annotate export annotation --out data/hard");
   OnRun(export_command, context, [flags, run, &context] {
     flags->verb = AnnotateFlags::Verb::kExport;

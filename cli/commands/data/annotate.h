@@ -43,6 +43,11 @@ struct AnnotateFlags {
   std::optional<int64_t> hold_minutes;
   bool share_passages = false;
   std::optional<int64_t> qualification;
+  std::optional<double> held_out;
+
+  // Options of the status: pay for a question that beats the system, and for a validation.
+  double pay_question = 0;
+  double pay_validation = 0;
 
   // Options of an export.
   std::string out;
@@ -50,6 +55,7 @@ struct AnnotateFlags {
   uint64_t seed = 1;
   double validation_share = 0.1;
   double test_share = 0.2;
+  double answerable = 0;
 };
 
 // `run` does the work. In `concur`, it starts concur-annotate, which does it.

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -61,6 +62,8 @@ Json QualityJson(const std::string& name, const Annotator& one) {
           {"reviewer", one.is_reviewer},
           {"qualified", one.is_qualified},
           {"revoked", one.is_revoked},
+          {"writing_seconds", absl::ToDoubleSeconds(one.writing)},
+          {"validating_seconds", absl::ToDoubleSeconds(one.validating)},
           {"reviewed", one.reviewed},
           {"accepted", one.accepted},
           {"onboarding_rounds_failed", one.rounds_failed},
@@ -89,21 +92,76 @@ Json ProgressJson(const Progress& progress) {
           {"validations", progress.validations}, {"agreements", progress.agreements}};
 }
 
+// The study's table of a room: time and pay, how often people win, how much is answerable.
+struct Totals {
+  absl::Duration writing;
+  absl::Duration validating;
+  int64_t wins = 0;
+  double pay = 0;
+};
+
+double PayOf(const Annotator& one, const AnnotateFlags& flags) {
+  return flags.pay_question * static_cast<double>(one.wins) +
+         flags.pay_validation * static_cast<double>(one.validations);
+}
+
+std::optional<double> Ratio(double part, double all) {
+  return all > 0 ? std::make_optional(part / all) : std::nullopt;
+}
+
+std::string Shown(std::optional<double> number) {
+  return number.has_value() ? absl::StrFormat("%.1f", *number) : "–";
+}
+
+void PutTotals(const Room& room, const Totals& totals, Json& record, std::string& note) {
+  const Progress& progress = room.progress();
+  int64_t answerable = 0;
+  int64_t validated = 0;
+  for (const annotation::Attempt& attempt : room.attempts()) {
+    const bool is_kept = attempt.state == annotation::QuestionState::kKept;
+    if (!attempt.validations.empty() &&
+        (is_kept || attempt.state == annotation::QuestionState::kDropped)) {
+      ++validated;
+      answerable += is_kept ? 1 : 0;
+    }
+  }
+  const auto per = [](absl::Duration time, int64_t count) {
+    return Ratio(absl::ToDoubleSeconds(time), static_cast<double>(count));
+  };
+  const std::vector<std::pair<const char*, std::optional<double>>> values = {
+      {"seconds_per_attempt", per(totals.writing, progress.attempts)},
+      {"seconds_per_question", per(totals.writing, totals.wins)},
+      {"seconds_per_validation", per(totals.validating, progress.validations)},
+      {"human_wins_percent", Percent(totals.wins, progress.attempts)},
+      {"answerable_percent", Percent(answerable, validated)},
+      {"pay_per_hour", Ratio(totals.pay, absl::ToDoubleHours(totals.writing + totals.validating))}};
+  for (const auto& [name, value] : values) {
+    record[name] = value.has_value() ? Json(*value) : Json();
+  }
+  record["pay"] = totals.pay;
+  note = absl::StrCat("people won ", Shown(values[3].second), " % of attempts; ",
+                      Shown(values[4].second), " % of validated questions answerable; ",
+                      Shown(values[0].second), " s an attempt, ", Shown(values[1].second),
+                      " s a question that counts, ", Shown(values[2].second), " s a validation");
+  if (totals.pay > 0) {
+    absl::StrAppend(&note, "; pay ", absl::StrFormat("%.2f", totals.pay), ", ",
+                    Shown(values[5].second), " an hour");
+  }
+}
+
 absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const Room room, annotation::ReadRoom(flags.directory));
   const Progress& progress = room.progress();
-  analysis::Table table = ListTable({{"annotator"},
-                                     {"onboarded"},
-                                     {"attempts", true},
-                                     {"wins", true},
-                                     {"kept", true},
-                                     {"dropped", true},
-                                     {"agreement %", true},
-                                     {"validations", true},
-                                     {"agreed %", true},
-                                     {"reviewed", true},
-                                     {"accepted", true},
-                                     {"qualified"}});
+  std::vector<Column> columns = {{"annotator"},         {"onboarded"},         {"attempts", true},
+                                 {"wins", true},        {"kept", true},        {"dropped", true},
+                                 {"agreement %", true}, {"validations", true}, {"agreed %", true},
+                                 {"reviewed", true},    {"accepted", true},    {"qualified"},
+                                 {"minutes", true}};
+  if (flags.pay_question > 0 || flags.pay_validation > 0) {
+    columns.push_back({"pay", true});
+  }
+  analysis::Table table = ListTable(columns);
+  Totals totals;
   Json record = ProgressJson(progress);
   record["annotators"] = Json::array();
   for (const auto& [name, one] : room.annotators()) {
@@ -113,13 +171,24 @@ absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
          IntegerCell(one.wins), IntegerCell(one.kept), IntegerCell(one.dropped),
          NumberCell(Percent(one.agreements_received, one.validations_received)),
          IntegerCell(one.validations), NumberCell(Percent(one.agreements, one.validations)),
-         IntegerCell(one.reviewed), IntegerCell(one.accepted), TextCell(StandingOf(one))});
+         IntegerCell(one.reviewed), IntegerCell(one.accepted), TextCell(StandingOf(one)),
+         NumberCell(absl::ToDoubleMinutes(one.writing + one.validating))});
+    if (table.rows.back().size() < table.columns.size()) {
+      table.rows.back().push_back(NumberCell(PayOf(one, flags)));
+    }
+    totals.writing += one.writing;
+    totals.validating += one.validating;
+    totals.wins += one.wins;
+    totals.pay += PayOf(one, flags);
   }
+  std::string note;
+  PutTotals(room, totals, record, note);
   if (IsJson(context)) {
     PrintJson(context, record);
     return absl::OkStatus();
   }
   PrintRows(table, context);
+  PrintNote(context, note);
   PrintNote(context,
             absl::StrCat(progress.passages_done, " of ", progress.passages, " passages done; ",
                          progress.attempts, " attempts: the system won ", progress.system_won, ", ",
@@ -136,19 +205,33 @@ absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
   options.seed = flags.seed;
   options.validation_share = flags.validation_share;
   options.test_share = flags.test_share;
+  options.answerable_min = flags.answerable;
   CONCUR_ASSIGN_OR_RETURN(const annotation::ExportResult result,
                           annotation::ExportBenchmark(room, options));
-  analysis::Table table = ListTable({{"split"}, {"path"}, {"passages", true}, {"questions", true}});
-  Json record = {{"splits", Json::array()},   {"attempts", result.attempts_path},
-                 {"dropped", result.dropped}, {"rejected", result.rejected},
-                 {"waiting", result.waiting}, {"system_won", result.system_won}};
+  analysis::Table table = ListTable({{"split"},
+                                     {"path"},
+                                     {"passages", true},
+                                     {"questions", true},
+                                     {"human", true},
+                                     {"human F1", true}});
+  Json record = {{"splits", Json::array()},        {"attempts", result.attempts_path},
+                 {"dropped", result.dropped},      {"unanswerable", result.unanswerable},
+                 {"rejected", result.rejected},    {"waiting", result.waiting},
+                 {"system_won", result.system_won}};
   for (const annotation::ExportedSplit& split : result.splits) {
     record["splits"].push_back({{"split", split.name},
                                 {"path", split.path},
                                 {"passages", split.passages},
-                                {"questions", split.questions}});
+                                {"questions", split.questions},
+                                {"validated", split.validated},
+                                {"human_exact_match", split.human_exact_match},
+                                {"human_f1", split.human_f1}});
+    const auto human = [&split](double score) {
+      return NumberCell(split.validated == 0 ? std::nullopt : std::make_optional(score));
+    };
     table.rows.push_back({TextCell(split.name), TextCell(split.path), IntegerCell(split.passages),
-                          IntegerCell(split.questions)});
+                          IntegerCell(split.questions), human(split.human_exact_match),
+                          human(split.human_f1)});
   }
   if (IsJson(context)) {
     PrintJson(context, record);
@@ -158,6 +241,7 @@ absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
   PrintNote(context, absl::StrCat("left out: ", result.dropped,
                                   " questions with too little "
                                   "agreement, ",
+                                  result.unanswerable, " of authors with too few answerable ones, ",
                                   result.rejected, " that reviewers rejected, ", result.waiting,
                                   " that wait for validators; ", result.attempts_path,
                                   " has every attempt"));
@@ -177,6 +261,7 @@ annotation::Settings SettingsOf(const AnnotateFlags& flags, annotation::Settings
     settings.hold = absl::Minutes(*flags.hold_minutes);
   }
   settings.share_passages = settings.share_passages || flags.share_passages;
+  settings.held_out = flags.held_out.value_or(settings.held_out);
   settings.qualification = flags.qualification.value_or(settings.qualification);
   return settings;
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "qa/dataset_io.h"
@@ -112,6 +113,74 @@ TEST_F(ExportBenchmarkTest, AnExportThatFailsLeavesNothing) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is a directory")));
   EXPECT_THAT(ReadFile(options_.directory + "/train.jsonl"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("train.jsonl")));
+}
+
+TEST_F(ExportBenchmarkTest, AValidatorsAnswersAreTheReferenceOfPeople) {
+  ASSERT_OK_AND_ASSIGN(const ExportResult result, ExportBenchmark(scene_.room, options_));
+  double f1 = 0;
+  double exact_match = 0;
+  for (const ExportedSplit& split : result.splits) {
+    EXPECT_EQ(split.validated, 1);
+    f1 += split.human_f1;
+    exact_match += split.human_exact_match;
+  }
+  EXPECT_NEAR(exact_match, 200, 1e-9) << "the North Sea, Zürich";
+  EXPECT_NEAR(f1, 250, 1e-9) << "Vienna and Budapest, of which one word is right: 2 / 4";
+  EXPECT_THAT(
+      ReadFile(options_.directory + "/benchmark.yaml").value(),
+      HasSubstr(absl::StrFormat("{name: annotated, tags: {human: %.1f, human-f1: %.1f}}",
+                                result.splits[2].human_exact_match, result.splits[2].human_f1)));
+}
+
+TEST_F(ExportBenchmarkTest, AuthorsWithTooFewAnswerableQuestionsAreLeftOut) {
+  options_.answerable_min = 0.75;
+  EXPECT_OK(ExportBenchmark(scene_.room, options_)) << "three of four of hers are";
+  AskAndValidate(scene_, "rhine", "Alps", "Rhine");
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("found 0")));
+  options_.answerable_min = 1.5;
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--answerable")));
+}
+
+TEST_F(ExportBenchmarkTest, QuestionsOfWhoeverIsRevokedAreOnRecordOnly) {
+  ASSERT_OK(scene_.Invite("rita", /*is_reviewer=*/true));
+  ASSERT_OK(scene_.Review("rita", 1, "reject"));
+  ASSERT_OK(scene_.Review("rita", 2, "revoke"));
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("found 0")));
+  const std::vector<std::string> lines =
+      absl::StrSplit(AttemptsJsonLines(scene_.room), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(nlohmann::json::parse(lines[0])["state"], "rejected");
+  EXPECT_EQ(nlohmann::json::parse(lines[0])["review"]["verdict"], "reject");
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["state"], "revoked");
+  EXPECT_EQ(nlohmann::json::parse(lines[5])["state"], "waiting") << "bob's";
+}
+
+TEST_F(ExportBenchmarkTest, WhatIsNotHeldOutTrains) {
+  Settings settings = OneValidator();
+  settings.held_out = 0.67;
+  Scene scene(settings);
+  for (size_t i = 0; i < 3; ++i) {
+    const SourcePassage& passage = scene.room.passages()[i];
+    const std::string answer = passage.text.substr(0, passage.text.find(' ', 4));
+    ASSERT_OK(scene.Take("ada", passage.id));
+    ASSERT_OK(scene.Ask("ada", passage.id, answer, ""));
+    if (i < 2 && scene.room.IsHeldOut(i)) {
+      ASSERT_OK(scene.Take("bob", passage.id));
+      ASSERT_OK(scene.Validate("bob", static_cast<int64_t>(i) + 1, answer));
+    }
+  }
+  if (scene.room.IsHeldOut(2)) {
+    EXPECT_THAT(DealPassages(scene.room, options_),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("2 of them held out")));
+    ASSERT_OK(scene.Take("bob", scene.room.passages()[2].id));
+    ASSERT_OK(scene.Validate("bob", 3, "Zürich lies"));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto dealt, DealPassages(scene.room, options_));
+  ASSERT_EQ(dealt[0].size(), 1u);
+  EXPECT_FALSE(scene.room.IsHeldOut(dealt[0][0]));
 }
 
 TEST_F(ExportBenchmarkTest, EveryAttemptIsThereWithWhoAndWhatBecameOfIt) {

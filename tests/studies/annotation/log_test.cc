@@ -82,6 +82,7 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   opening.settings = scene.room.settings();
   opening.settings.f1_win_max = 0.123456789012345678;
   opening.settings.qualification = 5;
+  opening.settings.held_out = 0;
   opening.passages_digest = Sha256Of("").ToHex();
   std::string text = EventLine(opening, "");
   for (const Event& event : scene.events) {

@@ -344,6 +344,52 @@ TEST(RoomTest, ATextWithoutAWordIsNoAnswer) {
   EXPECT_THAT(scene.Ask("ada", "rhine", ".", "Alps"), StatusIs(kInvalid, HasSubstr("articles")));
 }
 
+TEST(RoomTest, OnlyQuestionsToPassagesThatAreHeldOutAreValidated) {
+  Settings settings;
+  settings.held_out = 0.34;
+  settings.share_passages = true;
+  Scene scene(settings);
+  int held_out = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const SourcePassage& passage = scene.room.passages()[i];
+    ASSERT_OK(scene.Take("ada", passage.id));
+    ASSERT_OK(scene.Ask("ada", passage.id, passage.text.substr(0, passage.text.find(' ', 4)), ""));
+    EXPECT_EQ(scene.room.attempts()[i].state,
+              scene.room.IsHeldOut(i) ? QuestionState::kWaiting : QuestionState::kKept);
+    held_out += scene.room.IsHeldOut(i) ? 1 : 0;
+  }
+  EXPECT_EQ(held_out, 1) << "34 % of three";
+}
+
+TEST(RoomTest, TimeIsCountedWhileSomebodyWorks) {
+  Settings settings;
+  settings.share_passages = true;
+  Scene scene(settings);
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  const auto ada = [&] { return scene.room.annotators().at("ada"); };
+  EXPECT_EQ(ada().writing, absl::ZeroDuration()) << "the first thing ever";
+  scene.now += absl::Seconds(40);
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  EXPECT_EQ(ada().writing, absl::Seconds(40));
+  scene.now -= absl::Hours(1);
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", ""));
+  EXPECT_EQ(ada().writing, absl::Seconds(40)) << "the clock was set back";
+  scene.now += absl::Hours(9);
+  ASSERT_OK(scene.Ask("ada", "rhine", "Rhine", ""));
+  EXPECT_EQ(ada().writing, absl::Seconds(40) + scene.room.settings().hold) << "she was away";
+  Event login;
+  login.kind = EventKind::kLogin;
+  login.annotator = "bob";
+  login.code_digest = Sha256Of("bob").ToHex();
+  ASSERT_OK(scene.Do(login));
+  scene.now += absl::Seconds(5);
+  ASSERT_OK(scene.Take("bob", "rhine", 1));
+  scene.now += absl::Seconds(20);
+  ASSERT_OK(scene.Validate("bob", 1, "Alps"));
+  EXPECT_EQ(scene.room.annotators().at("bob").validating, absl::Seconds(25));
+  EXPECT_EQ(scene.room.annotators().at("bob").writing, absl::ZeroDuration());
+}
+
 TEST(RoomTest, TheFirstQuestionsAreReviewedBeforeAnythingElse) {
   Settings settings;
   settings.qualification = 2;
@@ -520,6 +566,7 @@ TEST(RoomTest, SettingsBeyondTheirLimitsAreRefused) {
   refused([](Settings& s) { s.agreement_min = 1.1; });
   refused([](Settings& s) { s.onboarding_f1_min = std::numeric_limits<double>::quiet_NaN(); });
   refused([](Settings& s) { s.validators = 11; });
+  refused([](Settings& s) { s.held_out = 1.5; });
   refused([](Settings& s) { s.qualification = -1; });
   refused([](Settings& s) { s.qualification = 21; });
   refused([](Settings& s) { s.questions_per_passage = 0; });

@@ -36,6 +36,7 @@ Settings RandomSettings(Random& random) {
   settings.agreement_min = random.Uniform();
   settings.hold = absl::Seconds(random.Between(1, 1800));
   settings.share_passages = random.Chance(0.2);
+  settings.held_out = random.Chance(0.3) ? random.Uniform() : 1;
   settings.qualification = random.Chance(0.3) ? random.Between(1, 2) : 0;
   return settings;
 }

@@ -46,7 +46,7 @@ QuestionState StateFrom(const Attempt& attempt, const Room& room) {
   }
   const auto all = static_cast<int64_t>(attempt.validations.size());
   const bool is_revoked = room.annotators().at(attempt.annotator).is_revoked;
-  if (all < settings.validators) {
+  if (all < settings.validators && room.IsHeldOut(attempt.passage)) {
     return is_revoked ? QuestionState::kRevoked : QuestionState::kWaiting;
   }
   if (static_cast<double>(agreeing) < settings.agreement_min * static_cast<double>(all)) {
@@ -193,7 +193,8 @@ void RoomWorld::CheckQuestions() {
   }
 }
 
-// From the verdicts alone: who may be revoked, and who may be qualified.
+// From the verdicts alone: who may be revoked, and who may be qualified. Also, how long they
+// worked.
 void RoomWorld::CheckReviews() {
   for (const auto& [name, one] : room_->annotators()) {
     std::map<std::string, int64_t> verdicts;
@@ -218,6 +219,9 @@ void RoomWorld::CheckReviews() {
                        : verdicts["revoke"] > 0) {
       Broken(absl::StrCat(name, " is revoked or not against the verdicts"));
     }
+    if (counts_.jumps == 0 && one.writing + one.validating > age_) {
+      Broken(absl::StrCat(name, " has worked for longer than the room is open"));
+    }
     if (!one.is_reviewer && settings_.qualification > 0 &&
         (one.is_qualified ? one.reviewed < settings_.qualification
                           : one.wins > settings_.qualification || validations > 0)) {
@@ -239,7 +243,8 @@ std::string RoomWorld::StateOf(const Room& room) const {
     absl::StrAppend(&text, one.rounds_failed, " ", one.known_number, " written ", one.attempts, " ",
                     one.wins, " ", one.kept, " ", one.dropped, " ");
     absl::StrAppend(&text, one.is_reviewer, one.is_qualified, one.is_revoked, " reviewed ",
-                    one.reviewed, " ", one.accepted, " ");
+                    one.reviewed, " ", one.accepted, " took ", absl::FormatDuration(one.writing),
+                    " ", absl::FormatDuration(one.validating), " ");
     absl::StrAppend(&text, one.validations_received, " ", one.agreements_received, " validated ",
                     one.validations, " ", one.agreements, " next");
     for (const absl::Time now :
@@ -402,6 +407,13 @@ void RoomWorld::CheckSplits() {
           return one.passage == at && one.state == QuestionState::kKept;
         })) {
       expected.insert(at);
+    }
+  }
+  for (const size_t split : {1, 2}) {
+    for (const size_t passage : before->at(split)) {
+      if (!room_->IsHeldOut(passage)) {
+        Broken(absl::StrCat("the passage ", passage, " is not held out, and tests"));
+      }
     }
   }
   if (dealt != expected) {
