@@ -135,6 +135,7 @@ std::string AnnotationApi::State(const std::string& name) const {
        {"systems", room_.systems().size()},
        {"onboarded", annotator.onboarded},
        {"reviewer", annotator.is_reviewer},
+       {"answering", room_.settings().answering},
        {"f1_win_max", room_.settings().f1_win_max},
        {"validators", room_.settings().validators},
        {"question_bytes_max", kQuestionBytesMax},
@@ -175,6 +176,14 @@ std::string AnnotationApi::TaskJson(const Task& task) const {
                    {"number", task.number},
                    {"question", room_.attempts()[static_cast<size_t>(task.number - 1)].question},
                    {"passage", PassageJson(room_.passages()[task.passage])}});
+    case TaskKind::kAnswering: {
+      const KnownQuestion& asked = room_.questions()[static_cast<size_t>(task.number)];
+      return Dump({{"kind", "answering"},
+                   {"number", task.number},
+                   {"of", room_.questions().size()},
+                   {"question", asked.question},
+                   {"passage", PassageJson(asked.passage)}});
+    }
     case TaskKind::kReviewing: {
       const Attempt& attempt = room_.attempts()[static_cast<size_t>(task.number - 1)];
       const Annotator& author = room_.annotators().at(attempt.annotator);
@@ -303,6 +312,29 @@ absl::StatusOr<std::string> AnnotationApi::TakeValidation(const std::string& ann
   }
   CONCUR_RETURN_IF_ERROR(Save(event));
   return ValidationJson(attempt, attempt.validations.back(), passage.text);
+}
+
+absl::StatusOr<std::string> AnnotationApi::TakeAnswer(const std::string& annotator,
+                                                      const std::string& text, absl::Time now) {
+  CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
+  Event event;
+  event.kind = EventKind::kAnswer;
+  event.time = now;
+  event.annotator = annotator;
+  CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
+  if (event.number < 0 || static_cast<uint64_t>(event.number) >= room_.questions().size()) {
+    return absl::NotFoundError("number: there is no such question");
+  }
+  const auto number = static_cast<size_t>(event.number);
+  if (!body.IsTrue("unanswerable")) {
+    CONCUR_ASSIGN_OR_RETURN(event.answer, body.SpanIn(room_.questions()[number].passage.text));
+  }
+  const auto& answers = room_.annotators().at(annotator).answers;
+  // Sent again, since its answer was lost.
+  if (number >= answers.size() || answers[number] != event.answer) {
+    CONCUR_RETURN_IF_ERROR(Save(event));
+  }
+  return Dump({{"saved", true}});
 }
 
 absl::StatusOr<std::string> AnnotationApi::TakeReview(const std::string& annotator,

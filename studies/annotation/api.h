@@ -63,6 +63,9 @@ class AnnotationApi {
   // {"number", "begin", "end"}, or {"number", "unanswerable": true}.
   absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body,
                                              absl::Time now);
+  // {"number", "begin", "end"} or {"number", "unanswerable": true}: to an existing question.
+  absl::StatusOr<std::string> TakeAnswer(const std::string& annotator, const std::string& body,
+                                         absl::Time now);
   // {"number", "verdict"}: a reviewer accepts or rejects a question, or revokes its author.
   absl::StatusOr<std::string> TakeReview(const std::string& annotator, const std::string& body,
                                          absl::Time now);

@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Confinement>> Confinement::SetUp(const VisibleFil
   std::unique_ptr<Confinement> made(new Confinement(files));
   CONCUR_RETURN_IF_ERROR(made->SetUpSandbox(sandbox));
   CONCUR_ASSIGN_OR_RETURN(process::Containment containment,
-                          process::SetUpContainment({.work_directory = files.room}));
+                          process::SetUpContainment({.work_directory = made->state()}));
   made->cgroups_ = std::move(containment.cgroups);
   if (made->cgroups_ == nullptr) {
     made->notes_.push_back(
@@ -156,7 +156,7 @@ absl::Status Confinement::SetUpSandbox(const std::string& wish) {
   if (wish == "none") {
     return absl::OkStatus();
   }
-  state_ = files_.room + "/sandbox";
+  state_ = state() + "/sandbox";
   CONCUR_RETURN_IF_ERROR(process::RemoveTree(state_));  // processes that ran there are dead
   for (const char* folder : {"/root", "/tmp"}) {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(state_ + folder, 0700));

@@ -26,6 +26,9 @@ struct VisibleFiles {
   std::vector<std::string> tops = {"/"};  // folders whose folders it sees, except the room
   std::string room;                       // a directory of which it sees only what is listed here
   std::string run;                        // a directory in the room, its own, which it writes
+  // A directory in the room for its sandbox and the record of its control groups, of no other
+  // system's; "": the room.
+  std::string state;
   std::vector<std::string> read;    // files and folders that it sees also in the room and in /tmp
   std::vector<std::string> hidden;  // files of which it sees nothing
 };
@@ -52,6 +55,7 @@ class Confinement {
  private:
   explicit Confinement(const VisibleFiles& files) : files_(files) {}
   absl::Status SetUpSandbox(const std::string& wish);
+  const std::string& state() const { return files_.state.empty() ? files_.room : files_.state; }
 
   const VisibleFiles files_;
   std::string state_;  // a directory of the sandbox's own

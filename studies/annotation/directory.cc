@@ -37,6 +37,12 @@ absl::Status CheckCopy(const std::string& path, const std::string& digest) {
                    path, ": the file was changed after the room was opened; restore it"));
 }
 
+// Questions that annotators answer; none in a room where they write.
+absl::StatusOr<std::vector<KnownQuestion>> ReadQuestions(const std::string& path,
+                                                         const Settings& settings) {
+  return settings.answering ? ReadOnboarding(path, kQuestionsMax) : std::vector<KnownQuestion>();
+}
+
 absl::StatusOr<Room> RoomOf(const std::string& directory, const std::vector<Event>& events) {
   const Event& opening = events.front();
   CONCUR_RETURN_IF_ERROR(CheckCopy(PassagesPath(directory), opening.passages_digest));
@@ -47,8 +53,10 @@ absl::StatusOr<Room> RoomOf(const std::string& directory, const std::vector<Even
     CONCUR_RETURN_IF_ERROR(CheckCopy(OnboardingPath(directory), opening.onboarding_digest));
     CONCUR_ASSIGN_OR_RETURN(onboarding, ReadOnboarding(OnboardingPath(directory)));
   }
-  CONCUR_ASSIGN_OR_RETURN(
-      Room room, Room::Create(std::move(passages), std::move(onboarding), opening.settings));
+  CONCUR_ASSIGN_OR_RETURN(std::vector<KnownQuestion> questions,
+                          ReadQuestions(PassagesPath(directory), opening.settings));
+  CONCUR_ASSIGN_OR_RETURN(Room room, Room::Create(std::move(passages), std::move(onboarding),
+                                                  opening.settings, std::move(questions)));
   for (size_t i = 1; i < events.size(); ++i) {
     const absl::Status possible = room.Check(events[i]);
     if (!possible.ok()) {
@@ -105,7 +113,9 @@ absl::Status MakeRoom(const std::string& directory, const std::string& passages,
   if (!onboarding.empty()) {
     CONCUR_ASSIGN_OR_RETURN(known, ReadOnboarding(onboarding));
   }
-  CONCUR_RETURN_IF_ERROR(Room::Create(std::move(read), std::move(known), settings).status());
+  CONCUR_ASSIGN_OR_RETURN(std::vector<KnownQuestion> questions, ReadQuestions(passages, settings));
+  CONCUR_RETURN_IF_ERROR(
+      Room::Create(std::move(read), std::move(known), settings, std::move(questions)).status());
   CONCUR_RETURN_IF_ERROR(MakeRoomDirectory(directory));
   Event opening;
   opening.kind = EventKind::kOpening;

@@ -26,6 +26,7 @@ enum class EventKind {
   kAttempt,     // a question with its answer, and what the systems answered
   kValidation,  // another person's answer to a question that beat the system
   kReview,      // a reviewer's verdict on a question
+  kAnswer,      // an answer to a question of an existing data set
 };
 
 inline constexpr int64_t kChainedVersion = 2;  // each line has a checksum of the one before
@@ -44,6 +45,8 @@ struct Settings {
   // Share of the passages that are for validation and test, whose questions alone others validate;
   // 1: those of all passages.
   double held_out = 1;
+  // The passages' file is a data set, whose questions annotators answer; nobody writes.
+  bool answering = false;
   // Questions that beat the system which each new annotator writes, and a reviewer must accept,
   // before anything else; 0..20, 0: none.
   int64_t qualification = 0;
@@ -56,14 +59,15 @@ struct Event {
   absl::Time time = absl::UnixEpoch();  // whole milliseconds
   std::string annotator;
   std::string passage;  // its id; of an assignment, an attempt
-  // Number of the known question (from 0), or of the validated or reviewed attempt (from 1); of an
-  // assignment, number of the attempt that it is to validate, 0 to write.
+  // Number of the known or existing question (from 0), or of the validated or reviewed attempt
+  // (from 1); of an assignment, number of the attempt that it is to validate, 0 to write.
   int64_t number = 0;
   bool is_reviewer = false;  // an annotator's: reviews others, from now on
   std::string key;           // an attempt's: the same key again is the same attempt
   std::string question;
-  std::optional<qa::Span> answer;    // bytes of the passage; of a validation: absent is "no answer"
-  std::vector<std::string> systems;  // digests of those that answer or answered
+  std::optional<qa::Span>
+      answer;  // bytes of the passage; of a validation or answer: absent is "none"
+  std::vector<std::string> systems;         // digests of those that answer or answered
   std::vector<std::string> system_answers;  // an attempt's: one of each
   std::string verdict;                      // a review's: "accept", "reject" or "revoke"
   std::string code_digest;                  // SHA-256 of a login link's code, in hexadecimal digits

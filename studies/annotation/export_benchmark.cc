@@ -95,10 +95,8 @@ void AddHuman(const Attempt& attempt, const std::string& text, uint64_t seed,
   ++split.validated;
   if (one.answer.has_value()) {
     split.human_f1 += one.f1;
-    split.human_exact_match += qa::ExactMatch(qa::TextOf(text, *one.answer),
-                                              qa::TextOf(text, attempt.answer))
-                                   ? 1
-                                   : 0;
+    split.human_exact_match +=
+        qa::ExactMatch(qa::TextOf(text, *one.answer), qa::TextOf(text, attempt.answer)) ? 1 : 0;
   }
 }
 
@@ -141,14 +139,13 @@ absl::Status WriteSplit(const Room& room, const std::vector<size_t>& passages,
     ++split.passages;
     split.questions += static_cast<int64_t>(questions.size());
   }
-  const double percent =
-      split.validated == 0 ? 0 : 100.0 / static_cast<double>(split.validated);
+  const double percent = split.validated == 0 ? 0 : 100.0 / static_cast<double>(split.validated);
   split.human_exact_match *= percent;
   split.human_f1 *= percent;
   return writer->Finish();
 }
 
-// What `concur rank --reference human` reads.
+// Tags that `concur rank --reference human` reads.
 std::string HumanTags(const ExportedSplit& test) {
   return test.validated == 0 || test.validated < test.questions
              ? ""
@@ -179,15 +176,15 @@ absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room
     hash.UpdateField(room.passages()[passage].id);
     order.emplace(hash.Finish(), passage);
   }
-  const size_t train = is_all ? 1 : 0;  // of the passages in `order`, at least
+  const size_t train = is_all ? 1 : 0;  // passages that `order` must leave
   if (order.size() < 2 + train || (!is_all && dealt[0].empty())) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "expected kept questions to at least 3 passages, for three splits, ",
-        is_all ? "" : "2 of them held out, ", "found ", exported.size()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("expected kept questions to at least 3 passages, for three splits, ",
+                     is_all ? "" : "2 of them held out, ", "found ", exported.size()));
   }
   const double whole = is_all ? 1 : options.test_share + options.validation_share;
-  const size_t test = std::min(CountOf(options.test_share / whole, order.size()),
-                               order.size() - 1 - train);
+  const size_t test =
+      std::min(CountOf(options.test_share / whole, order.size()), order.size() - 1 - train);
   const size_t validation =
       is_all ? std::min(CountOf(options.validation_share, order.size()), order.size() - test - 1)
              : order.size() - test;
@@ -242,6 +239,51 @@ std::string AttemptsJsonLines(const Room& room) {
   return lines;
 }
 
+absl::StatusOr<std::vector<ExportedPerson>> ExportAnswers(const Room& room,
+                                                          const ExportOptions& options) {
+  CONCUR_RETURN_IF_ERROR(ValidateName(options.name));
+  std::string lines;
+  std::string em = absl::StrCat("system,", options.name, "\n");
+  std::string f1 = em;
+  std::vector<ExportedPerson> people;
+  bool is_any = false;
+  for (const auto& [name, one] : room.annotators()) {
+    ExportedPerson person{name, static_cast<int64_t>(one.answers.size())};
+    for (size_t i = 0; i < one.answers.size(); ++i) {
+      const KnownQuestion& asked = room.questions()[i];
+      const std::string text(
+          one.answers[i].has_value() ? qa::TextOf(asked.passage.text, *one.answers[i]) : "");
+      double best_em = 0;
+      double best_f1 = 0;
+      for (const std::string& gold : asked.answers) {
+        best_em = std::max(best_em, qa::ExactMatch(text, gold) ? 1.0 : 0.0);
+        best_f1 = std::max(best_f1, qa::F1(text, gold));
+      }
+      person.exact_match += best_em * 100 / static_cast<double>(one.answers.size());
+      person.f1 += best_f1 * 100 / static_cast<double>(one.answers.size());
+      const Json json = {{"annotator", name},          {"number", i},
+                         {"question", asked.question}, {"answer", text},
+                         {"exact_match", best_em},     {"f1", best_f1}};
+      absl::StrAppend(&lines, json.dump(-1, ' ', false, Json::error_handler_t::replace), "\n");
+    }
+    if (one.answers.size() == room.questions().size()) {
+      is_any = true;
+      absl::StrAppendFormat(&em, "human-%s,%.2f\n", name, person.exact_match);
+      absl::StrAppendFormat(&f1, "human-%s,%.2f\n", name, person.f1);
+    }
+    people.push_back(std::move(person));
+  }
+  if (!is_any) {
+    return absl::FailedPreconditionError("expected somebody who has answered all questions");
+  }
+  CONCUR_ASSIGN_OR_RETURN(qa::Staging staging, qa::Staging::Create(options.directory));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(staging.PathOf("answers.jsonl"), lines));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(staging.PathOf("human-em.csv"), em));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(staging.PathOf("human-f1.csv"), f1));
+  CONCUR_RETURN_IF_ERROR(staging.Publish({"answers.jsonl", "human-em.csv", "human-f1.csv"}));
+  return people;
+}
+
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const auto dealt, DealPassages(room, options));
   const auto exported = ExportedAttempts(room, options);
@@ -251,7 +293,8 @@ absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptio
   result.splits[1].name = "validation";
   result.splits[2].name = "test";
   for (size_t i = 0; i < dealt.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], exported, options, staging, result.splits[i]));
+    CONCUR_RETURN_IF_ERROR(
+        WriteSplit(room, dealt[i], exported, options, staging, result.splits[i]));
   }
   result.attempts_path = options.directory + "/attempts.jsonl";
   CONCUR_RETURN_IF_ERROR(
@@ -259,7 +302,8 @@ absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptio
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(
       staging.PathOf("benchmark.yaml"),
       absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: ", options.name,
-                   HumanTags(result.splits[2]), "}\nspec:\n  train: train.jsonl\n  validation: validation.jsonl\n  test: "
+                   HumanTags(result.splits[2]),
+                   "}\nspec:\n  train: train.jsonl\n  validation: validation.jsonl\n  test: "
                    "test.jsonl\n")));
   CONCUR_RETURN_IF_ERROR(staging.Publish(
       {"train.jsonl", "validation.jsonl", "test.jsonl", "attempts.jsonl", "benchmark.yaml"}));

@@ -63,6 +63,18 @@ absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room
 // The errors of DealPassages, and of files.
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options);
 
+struct ExportedPerson {
+  std::string name;
+  int64_t answers = 0;
+  double exact_match = 0;  // percent
+  double f1 = 0;
+};
+// Writes the answers to existing questions: answers.jsonl, and human-em.csv and human-f1.csv with
+// the scores of those who answered all, as references to compare approaches with. The people, in
+// the order of their names. FailedPrecondition when nobody has answered all.
+absl::StatusOr<std::vector<ExportedPerson>> ExportAnswers(const Room& room,
+                                                          const ExportOptions& options);
+
 // Every attempt as JSON lines: who, when, the best answer of a system, of several each
 // one's, state, review, validations.
 std::string AttemptsJsonLines(const Room& room);

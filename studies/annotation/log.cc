@@ -23,9 +23,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kSumDigits = 16;
 constexpr absl::string_view kSumHead = R"({"sum":")";
 // In the order of EventKind.
-constexpr std::array<absl::string_view, 9> kKindNames = {"opening", "annotator",  "login",
-                                                         "system",  "assignment", "onboarding",
-                                                         "attempt", "validation", "review"};
+constexpr std::array<absl::string_view, 10> kKindNames = {
+    "opening",    "annotator", "login",      "system", "assignment",
+    "onboarding", "attempt",   "validation", "review", "answer"};
 
 std::string SumOf(absl::string_view before, absl::string_view rest) {
   const size_t line = before.size() < 2 ? 0 : before.rfind('\n', before.size() - 2) + 1;
@@ -69,6 +69,9 @@ Json SettingsJson(const Settings& settings) {
   // Younger than some logs.
   if (settings.held_out != Settings().held_out) {
     json["held_out"] = settings.held_out;
+  }
+  if (settings.answering) {
+    json["answering"] = true;
   }
   if (settings.qualification != Settings().qualification) {
     json["qualification"] = settings.qualification;
@@ -129,6 +132,7 @@ Settings SettingsIn(const Json& json) {
   settings.hold = absl::Seconds(IntegerIn(json, "hold_seconds"));
   settings.share_passages = IsTrueIn(json, "share_passages");
   settings.held_out = json.contains("held_out") ? NumberIn(json, "held_out") : 1;
+  settings.answering = IsTrueIn(json, "answering");
   settings.qualification = IntegerIn(json, "qualification");
   return settings;
 }

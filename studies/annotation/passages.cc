@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<SourcePassage>> ReadPassages(const std::string& path)
   return passages;
 }
 
-absl::StatusOr<std::vector<KnownQuestion>> ReadOnboarding(const std::string& path) {
+absl::StatusOr<std::vector<KnownQuestion>> ReadOnboarding(const std::string& path, size_t max) {
   std::vector<KnownQuestion> known;
   int64_t passages = 0;
   const auto take = [&](const qa::Passage& from) -> absl::Status {
@@ -133,10 +133,10 @@ absl::StatusOr<std::vector<KnownQuestion>> ReadOnboarding(const std::string& pat
     for (const qa::Question& question : from.questions) {
       known.push_back({passage, question.text, question.answers});
     }
-    return known.size() <= kOnboardingMax
+    return known.size() <= max
                ? absl::OkStatus()
                : absl::InvalidArgumentError(absl::StrCat(
-                     path, ": expected at most ", kOnboardingMax,
+                     path, ": expected at most ", max,
                      " questions, since each annotator answers all; take a sample with concur data "
                      "downsample"));
   };

@@ -16,7 +16,8 @@ namespace concur::annotation {
 
 inline constexpr size_t kPassagesMax = 100'000;
 inline constexpr size_t kPassageBytesMax = size_t{64} << 10;
-inline constexpr size_t kOnboardingMax = 50;
+inline constexpr size_t kOnboardingMax = 500;
+inline constexpr size_t kQuestionsMax = 10'000;
 
 struct SourcePassage {
   std::string id;  // unique in a file
@@ -36,8 +37,9 @@ struct KnownQuestion {
 // file without passages.
 absl::StatusOr<std::vector<SourcePassage>> ReadPassages(const std::string& path);
 
-// The questions of a data set, in its order. InvalidArgument for none, or more than kOnboardingMax.
-absl::StatusOr<std::vector<KnownQuestion>> ReadOnboarding(const std::string& path);
+// The questions of a data set, in its order. InvalidArgument for none, or more than `max`.
+absl::StatusOr<std::vector<KnownQuestion>> ReadOnboarding(const std::string& path,
+                                                          size_t max = kOnboardingMax);
 
 }  // namespace concur::annotation
 

@@ -26,8 +26,6 @@ constexpr int64_t kValidatorsMax = 10;
 constexpr int64_t kQuestionsPerPassageMax = 1000;
 constexpr int64_t kQualificationMax = 20;
 constexpr absl::Duration kHoldMax = absl::Hours(24 * 7);
-// An author of whose reviewed questions fewer are accepted is revoked.
-constexpr int64_t kAcceptedPercentMin = 80;
 
 bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._@-", c);
@@ -126,22 +124,31 @@ absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view te
                    "answer: expected a word beside articles and punctuation; mark more");
 }
 
-bool IsReviewable(const Attempt& attempt, const Annotator& author) {
-  return (attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept) &&
-         !attempt.review.has_value() && !author.is_reviewer;
+// `next` is the number of questions that are answered.
+absl::Status CheckAnswer(const Event& event, size_t next,
+                         const std::vector<KnownQuestion>& questions) {
+  if (next >= questions.size() || event.number != static_cast<int64_t>(next)) {
+    return absl::FailedPreconditionError("number: expected the next of the questions");
+  }
+  return event.answer.has_value() ? CheckSpan(event.answer, questions[next].passage.text)
+                                  : absl::OkStatus();
+}
+
+// The time since the annotator did something else, but no longer than a passage is held: then they
+// were away. Whoever is asked by the system has renewed the hold before.
+void CountTime(const Event& event, absl::Duration hold, Annotator& annotator) {
+  const absl::Duration time = std::clamp(event.time - annotator.last, absl::ZeroDuration(), hold);
+  annotator.last = event.time;
+  if (event.kind == EventKind::kAttempt ||
+      (event.kind == EventKind::kAssignment && event.number == 0)) {
+    annotator.writing += time;
+  } else if (event.kind == EventKind::kAssignment || event.kind == EventKind::kValidation ||
+             event.kind == EventKind::kAnswer) {
+    annotator.validating += time;
+  }
 }
 
 }  // namespace
-
-// The study's sample: of n questions 5 log10(n) + 1, rounded down.
-int64_t ReviewsNeeded(const Annotator& author, const Settings& settings) {
-  if (author.is_reviewer || author.is_revoked || author.wins == 0) {
-    return 0;
-  }
-  return author.is_qualified
-             ? static_cast<int64_t>(5 * std::log10(static_cast<double>(author.wins)) + 1 + 1e-9)
-             : settings.qualification;
-}
 
 absl::Status CheckAnnotatorName(absl::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax ||
@@ -187,9 +194,12 @@ double Attempt::Agreement() const {
 }
 
 absl::StatusOr<Room> Room::Create(std::vector<SourcePassage> passages,
-                                  std::vector<KnownQuestion> onboarding, Settings settings) {
+                                  std::vector<KnownQuestion> onboarding, Settings settings,
+                                  std::vector<KnownQuestion> questions) {
   CONCUR_RETURN_IF_ERROR(CheckSettings(settings));
-  return Room(std::move(passages), std::move(onboarding), settings);
+  Room room(std::move(passages), std::move(onboarding), settings);
+  room.questions_ = std::move(questions);
+  return room;
 }
 
 Room::Room(std::vector<SourcePassage> passages, std::vector<KnownQuestion> onboarding,
@@ -241,7 +251,11 @@ absl::Status Room::Check(const Event& event) const {
     case EventKind::kValidation:
       return CheckValidation(event);
     case EventKind::kReview:
-      return CheckReview(event);
+      CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, event.annotator));
+      return CheckReview(event, *this);
+    case EventKind::kAnswer:
+      CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kOnboarded, event.annotator));
+      return CheckAnswer(event, annotators_.at(event.annotator).answers.size(), questions_);
   }
   return absl::InvalidArgumentError("event: expected a known kind");
 }
@@ -275,6 +289,10 @@ absl::Status Room::CheckIs(Stage stage, const std::string& name) const {
   }
   if (stage != Stage::kKnown && !annotator.onboarded) {
     return absl::FailedPreconditionError("annotator: the onboarding comes first");
+  }
+  if (stage > Stage::kOnboarded && settings_.answering) {
+    return absl::FailedPreconditionError(
+        "annotator: in this room, existing questions are answered");
   }
   const bool is_trying = stage == Stage::kWriting && annotator.wins < settings_.qualification;
   return stage <= Stage::kOnboarded || is_trying || annotator.is_qualified
@@ -405,29 +423,12 @@ absl::Status Room::CheckValidation(const Event& event) const {
                                   : absl::OkStatus();
 }
 
-absl::Status Room::CheckReview(const Event& event) const {
-  CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, event.annotator));
-  if (!annotators_.at(event.annotator).is_reviewer) {
-    return absl::PermissionDeniedError("annotator: only reviewers review");
-  }
-  if (event.verdict != "accept" && event.verdict != "reject" && event.verdict != "revoke") {
-    return absl::InvalidArgumentError(R"(verdict: expected "accept", "reject" or "revoke")");
-  }
-  if (event.number < 1 || static_cast<uint64_t>(event.number) > attempts_.size()) {
-    return absl::NotFoundError("number: there is no such question");
-  }
-  const Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
-  return IsReviewable(attempt, annotators_.at(attempt.annotator))
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError(
-                   "number: the question has a review, is a reviewer's, or counts no more");
-}
-
 // --- what it changes -----------------------------------------------------------------------------
 
 void Room::Apply(const Event& event) {
-  if (event.kind != EventKind::kAnnotator) {
-    CountTime(event);
+  if (const auto found = annotators_.find(event.annotator);
+      found != annotators_.end() && event.kind != EventKind::kAnnotator) {
+    CountTime(event, settings_.hold, found->second);
   }
   switch (event.kind) {
     case EventKind::kOpening:
@@ -470,25 +471,9 @@ void Room::Apply(const Event& event) {
     case EventKind::kReview:
       ApplyReview(event);
       break;
-  }
-}
-
-// The time since the annotator did something else, but no longer than a passage is held: then they
-// were away. Whoever is asked by the system has renewed the hold before.
-void Room::CountTime(const Event& event) {
-  const auto found = annotators_.find(event.annotator);
-  if (found == annotators_.end()) {
-    return;
-  }
-  Annotator& annotator = found->second;
-  const absl::Duration time =
-      std::clamp(event.time - annotator.last, absl::ZeroDuration(), settings_.hold);
-  annotator.last = event.time;
-  if (event.kind == EventKind::kAttempt ||
-      (event.kind == EventKind::kAssignment && event.number == 0)) {
-    annotator.writing += time;
-  } else if (event.kind == EventKind::kAssignment || event.kind == EventKind::kValidation) {
-    annotator.validating += time;
+    case EventKind::kAnswer:
+      annotators_[event.annotator].answers.push_back(event.answer);
+      break;
   }
 }
 
@@ -602,30 +587,6 @@ void Room::Decide(Attempt& attempt) {
   ++annotators_[attempt.annotator].kept;
 }
 
-void Room::ApplyReview(const Event& event) {
-  Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
-  attempt.review = Review{event.annotator, event.time, event.verdict};
-  Annotator& author = annotators_[attempt.annotator];
-  ++author.reviewed;
-  author.accepted += event.verdict == "accept" ? 1 : 0;
-  if (event.verdict == "reject") {
-    TakeOut(attempt, QuestionState::kRejected);
-  }
-  const bool is_enough = author.reviewed >= ReviewsNeeded(author, settings_);
-  if (event.verdict == "revoke" ||
-      (is_enough && 100 * author.accepted < kAcceptedPercentMin * author.reviewed)) {
-    author.is_revoked = true;
-    for (Attempt& other : attempts_) {
-      if (other.annotator == attempt.annotator &&
-          (other.state == QuestionState::kWaiting || other.state == QuestionState::kKept)) {
-        TakeOut(other, QuestionState::kRevoked);
-      }
-    }
-  } else if (is_enough) {
-    author.is_qualified = true;
-  }
-}
-
 void Room::TakeOut(Attempt& attempt, QuestionState state) {
   Annotator& author = annotators_[attempt.annotator];
   if (attempt.state == QuestionState::kWaiting) {
@@ -658,7 +619,7 @@ std::optional<size_t> Room::HeldBy(const std::string& annotator, absl::Time now)
 }
 
 bool Room::HasTask(const std::string& annotator, const Task& task, absl::Time now) const {
-  if (task.kind == TaskKind::kOnboarding || task.kind == TaskKind::kReviewing) {
+  if (task.kind != TaskKind::kWriting && task.kind != TaskKind::kValidating) {
     return true;
   }
   const bool is_held = HeldBy(annotator, now) == task.passage;
@@ -728,24 +689,6 @@ std::optional<Task> Room::ValidatingTask(const std::string& annotator, bool skip
   return first;
 }
 
-// The questions of each author in an order that spreads over them, whenever they were written.
-std::optional<Task> Room::ReviewingTask() const {
-  const auto rank = [](int64_t number) {
-    return static_cast<uint64_t>(number) * 0x9E3779B97F4A7C15ULL;
-  };
-  const Attempt* best = nullptr;
-  for (const Attempt& attempt : attempts_) {
-    const Annotator& author = annotators_.at(attempt.annotator);
-    if (author.reviewed < ReviewsNeeded(author, settings_) && IsReviewable(attempt, author) &&
-        (best == nullptr || rank(attempt.number) < rank(best->number))) {
-      best = &attempt;
-    }
-  }
-  return best == nullptr
-             ? std::nullopt
-             : std::make_optional(Task{TaskKind::kReviewing, best->passage, best->number});
-}
-
 absl::StatusOr<Task> Room::NextTask(const std::string& annotator, TaskKind wanted, bool skip,
                                     absl::Time now) const {
   CONCUR_RETURN_IF_ERROR(CheckIs(Stage::kKnown, annotator));
@@ -753,6 +696,12 @@ absl::StatusOr<Task> Room::NextTask(const std::string& annotator, TaskKind wante
   if (!known.onboarded) {
     return Task{TaskKind::kOnboarding, 0, static_cast<int64_t>(known.onboarding_f1.size()),
                 known.rounds_failed};
+  }
+  if (settings_.answering) {
+    const size_t next = known.answers.size();
+    return next < questions_.size()
+               ? absl::StatusOr<Task>(Task{TaskKind::kAnswering, 0, static_cast<int64_t>(next)})
+               : absl::NotFoundError("you have answered all questions; thank you");
   }
   if (wanted == TaskKind::kReviewing && !known.is_reviewer) {
     return absl::PermissionDeniedError("kind: only reviewers review");
@@ -765,7 +714,7 @@ absl::StatusOr<Task> Room::NextTask(const std::string& annotator, TaskKind wante
   std::optional<Task> task;
   std::string nothing;
   if (wanted == TaskKind::kReviewing) {
-    task = ReviewingTask();
+    task = ReviewingTask(*this);
     nothing = "no question is to be reviewed now";
   } else if (wanted == TaskKind::kValidating) {
     task = ValidatingTask(annotator, skip, now);

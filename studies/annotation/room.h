@@ -107,9 +107,10 @@ struct Annotator {
   absl::Duration writing;  // time for all attempts
   // As a validator.
   int64_t validations = 0;
-  int64_t agreements = 0;  // with the questions' authors
-  absl::Duration validating;
-  absl::Time last = absl::InfiniteFuture();  // something was done; infinite: nothing yet
+  int64_t agreements = 0;                        // with the questions' authors
+  std::vector<std::optional<qa::Span>> answers;  // to existing questions, in their order
+  absl::Duration validating;                     // or answering
+  absl::Time last = absl::InfiniteFuture();      // something was done; infinite: nothing yet
 };
 
 // The number of questions of this author that are to be reviewed by now, in all.
@@ -130,20 +131,23 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-enum class TaskKind { kOnboarding, kWriting, kValidating, kReviewing };
+enum class TaskKind { kOnboarding, kWriting, kValidating, kReviewing, kAnswering };
 
 struct Task {
   TaskKind kind = TaskKind::kWriting;
   size_t passage = 0;  // unless it is onboarding
-  int64_t number = 0;  // known question (from 0) or attempt to validate or review (from 1)
-  int64_t round = 0;   // round of the onboarding, from 0
+  int64_t number =
+      0;  // known or existing question (from 0) or attempt to validate or review (from 1)
+  int64_t round = 0;  // round of the onboarding, from 0
 };
 
 class Room {
  public:
-  // `onboarding` may be empty: then nobody needs it. InvalidArgument for settings beyond limits.
+  // `onboarding` may be empty: then nobody needs it. `questions` are those to answer.
+  // InvalidArgument for settings beyond limits.
   static absl::StatusOr<Room> Create(std::vector<SourcePassage> passages,
-                                     std::vector<KnownQuestion> onboarding, Settings settings);
+                                     std::vector<KnownQuestion> onboarding, Settings settings,
+                                     std::vector<KnownQuestion> questions = {});
 
   // OK if the event may happen; InvalidArgument when it is malformed, NotFound for what it names,
   // FailedPrecondition when the state forbids it, PermissionDenied for a review by others
@@ -170,6 +174,7 @@ class Room {
   // True for a passage whose questions others validate.
   bool IsHeldOut(size_t passage) const { return held_out_[passage]; }
   const std::vector<KnownQuestion>& onboarding() const { return onboarding_; }
+  const std::vector<KnownQuestion>& questions() const { return questions_; }
   const std::map<std::string, Annotator>& annotators() const { return annotators_; }
   const std::vector<Attempt>& attempts() const { return attempts_; }
   const Progress& progress() const { return progress_; }
@@ -192,14 +197,13 @@ class Room {
        Settings settings);
 
   absl::Status CheckAnnotator(const Event& event) const;
-  // How far an annotator must be for what is to happen.
+  // Stages of an annotator, each needed for something.
   enum class Stage { kKnown, kOnboarded, kWriting, kQualified };
   absl::Status CheckIs(Stage stage, const std::string& name) const;
   absl::Status CheckLent(size_t passage, const Event& event) const;
   absl::StatusOr<size_t> PassageOf(const std::string& id) const;
   absl::Status CheckAttempt(const Event& event) const;
   absl::Status CheckValidation(const Event& event) const;
-  absl::Status CheckReview(const Event& event) const;
   absl::Status CheckOnboarding(const Event& event) const;
   absl::Status CheckAssignment(const Event& event) const;
   bool IsHeld(const Loan& loan, absl::Time now) const;
@@ -207,13 +211,11 @@ class Room {
   std::set<size_t> Taken(const std::string& annotator, absl::Time now) const;
   std::optional<Task> WritingTask(const std::string& annotator, bool skip, absl::Time now) const;
   std::optional<Task> ValidatingTask(const std::string& annotator, bool skip, absl::Time now) const;
-  std::optional<Task> ReviewingTask() const;
   bool HasRoom(size_t passage) const { return open_[passage] < settings_.questions_per_passage; }
   bool MayValidate(const Attempt& attempt, const std::string& annotator) const;
 
   // The annotator holds the passage from now on.
   Loan& Lend(size_t passage, const Event& event);
-  void CountTime(const Event& event);
   void ApplyOnboarding(const Event& event);
   void ApplyAttempt(const Event& event);
   void ApplyValidation(const Event& event);
@@ -224,6 +226,7 @@ class Room {
 
   std::vector<SourcePassage> passages_;
   std::vector<KnownQuestion> onboarding_;
+  std::vector<KnownQuestion> questions_;
   Settings settings_;
   std::vector<bool> held_out_;  // by passage
   std::map<std::string, size_t> passage_of_id_;
@@ -237,6 +240,11 @@ class Room {
   std::map<std::string, Loan> loans_;               // by annotator
   Progress progress_;
 };
+
+// For Room: errors of Check for the review of somebody who is known, and the next question to
+// review.
+absl::Status CheckReview(const Event& event, const Room& room);
+std::optional<Task> ReviewingTask(const Room& room);
 
 }  // namespace concur::annotation
 

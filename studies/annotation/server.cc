@@ -172,6 +172,8 @@ void AnnotationServer::HandleCall(const Exchange& exchange, const std::string& m
     TakeAttempt(exchange, *annotator);
   } else if (method == "validation") {
     Respond(exchange, api_.TakeValidation(*annotator, request.body, Now()));
+  } else if (method == "answer") {
+    Respond(exchange, api_.TakeAnswer(*annotator, request.body, Now()));
   } else if (method == "review") {
     Respond(exchange, api_.TakeReview(*annotator, request.body, Now()));
   } else if (method == "onboarding") {

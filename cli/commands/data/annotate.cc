@@ -116,6 +116,10 @@ void AddSettings(Command& command, AnnotateFlags& flags) {
       ->DefaultText("1: all are validated")
       ->Group(kHeading);
   command
+      .AddFlag("--answering", flags.answering,
+               "--passages is a data set, whose questions each annotator answers; nobody writes")
+      ->Group(kHeading);
+  command
       .AddOption("--qualification", flags.qualification,
                  "questions of each new annotator that a reviewer must accept before more are "
                  "written")
@@ -181,7 +185,8 @@ void AddAnnotateCommand(
       "  concur annotate --system s1/12 --approach configs/approaches/max-margin.yaml \\\n"
       "    --passages passages.jsonl --validators 1 --annotator ada --annotator bob\n"
       "  concur annotate --system none --passages passages.jsonl --validators 0 \\\n"
-      "    --annotator ada");
+      "    --annotator ada\n"
+      "  concur annotate --system none --answering --passages sample.jsonl --annotator ada");
   // Runs after that of a subcommand.
   command->OnParsed([flags, run, status, export_command, &context] {
     if (!context.parse_only && !status->Parsed() && !export_command->Parsed()) {

@@ -44,6 +44,7 @@ struct AnnotateFlags {
   bool share_passages = false;
   std::optional<int64_t> qualification;
   std::optional<double> held_out;
+  bool answering = false;
 
   // Options of the status: pay for a question that beats the system, and for a validation.
   double pay_question = 0;

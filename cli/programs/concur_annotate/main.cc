@@ -197,6 +197,34 @@ absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
   return absl::OkStatus();
 }
 
+absl::Status PrintAnswers(const Room& room, const annotation::ExportOptions& options,
+                          CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<annotation::ExportedPerson> people,
+                          annotation::ExportAnswers(room, options));
+  analysis::Table table =
+      ListTable({{"annotator"}, {"answers", true}, {"exact match", true}, {"F1", true}});
+  Json record = Json::array();
+  for (const annotation::ExportedPerson& one : people) {
+    record.push_back({{"annotator", one.name},
+                      {"answers", one.answers},
+                      {"exact_match", one.exact_match},
+                      {"f1", one.f1}});
+    table.rows.push_back({TextCell(one.name), IntegerCell(one.answers), NumberCell(one.exact_match),
+                          NumberCell(one.f1)});
+  }
+  if (IsJson(context)) {
+    PrintJson(context, record);
+    return absl::OkStatus();
+  }
+  PrintRows(table, context);
+  PrintNote(context, absl::StrCat(options.directory,
+                                  "/human-em.csv and human-f1.csv have the "
+                                  "scores of those who answered all ",
+                                  room.questions().size(),
+                                  " questions, for --scores and --reference 'human-*'"));
+  return absl::OkStatus();
+}
+
 absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const Room room, annotation::ReadRoom(flags.directory));
   annotation::ExportOptions options;
@@ -206,6 +234,9 @@ absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
   options.validation_share = flags.validation_share;
   options.test_share = flags.test_share;
   options.answerable_min = flags.answerable;
+  if (room.settings().answering) {
+    return PrintAnswers(room, options, context);
+  }
   CONCUR_ASSIGN_OR_RETURN(const annotation::ExportResult result,
                           annotation::ExportBenchmark(room, options));
   analysis::Table table = ListTable({{"split"},
@@ -261,6 +292,7 @@ annotation::Settings SettingsOf(const AnnotateFlags& flags, annotation::Settings
     settings.hold = absl::Minutes(*flags.hold_minutes);
   }
   settings.share_passages = settings.share_passages || flags.share_passages;
+  settings.answering = settings.answering || flags.answering;
   settings.held_out = flags.held_out.value_or(settings.held_out);
   settings.qualification = flags.qualification.value_or(settings.qualification);
   return settings;

@@ -159,8 +159,11 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags, cons
   system.options.log = absl::StrCat(files.room, "/system", suffix, ".log");
   system.options.answer_max = absl::Seconds(flags.answer_seconds);
   system.options.env = served.env;
-  files.run = absl::StrCat(files.room, "/run", suffix);  // what it writes is no part of the room
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(files.run, 0700));
+  files.run = absl::StrCat(files.room, "/run", suffix);  // files there are no part of the room
+  files.state = place == 1 ? files.room : absl::StrCat(files.room, "/system", place);
+  for (const std::string& directory : {files.run, files.state}) {
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  }
   system.options.directory = files.run;
   std::map<std::string, std::string> values = {{"model", Canonical(model)}};
   if (!served.code.empty()) {

@@ -200,6 +200,41 @@ TEST_F(ExportBenchmarkTest, EveryAttemptIsThereWithWhoAndWhatBecameOfIt) {
   EXPECT_EQ(nlohmann::json::parse(lines[5])["state"], "waiting");
 }
 
+TEST_F(ExportBenchmarkTest, AnswersToExistingQuestionsAreScoresOfPeople) {
+  Settings settings;
+  settings.answering = true;
+  Room room = Room::Create(ThreePassages(), {}, settings, {Known(), Known()}).value();
+  const auto answer = [&](const std::string& name, int64_t number, const std::string& part) {
+    Event event;
+    event.annotator = name;
+    event.kind = EventKind::kAnnotator;
+    event.code_digest = Sha256Of(name).ToHex();
+    room.Apply(event);
+    event.kind = EventKind::kAnswer;
+    event.number = number;
+    if (!part.empty()) {
+      event.answer = SpanOf(Known().passage.text, part);
+    }
+    ASSERT_OK(room.Check(event));
+    room.Apply(event);
+  };
+  answer("bob", 0, "Bern");
+  EXPECT_THAT(ExportAnswers(room, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("all questions")));
+  answer("ada", 0, "Bern is");
+  answer("ada", 1, "");
+  options_.name = "old";
+  ASSERT_OK_AND_ASSIGN(const std::vector<ExportedPerson> people, ExportAnswers(room, options_));
+  ASSERT_EQ(people.size(), 2u);
+  EXPECT_EQ(people[1].exact_match, 100);
+  const auto text = [&](const char* file) {
+    return ReadFile(options_.directory + "/" + file).value();
+  };
+  EXPECT_EQ(text("human-em.csv"), "system,old\nhuman-ada,0.00\n") << "bob is not ready";
+  EXPECT_EQ(text("human-f1.csv"), "system,old\nhuman-ada,33.33\n");
+  EXPECT_THAT(text("answers.jsonl"), HasSubstr("\"annotator\":\"bob\",\"number\":0"));
+}
+
 TEST_F(ExportBenchmarkTest, BadOptionsAndTooFewPassagesAreRefused) {
   options_.test_share = 0;
   EXPECT_THAT(ExportBenchmark(scene_.room, options_),

@@ -83,6 +83,7 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   opening.settings.f1_win_max = 0.123456789012345678;
   opening.settings.qualification = 5;
   opening.settings.held_out = 0;
+  opening.settings.answering = true;
   opening.passages_digest = Sha256Of("").ToHex();
   std::string text = EventLine(opening, "");
   for (const Event& event : scene.events) {
@@ -92,6 +93,36 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   EXPECT_EQ(contents.bytes, text.size());
   EXPECT_EQ(contents.events.front(), opening);
   EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
+}
+
+TEST_F(RoomDirectoryTest, AnswersToADataSetAreThereAfterARestart) {
+  const std::string data = directory_.File("data.jsonl");
+  ASSERT_OK(WriteFileAtomically(
+      data,
+      "{\"context\": \"Ada lives in Bern.\", \"qas\": [{\"qid\": \"1\", \"question\": "
+      "\"Who?\", \"answers\": [\"Ada\"]}]}\n"));
+  const std::string path = directory_.File("answers");
+  Settings settings;
+  settings.answering = true;
+  EXPECT_THAT(MakeRoom(path, passages_, "", settings, kStart),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("passages.jsonl")))
+      << "no data set";
+  ASSERT_OK(MakeRoom(path, data, "", settings, kStart));
+  for (int start = 0; start < 2; ++start) {
+    ASSERT_OK_AND_ASSIGN(RoomLock lock, RoomLock::Take(path));
+    ASSERT_OK_AND_ASSIGN(const auto live, LiveRoom::Open(path, std::move(lock)));
+    ASSERT_EQ(live->room().questions().size(), 1u);
+    if (start == 0) {
+      ASSERT_OK(live->Commit(Invitation("ada")));
+      Event event;
+      event.kind = EventKind::kAnswer;
+      event.time = kStart;
+      event.annotator = "ada";
+      event.answer = qa::Span{0, 3};
+      ASSERT_OK(live->Commit(event));
+    }
+    EXPECT_EQ(live->room().annotators().at("ada").answers.size(), 1u);
+  }
 }
 
 TEST_F(RoomDirectoryTest, SeveralSystemsAreLoggedWithTheirAnswers) {
@@ -107,7 +138,7 @@ TEST_F(RoomDirectoryTest, SeveralSystemsAreLoggedWithTheirAnswers) {
   }
   ASSERT_OK_AND_ASSIGN(const LogContents contents, ParseLog(text, "log"));
   EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
-  // What EventLine does not write is refused, whatever its checksum.
+  // A line that EventLine does not write is refused, whatever its checksum.
   for (const char* fields :
        {R"("systems":["a"])", R"("systems":["a",7])", R"("systems":"a")",
         R"("system":"a","systems":["a","b"])", R"("system":"a","system_answers":["x"])",

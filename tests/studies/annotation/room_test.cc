@@ -502,6 +502,45 @@ TEST(RoomTest, OnlyReviewersReviewAndEachQuestionOnce) {
   EXPECT_EQ(scene.room.progress().waiting, 1) << "rita's";
 }
 
+TEST(RoomTest, ExistingQuestionsAreAnsweredInTheirOrderAndNothingElseIsDone) {
+  Settings settings;
+  settings.answering = true;
+  Room room = Room::Create(ThreePassages(), {}, settings, {Known(), Known()}).value();
+  Event event;
+  event.kind = EventKind::kAnnotator;
+  event.annotator = "ada";
+  event.code_digest = Sha256Of("ada").ToHex();
+  room.Apply(event);
+  const auto answer = [&](int64_t number, std::optional<qa::Span> span) {
+    event.kind = EventKind::kAnswer;
+    event.number = number;
+    event.answer = span;
+    const absl::Status status = room.Check(event);
+    if (status.ok()) {
+      room.Apply(event);
+    }
+    return status;
+  };
+  const auto next = [&] { return room.NextTask("ada", TaskKind::kWriting, false, kStart); };
+  EXPECT_EQ(next()->kind, TaskKind::kAnswering);
+  EXPECT_THAT(answer(1, std::nullopt), StatusIs(kPrecondition, HasSubstr("next")));
+  EXPECT_THAT(answer(-1, std::nullopt), StatusIs(kPrecondition, HasSubstr("next")));
+  EXPECT_THAT(answer(0, qa::Span{0, 99}), StatusIs(kInvalid, HasSubstr("answer")));
+  ASSERT_OK(answer(0, SpanOf(Known().passage.text, "Bern")));
+  EXPECT_EQ(next()->number, 1);
+  ASSERT_OK(answer(1, std::nullopt));
+  EXPECT_THAT(next(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("all questions")));
+  EXPECT_THAT(answer(2, std::nullopt), StatusIs(kPrecondition, HasSubstr("next")));
+  EXPECT_EQ(room.annotators().at("ada").answers.size(), 2u);
+  event.kind = EventKind::kAssignment;
+  event.number = 0;
+  event.passage = "rhine";
+  EXPECT_THAT(room.Check(event), StatusIs(kPrecondition, HasSubstr("existing questions")));
+  Scene scene;
+  event.kind = EventKind::kAnswer;
+  EXPECT_THAT(scene.Do(event), StatusIs(kPrecondition, HasSubstr("next"))) << "there are none";
+}
+
 TEST(RoomTest, HostileEventsAreRefused) {
   Scene scene;
   ASSERT_OK(scene.Take("ada", "zürich"));

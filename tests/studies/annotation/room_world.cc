@@ -29,13 +29,17 @@ std::vector<std::pair<int64_t, int64_t>> WordsOf(const std::string& text) {
   return words;
 }
 
-Settings RandomSettings(Random& random) {
+Settings RandomSettings(Random& random, RoomBug bug) {
   Settings settings;
   settings.validators = random.Between(0, 3);
   settings.questions_per_passage = random.Between(1, 4);
   settings.agreement_min = random.Uniform();
   settings.hold = absl::Seconds(random.Between(1, 1800));
   settings.share_passages = random.Chance(0.2);
+  if (bug == RoomBug::kSplitByTime) {  // it shows where many passages can be in each split
+    return settings;
+  }
+  settings.answering = bug == RoomBug::kAnswerForgotten || random.Chance(0.05);
   settings.held_out = random.Chance(0.3) ? random.Uniform() : 1;
   settings.qualification = random.Chance(0.3) ? random.Between(1, 2) : 0;
   return settings;
@@ -85,6 +89,8 @@ absl::string_view RoomBugName(RoomBug bug) {
       return "link_refused";
     case RoomBug::kReviewForgotten:
       return "review_forgotten";
+    case RoomBug::kAnswerForgotten:
+      return "answer_forgotten";
     case RoomBug::kReviewHeld:
       return "review_held";
     case RoomBug::kKnownRefused:
@@ -96,7 +102,7 @@ absl::string_view RoomBugName(RoomBug bug) {
 RoomWorld::RoomWorld(uint64_t seed, RoomBug bug)
     : bug_(bug),
       random_(seed, "room"),
-      settings_(RandomSettings(random_)),
+      settings_(RandomSettings(random_, bug)),
       known_(RandomKnown(random_)),
       systems_(RandomSystems(random_)),
       wall_(kStart) {
@@ -105,7 +111,7 @@ RoomWorld::RoomWorld(uint64_t seed, RoomBug bug)
   opening.settings = settings_;
   opening.passages_digest = Sha256Of("passages").ToHex();
   disk_ = EventLine(opening, "");
-  Start(std::make_unique<Room>(Room::Create(ThreePassages(), known_, settings_).value()));
+  Start(NewRoom(settings_));
   if (!systems_.empty()) {
     Event system;
     system.kind = EventKind::kSystem;
@@ -147,6 +153,12 @@ void RoomWorld::Broken(std::string description) {
 
 // --- the machine ---------------------------------------------------------------------------------
 
+std::unique_ptr<Room> RoomWorld::NewRoom(const Settings& settings) const {
+  std::vector<KnownQuestion> questions(settings.answering ? 5 : 0, Known());
+  return std::make_unique<Room>(
+      Room::Create(ThreePassages(), known_, settings, std::move(questions)).value());
+}
+
 void RoomWorld::Start(std::unique_ptr<Room> room) {
   api_.reset();
   room_ = std::move(room);
@@ -182,6 +194,7 @@ absl::Status RoomWorld::CommitChecked(const Event& event) {
   }
   std::string line = EventLine(written, disk_);
   if ((bug_ == RoomBug::kLoginForgotten && event.kind == EventKind::kLogin) ||
+      (bug_ == RoomBug::kAnswerForgotten && event.kind == EventKind::kAnswer) ||
       (bug_ == RoomBug::kReviewForgotten && event.kind == EventKind::kReview)) {
     line.clear();
   }
@@ -230,8 +243,7 @@ void RoomWorld::Restart() {
   if (bug_ != RoomBug::kTailKept) {
     disk_.resize(log->bytes);
   }
-  auto again = std::make_unique<Room>(
-      Room::Create(ThreePassages(), known_, log->events.front().settings).value());
+  std::unique_ptr<Room> again = NewRoom(log->events.front().settings);
   for (size_t i = 1; i < log->events.size(); ++i) {
     const Event& event = log->events[i];
     if (bug_ == RoomBug::kSystemForgotten && event.kind == EventKind::kSystem) {
@@ -330,6 +342,9 @@ RoomWorld::Request RoomWorld::NewRequest(const std::string& name) {
   if (!annotator.onboarded && random_.Chance(0.9)) {
     return AnswerTo(name, "onboarding", static_cast<int64_t>(annotator.onboarding_f1.size()), 0);
   }
+  if (settings_.answering && random_.Chance(0.7)) {
+    return AnswerTo(name, "answer", static_cast<int64_t>(annotator.answers.size()), 0);
+  }
   if (annotator.is_reviewer && random_.Chance(0.5)) {
     return ReviewOf(name);
   }
@@ -380,7 +395,7 @@ RoomWorld::Request RoomWorld::AttemptOf(const std::string& name) {
 
 RoomWorld::Request RoomWorld::AnswerTo(const std::string& name, const std::string& method,
                                        int64_t number, size_t passage) {
-  const bool is_known = method == "onboarding";
+  const bool is_known = method != "validation";
   const std::string& text = is_known ? Known().passage.text : room_->passages()[passage].text;
   const auto words = WordsOf(text);
   auto [begin, end] = words[is_known && random_.Chance(0.6) ? 0 : random_.Below(words.size())];
@@ -391,7 +406,8 @@ RoomWorld::Request RoomWorld::AnswerTo(const std::string& name, const std::strin
     end = begin + qa::CountCodePoints(qa::TextOf(text, answer));
   }
   Body body = {{"number", number}, {"begin", begin}, {"end", end}};
-  if (is_known) {
+  people_[name].answers += method == "answer" ? 1 : 0;
+  if (method == "onboarding") {
     ++people_[name].known_answers;
     body["round"] = room_->annotators().at(name).rounds_failed;
   } else if (random_.Chance(0.1)) {
@@ -428,6 +444,9 @@ absl::StatusOr<std::optional<std::string>> RoomWorld::Call(const Request& reques
   }
   if (request.method == "validation") {
     return api_->TakeValidation(request.annotator, request.body, wall_);
+  }
+  if (request.method == "answer") {
+    return api_->TakeAnswer(request.annotator, request.body, wall_);
   }
   if (request.method == "review") {
     return api_->TakeReview(request.annotator, request.body, wall_);

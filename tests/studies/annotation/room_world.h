@@ -44,10 +44,11 @@ enum class RoomBug {
   kSplitByTime,      // splits depend on when they are made
   kLinkRefused,      // nobody new gets a login link after a while
   kReviewForgotten,  // a verdict is not saved
+  kAnswerForgotten,  // an answer to an existing question is not saved
   kReviewHeld,       // reviewers never get a question once nothing fails any more
   kKnownRefused,     // nobody new can answer known questions after a while
 };
-inline constexpr int kRoomBugs = 15;  // without kNone
+inline constexpr int kRoomBugs = 16;  // without kNone
 absl::string_view RoomBugName(RoomBug bug);
 
 struct RoomWorldCounts {
@@ -74,7 +75,7 @@ class RoomWorld {
  private:
   struct Request {
     std::string annotator;
-    std::string method;  // "task", "attempt", "validation", "onboarding", "review"
+    std::string method;  // "task", "attempt", "validation", "onboarding", "review", "answer"
     std::string body;
     int64_t sent = 0;
   };
@@ -86,6 +87,8 @@ class RoomWorld {
     int64_t number = 0;   // to validate
     int64_t to_review = 0;
     int64_t known_answers = 0;  // to known questions
+    size_t answers = 0;         // to existing questions
+    size_t answers_saved = 0;
     std::vector<Request> unanswered;
   };
   // When an annotator did something with a passage last.
@@ -107,6 +110,7 @@ class RoomWorld {
   absl::Status CommitChecked(const Event& event);
   void DoUntilSaved(Event event);  // at the present time, by whoever runs the server
   void Restart();
+  std::unique_ptr<Room> NewRoom(const Settings& settings) const;
   void Start(std::unique_ptr<Room> room);
   void Wait(absl::Duration time);
   void SetClock();
@@ -139,6 +143,7 @@ class RoomWorld {
   void CheckSplits();
   void CheckReviews();
   void CheckReviewsEnd();
+  void CheckAnswersEnd();
   void Join(const std::string& name, bool is_reviewer = false);  // invited, and onboarded
 
   const RoomBug bug_;

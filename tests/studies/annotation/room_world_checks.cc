@@ -60,6 +60,9 @@ QuestionState StateFrom(const Attempt& attempt, const Room& room) {
 void RoomWorld::Acknowledged(const Request& request, const std::string& response) {
   if (request.method == "validation") {
     validated_[request.annotator].insert(Told::parse(request.body)["number"].get<int64_t>());
+  } else if (request.method == "answer") {
+    size_t& saved = people_[request.annotator].answers_saved;
+    saved = std::max(saved, Told::parse(request.body)["number"].get<size_t>() + 1);
   } else if (request.method != "attempt" && request.method != "review") {
     return;
   }
@@ -115,6 +118,9 @@ void RoomWorld::CheckNow() {
     const auto present = static_cast<int64_t>(one.onboarding_f1.size());
     if (one.rounds_failed * all + present > people_[name].known_answers) {
       Broken(absl::StrCat("one answer of ", name, " to a known question counts twice"));
+    }
+    if (one.answers.size() > people_[name].answers) {
+      Broken(absl::StrCat("one answer of ", name, " counts twice"));
     }
   }
   std::map<std::pair<std::string, std::string>, size_t> asked;
@@ -172,6 +178,8 @@ void RoomWorld::CheckAcknowledged() {
     const auto found = room_->annotators().find(name);
     if (found == room_->annotators().end()) {
       Broken(absl::StrCat(name, " was invited and is lost"));
+    } else if (found->second.answers.size() < person.answers_saved) {
+      Broken(absl::StrCat("an answer of ", name, " was saved and is lost"));
     } else if (person.link_used && !found->second.code_digest.empty()) {
       Broken(absl::StrCat(name, "'s login link works again"));
     }
@@ -242,6 +250,9 @@ std::string RoomWorld::StateOf(const Room& room) const {
                     one.onboarded, " ", one.onboarding_f1.size(), " ");
     absl::StrAppend(&text, one.rounds_failed, " ", one.known_number, " written ", one.attempts, " ",
                     one.wins, " ", one.kept, " ", one.dropped, " ");
+    for (const std::optional<qa::Span>& answer : one.answers) {
+      absl::StrAppend(&text, answer.has_value() ? answer->begin : -1, ",");
+    }
     absl::StrAppend(&text, one.is_reviewer, one.is_qualified, one.is_revoked, " reviewed ",
                     one.reviewed, " ", one.accepted, " took ", absl::FormatDuration(one.writing),
                     " ", absl::FormatDuration(one.validating), " ");
@@ -268,6 +279,10 @@ std::string RoomWorld::StateOf(const Room& room) const {
 
 void RoomWorld::CheckEnd() {
   CheckRequestsEnd();
+  if (settings_.answering) {
+    CheckAnswersEnd();
+    return;
+  }
   CheckReviewsEnd();
   CheckPassagesComeBack();
   CheckQuestionsAreDecided();
@@ -293,6 +308,24 @@ void RoomWorld::CheckRequestsEnd() {
       }
     }
   }
+}
+
+// Somebody new comes to the end of the questions.
+void RoomWorld::CheckAnswersEnd() {
+  Join("eve");
+  const auto answered = [this] { return room_->annotators().at("eve").answers.size(); };
+  // Some answers are articles, which count as none.
+  for (int tries = 1; !is_broken() && answered() < room_->questions().size(); ++tries) {
+    if (tries == kTriesMax) {
+      Broken("eve cannot answer all questions");
+    }
+    Send(AnswerTo("eve", "answer", static_cast<int64_t>(answered()), 0));
+  }
+  if (is_broken()) {
+    return;
+  }
+  CheckNow();
+  Restart();
 }
 
 // Reviewers come to the end of their queue, and then as many questions as needed are reviewed.

@@ -75,8 +75,8 @@ struct Reply {
 
 class AnnotationServerTest : public ::testing::Test {
  protected:
-  void Open(const std::string& known, bool with_system = true) {
-    ASSERT_OK(WriteFileAtomically(directory_.File("lines"), kLines));
+  void Open(const std::string& known, bool with_system = true, bool answering = false) {
+    ASSERT_OK(WriteFileAtomically(directory_.File("lines"), answering ? kKnown : kLines));
     std::string onboarding;
     if (!known.empty()) {
       onboarding = directory_.File("known");
@@ -84,6 +84,7 @@ class AnnotationServerTest : public ::testing::Test {
     }
     Settings settings;
     settings.validators = 1;
+    settings.answering = answering;
     if (!HasRoom(directory_.File("room"))) {
       ASSERT_OK(MakeRoom(directory_.File("room"), directory_.File("lines"), onboarding, settings,
                          kStart));
@@ -344,6 +345,32 @@ TEST_F(AnnotationServerTest, AReviewerSeesQuestionAnswerAndAuthorAndJudgesOnce) 
   const Json state = Send("ada", "GET", "/api/v1/state", "").body;
   EXPECT_EQ(state["all"]["rejected"], 1);
   EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).status, 409) << "none of one was accepted";
+}
+
+TEST_F(AnnotationServerTest, ExistingQuestionsAreAnsweredWithoutBeingTold) {
+  Open("", /*with_system=*/false, /*answering=*/true);
+  LogIn("ada");
+  const Reply task = Post("ada", "task", {{"kind", "writing"}});
+  EXPECT_EQ(task.body["kind"], "answering") << task.body;
+  EXPECT_THAT(FieldsOf(task.body), ElementsAre("kind", "number", "of", "passage", "question"));
+  EXPECT_EQ(Post("", "answer", {{"number", 0}, {"begin", 0}, {"end", 3}}).status, 401);
+  for (const Json& bad : {Json{{"number", 0}}, Json{{"number", "0"}, {"begin", 0}, {"end", 3}},
+                          Json{{"number", 0}, {"begin", 3}, {"end", 2}},
+                          Json{{"number", 0}, {"begin", 0}, {"end", int64_t{1} << 60}}}) {
+    EXPECT_EQ(Post("ada", "answer", bad).status, 400) << bad;
+  }
+  EXPECT_EQ(Post("ada", "answer", {{"number", 1}, {"begin", 0}, {"end", 3}}).status, 404);
+  EXPECT_EQ(Post("ada", "answer", {{"number", -1}, {"begin", 0}, {"end", 3}}).status, 404);
+  for (int sent = 0; sent < 2; ++sent) {
+    const Reply saved = Post("ada", "answer", {{"number", 0}, {"begin", 0}, {"end", 3}});
+    EXPECT_THAT(FieldsOf(saved.body), ElementsAre("saved")) << saved.body;
+  }
+  EXPECT_EQ(Post("ada", "answer", {{"number", 0}, {"unanswerable", true}}).status, 409);
+  EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).status, 404) << "all are answered";
+  EXPECT_EQ(Post("ada", "attempt",
+                 {{"key", "k"}, {"passage", "p1"}, {"question", "Wo?"}, {"begin", 0}, {"end", 3}})
+                .status,
+            409);
 }
 
 TEST_F(AnnotationServerTest, HostileRequestsAreRefusedAndSaveNothing) {

@@ -225,6 +225,26 @@ TEST_F(SystemTest, AControlGroupLimitsMemoryAndProcesses) {
 
 constexpr char kNoSandbox[] = "no sandbox works here";
 
+// The second one's confinement took away the first one's control group and sandbox.
+TEST_F(SystemTest, TwoConfinedSystemsAnswerAtATime) {
+  std::vector<std::unique_ptr<Confinement>> confinements;
+  std::vector<std::unique_ptr<System>> systems;
+  VisibleFiles files = FilesAround(directory_.path());
+  for (const char* answer : {"\"A\"", "\"B\""}) {
+    SystemOptions options = Options(Replies(answer));
+    confinements.push_back(Confinement::SetUp(files, "auto").value());
+    options.directory = files.run;
+    options.confinement = confinements.back().get();
+    systems.push_back(MakeLocalSystem(clock_, options));
+    files.state = files.room + "/system2";
+    std::filesystem::create_directories(files.state);
+  }
+  for (int asked = 0; asked < 2; ++asked) {
+    EXPECT_EQ(systems[0]->Answer("A.", "B?").value_or("-"), "A");
+    EXPECT_EQ(systems[1]->Answer("A.", "B?").value_or("-"), "B");
+  }
+}
+
 TEST_F(SystemTest, InASandboxItWritesItsOwnDirectoryAndSeesNoRoom) {
   const VisibleFiles files = FilesAround(directory_.path());
   const std::string& room = files.room;

@@ -173,9 +173,12 @@ function Writing({ task, session, state, busy, setBusy, onSkip, onDone }) {
   );
 }
 
-// A question of another person, or one whose answer is known.
-function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) {
+// A question of another person, one whose answer is known, or one of a data set, whose answer is not
+// told.
+function Answering({ task, busy, setBusy, onSkip, onNext, onRefused }) {
   const { passage } = task;
+  const isKnown = task.kind === "onboarding";
+  const isExisting = task.kind === "answering";
   const [span, setSpan] = useState(null);
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
@@ -187,7 +190,13 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) 
     setError(null);
     try {
       const { number, round } = task;
-      setResult(await post(isKnown ? "onboarding" : "validation", { number, round, ...fields }));
+      const method = { onboarding: "onboarding", answering: "answer" }[task.kind] ?? "validation";
+      const saved = await post(method, { number, round, ...fields });
+      if (isExisting) {
+        await onNext();
+      } else {
+        setResult(saved);
+      }
     } catch (failure) {
       if (failure.status === CONFLICT) {
         await onRefused(failure.message);
@@ -207,6 +216,11 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) 
       {isKnown && (
         <p>
           First some questions whose answers are known: {task.number + 1} of {task.of}.
+        </p>
+      )}
+      {isExisting && (
+        <p>
+          Question {task.number + 1} of {task.of}.
         </p>
       )}
       <p class="asked">
@@ -233,9 +247,11 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) 
               <button type="button" disabled={busy} onClick={() => send({ unanswerable: true })}>
                 It has no answer here
               </button>
-              <button type="button" class="quiet" disabled={busy} onClick={onSkip}>
-                Another question
-              </button>
+              {!isExisting && (
+                <button type="button" class="quiet" disabled={busy} onClick={onSkip}>
+                  Another question
+                </button>
+              )}
             </>
           )}
         </p>
@@ -401,7 +417,6 @@ function Work({ kind, session, state, busy, setBusy, refresh }) {
       <Answering
         key={turn}
         task={task}
-        isKnown={task.kind === "onboarding"}
         busy={busy}
         setBusy={setBusy}
         onSkip={() => fetchTask(true)}
@@ -428,6 +443,9 @@ const VIEWS = [
   ["reviewing", "Review"],
   ["standing", "Progress"],
 ];
+
+const isShown = (name, { reviewer, answering }) =>
+  answering ? name === "writing" : name !== "reviewing" || reviewer;
 
 function Page({ code }) {
   const [session, setSession] = useState(undefined);
@@ -479,7 +497,7 @@ function Page({ code }) {
       <header class="top">
         <nav aria-label="Views">
           <span class="brand">Annotation</span>
-          {VIEWS.filter(([name]) => name !== "reviewing" || state.reviewer).map(([name, text]) => (
+          {VIEWS.filter(([name]) => isShown(name, state)).map(([name, text]) => (
             <button
               type="button"
               class="quiet"
@@ -488,7 +506,7 @@ function Page({ code }) {
               disabled={busy}
               onClick={() => setView(name)}
             >
-              {text}
+              {state.answering && name === "writing" ? "Answer" : text}
             </button>
           ))}
         </nav>
@@ -500,7 +518,7 @@ function Page({ code }) {
         </span>
       </header>
       <main id="content" class="annotation" tabIndex={-1}>
-        <h1>{VIEWS.find(([name]) => name === view)[1]}</h1>
+        <h1>{state.answering && view === "writing" ? "Answer" : VIEWS.find(([name]) => name === view)[1]}</h1>
         {view === "standing" ? (
           <Standing state={state} />
         ) : (

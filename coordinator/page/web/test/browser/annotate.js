@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two annotators, from a system that a sweep trained to a benchmark that a sweep uses: onboarding,
-// attempts that the system wins and loses, a server that is killed, hostile text, validation.
+// Annotators and a reviewer, from a system that a sweep trained to a benchmark that a sweep uses:
+// onboarding, attempts that the systems win and lose, a server that is killed, hostile text,
+// validation, review; and a data set that is answered.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { BIN, HOSTILE, Stand } from "./stand.js";
@@ -49,13 +50,19 @@ async function step(name, work) {
   console.log(`ok ${name} (${Date.now() - began} ms)`);
 }
 
+// Two systems of one approach: what a sweep trained, and a file.
+const serve = (listen, ...more) =>
+  serveRoom(
+    "room",
+    listen,
+    ...["--system", "s1/0", "--system", path("nowhere.txt"), "--approach", path("answerer.yaml"), ...more],
+  );
+
 // Starts `concur annotate`; what it prints first.
-async function serve(listen, ...more) {
+async function serveRoom(room, listen, ...more) {
   server = spawn(
     join(BIN, "concur"),
-    ["--server", stand.address, "annotate", "--dir", path("room"), "--system", "s1/0"]
-      .concat(["--approach", path("answerer.yaml"), "--listen", listen, "-o", "json"])
-      .concat(more),
+    ["--server", stand.address, "annotate", "--dir", path(room), "--listen", listen, "-o", "json", ...more],
     {
       env: { ...stand.environment, CONCUR_TOKEN_FILE: path("data/token") },
       stdio: ["ignore", "pipe", "inherit"],
@@ -106,6 +113,16 @@ async function checkAccess(page, view) {
   );
 }
 
+async function takePictures(page, view) {
+  mkdirSync(process.env.CONCUR_PICTURES, { recursive: true });
+  for (const width of [1400, 500]) {
+    await page.setViewportSize({ width, height: 900 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= width, `${view} is ${wide} pixels wide, not ${width}`);
+    await page.screenshot({ path: join(process.env.CONCUR_PICTURES, `annotation-${view}-${width}.png`) });
+  }
+}
+
 const passageOf = (page) => page.getByLabel(/^Passage/).last();
 const textOf = (page) => passageOf(page).inputValue();
 const see = (page, text) => page.getByText(text).first().waitFor();
@@ -152,6 +169,7 @@ async function onboard(page) {
 async function main() {
   writeFileSync(path("answerer.yaml"), ANSWERER);
   writeFileSync(path("alps.txt"), "the Alps");
+  writeFileSync(path("nowhere.txt"), "nowhere");
   writeFileSync(path("answers.yaml"), STUDY);
   writeFileSync(path("passages.jsonl"), PASSAGES.map((one) => `${JSON.stringify(one)}\n`).join(""));
   writeFileSync(path("known.jsonl"), `${JSON.stringify(KNOWN)}\n`);
@@ -200,7 +218,7 @@ async function main() {
   await step("the system wins, and the person tries again", async () => {
     await ask(ada, "Which mountains?", "Alps");
     await see(ada, "The system wins");
-    await see(ada, "“the Alps”, word overlap 100 %");
+    await see(ada, "The systems answered “the Alps”, word overlap 100 %; “nowhere”, word overlap 0 %.");
     await ask(ada, HOSTILE, otherAnswer(await textOf(ada)));
     await see(ada, "You win");
     assert.equal(await ada.getByLabel("Question").inputValue(), "");
@@ -284,14 +302,7 @@ async function main() {
     await rita.getByRole("button", { name: "Review" }).click();
     await see(rita, "reviewed, 0 accepted");
     await checkAccess(rita, "reviewing");
-    for (const [width, name] of [[1400, "wide"], [500, "narrow"]]) {
-      await rita.setViewportSize({ width, height: 900 });
-      const wide = await rita.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(wide <= width, `the ${name} page is ${wide} pixels wide`);
-      if (process.env.CONCUR_PICTURES) {
-        await rita.screenshot({ path: join(process.env.CONCUR_PICTURES, `review-${name}.png`) });
-      }
-    }
+    await takePictures(rita, "review");
     const seen = new Set();
     for (;;) {
       await rita.locator(".asked, p[role=status]").first().waitFor();
@@ -347,6 +358,33 @@ async function main() {
     stand.concur("sweep", "wait", "hard-sweep");
     const { state } = JSON.parse(stand.concur("sweep", "get", "hard-sweep", "-o", "json"));
     assert.equal(state, "succeeded");
+  });
+
+  await step("people answer an existing data set, and their scores come out", async () => {
+    const asked = { ...KNOWN, qas: [...KNOWN.qas, { qid: "2", question: HOSTILE, answers: ["Bern"] }] };
+    writeFileSync(path("existing.jsonl"), `${JSON.stringify(asked)}\n`);
+    const { links } = await serveRoom(
+      "people",
+      "127.0.0.1:0",
+      ...["--system", "none", "--answering", "--passages", path("existing.jsonl"), "--annotator", "dora"],
+    );
+    const dora = await open(await stand.openBrowser());
+    await dora.goto(links[0].link);
+    await see(dora, "Question 1 of 2.");
+    await checkAccess(dora, "answering");
+    await takePictures(dora, "answer");
+    assert.equal(await dora.getByRole("button", { name: "Validate" }).count(), 0);
+    await mark(dora, "Ada");
+    await dora.getByRole("button", { name: "Save the answer" }).click();
+    await see(dora, "Question 2 of 2.");
+    await see(dora, HOSTILE);
+    await dora.getByRole("button", { name: "It has no answer here" }).click();
+    await see(dora, "you have answered all questions");
+    assert.equal(await dora.evaluate(() => window.hacked), undefined);
+    await kill("SIGINT");
+    const people = JSON.parse(stand.concur("annotate", "export", path("people"), "--out", path("scores"), "-o", "json"));
+    assert.deepEqual(people, [{ annotator: "dora", answers: 2, exact_match: 50, f1: 50 }]);
+    assert.match(readFileSync(path("scores/human-f1.csv"), "utf8"), /^system,annotated\nhuman-dora,50.00\n$/);
   });
   assert.deepEqual(complaints, []);
 }
