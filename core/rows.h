@@ -205,7 +205,7 @@ struct PilotRow {
 struct Snapshot {
   uint64_t next_sweep_number = 1;
   uint64_t next_pilot_number = 1;
-  uint32_t last_service_number = 0;  // of the latest instance of a service, as its attempt
+  uint32_t last_service_number = 0;  // the latest attempt of a service
   std::vector<SweepRow> sweeps;      // ordered by id
   std::vector<JobRow> jobs;          // ordered by id
   std::vector<ResultRow> results;    // ordered by id

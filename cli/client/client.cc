@@ -194,12 +194,16 @@ class GrpcClient : public Client {
         [](v1::ListWorkersResponse& page) { return page.mutable_workers(); });
   }
 
-  absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() override {
+  absl::StatusOr<std::vector<v1::JobDuration>> ListDurations(
+      std::map<std::string, google::protobuf::Duration>* loads) override {
     v1::ListDurationsRequest request;
     request.set_page_size(kSweepsPage);
     return Pages<v1::JobDuration, v1::ListDurationsResponse>(
         request, 0, &v1::Coordinator::Stub::ListDurations,
-        [](v1::ListDurationsResponse& page) { return page.mutable_durations(); });
+        [loads](v1::ListDurationsResponse& page) {
+          loads->insert(page.loads().begin(), page.loads().end());
+          return page.mutable_durations();
+        });
   }
 
   absl::StatusOr<std::vector<v1::AuditEntry>> ListAuditEntries(v1::ListAuditEntriesRequest request,

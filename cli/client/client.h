@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,7 +66,9 @@ class Client {
                                 const std::function<bool(v1::Job)>& each) = 0;
   virtual absl::StatusOr<v1::Job> GetJob(const std::string& job, bool include_steps) = 0;
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
-  virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() = 0;
+  // `loads` as in v1::ListDurationsResponse.
+  virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations(
+      std::map<std::string, google::protobuf::Duration>* loads) = 0;
   virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
   // Empty with a coordinator that knows none yet.
   virtual absl::StatusOr<std::vector<v1::NamedResource>> ListResources() = 0;

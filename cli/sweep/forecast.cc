@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/command/command.h"
 #include "base/csv.h"
@@ -79,9 +80,15 @@ absl::StatusOr<double> NumberOf(const std::string& text, const std::string& plac
 absl::Status AddRecord(const CsvRecord& record, const Columns& columns, const std::string& place,
                        double spread, DurationTable& table) {
   const std::string& kind = record.fields[*columns.kind];
-  if (kind != "train" && kind != "eval") {
+  const bool is_service = kind == "service";
+  if (kind != "train" && kind != "eval" && !is_service) {
     return absl::InvalidArgumentError(
-        absl::StrCat(place, "kind: expected train or eval, got \"", kind, "\""));
+        absl::StrCat(place, "kind: expected train, eval or service, got \"", kind, "\""));
+  }
+  const std::string& benchmark = record.fields[*columns.benchmark];
+  if (is_service && benchmark != kAll) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, "benchmark: expected * for a service, got \"", benchmark, "\""));
   }
   ExpectedDuration expected;
   CONCUR_ASSIGN_OR_RETURN(const double seconds,
@@ -93,17 +100,24 @@ absl::Status AddRecord(const CsvRecord& record, const Columns& columns, const st
                             NumberOf(record.fields[*columns.spread], place, "spread", 10));
   }
   expected.is_known = true;
-  const absl::Status added =
-      table.Add(record.fields[*columns.approach], record.fields[*columns.benchmark],
-                kind == "train", expected);
+  const std::string& approach = record.fields[*columns.approach];
+  const absl::Status added = is_service ? table.AddLoad(approach, expected.mean)
+                                        : table.Add(approach, benchmark, kind == "train", expected);
   return added.ok() ? added : absl::InvalidArgumentError(absl::StrCat(place, added.message()));
 }
 
 // Mean durations of the coordinator's finished jobs; for a benchmark that an approach never ran on,
 // the approach's mean.
 absl::StatusOr<DurationTable> History(Client& client, double spread) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::JobDuration> durations, client.ListDurations());
+  std::map<std::string, google::protobuf::Duration> loads;
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::JobDuration> durations,
+                          client.ListDurations(&loads));
   DurationTable table;
+  for (const auto& [approach, proto] : loads) {
+    CONCUR_ASSIGN_OR_RETURN(const absl::Duration load,
+                            rpc::FromProto(proto, FieldPath("loads").Field(approach)));
+    CONCUR_RETURN_IF_ERROR(table.AddLoad(approach, load));
+  }
   std::map<std::pair<std::string, bool>, std::pair<absl::Duration, int64_t>> totals;
   for (const v1::JobDuration& duration : durations) {
     CONCUR_ASSIGN_OR_RETURN(const absl::Duration mean,
@@ -170,19 +184,23 @@ absl::Status AddResources(Client* client, const ForecastFlags& flags, ForecastOp
                             client->ListResources());
     for (const v1::NamedResource& resource : resources) {
       if (resource.has_amount()) {
-        options->resources[resource.name()] = resource.amount();
+        options->resources[resource.name()] = {resource.amount(), resource.per_minute()};
       }
     }
   }
   for (const std::string& text : flags.resources) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
-    int64_t amount = 0;
-    if (!absl::SimpleAtoi(parts.second, &amount) ||
-        !CheckNamedResource(FieldPath(), parts.first, amount, /*per_minute=*/0).ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--resource: expected NAME=N, as openai=16, got \"", text, "\""));
+    const std::pair<absl::string_view, absl::string_view> numbers =
+        absl::StrSplit(parts.second, absl::MaxSplits('/', 1));
+    ForecastOptions::Resource resource = options->resources[parts.first];
+    if (!absl::SimpleAtoi(numbers.first, &resource.amount) ||
+        (numbers.first.size() < parts.second.size() &&
+         !absl::SimpleAtoi(numbers.second, &resource.per_minute)) ||
+        !CheckNamedResource(FieldPath(), parts.first, resource.amount, resource.per_minute).ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--resource: expected NAME=N[/PER_MINUTE], as openai=16/3000, got ", "\"", text, "\""));
     }
-    options->resources[parts.first] = amount;
+    options->resources[parts.first] = resource;
   }
   return absl::OkStatus();
 }
@@ -209,8 +227,9 @@ void AddForecastOptions(Command* command, ForecastFlags& flags) {
       ->Excludes(slots);
   command
       ->AddOption("--resource", flags.resources,
-                  "Units of a named resource (default: the coordinator's; others are not limited)")
-      ->TypeName("NAME=N");
+                  "Units of a named resource, and jobs that may start in a minute (default: the "
+                  "coordinator's; others are not limited)")
+      ->TypeName("NAME=N[/M]");
   command
       ->AddOption("--durations", flags.durations,
                   "CSV: approach,benchmark,kind,seconds[,spread] (default: the coordinator's "
@@ -264,6 +283,21 @@ absl::Status DurationTable::Add(const std::string& approach, const std::string& 
   return absl::OkStatus();
 }
 
+absl::Status DurationTable::AddLoad(const std::string& approach, absl::Duration load) {
+  return loads_.emplace(approach, load).second
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(approach, ", *, service stands twice"));
+}
+
+std::optional<absl::Duration> DurationTable::FindLoad(const std::string& approach) const {
+  for (const std::string& name : {approach, std::string(kAll)}) {
+    if (const auto it = loads_.find(name); it != loads_.end()) {
+      return it->second;
+    }
+  }
+  return std::nullopt;
+}
+
 ExpectedDuration DurationTable::Find(absl::string_view approach, absl::string_view benchmark,
                                      bool is_train) const {
   for (const auto& [a, b] :
@@ -309,6 +343,14 @@ absl::StatusOr<Forecast> MakeForecast(CommandContext& context, const ForecastFla
     for (ApproachSpec& approach : spec.approaches) {
       approach.train_resources = Resources{.cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};
       approach.predict_resources = approach.train_resources;
+      if (approach.service) {
+        approach.service->resources = Resources{.cpu_millis = 0, .memory_bytes = 0, .gpus = 0};
+      }
+    }
+  }
+  for (const ApproachSpec& approach : spec.approaches) {
+    if (const auto load = table.FindLoad(approach.name); load && approach.service) {
+      options.loads[approach.name] = *load;
     }
   }
   // A validation set whose durations nobody states has those of its benchmark.
@@ -347,6 +389,10 @@ std::vector<std::pair<std::string, std::string>> ForecastLines(const Forecast& f
                : SpanText(forecast.makespan)},
           {"utilisation", absl::StrFormat("%.1f %%", 100 * forecast.utilization)},
           {"machine time", absl::StrFormat("%.2f h", hours)},
+          {"loading", forecast.unknown_loads.empty()
+                          ? ""
+                          : absl::StrCat("not counted, unknown: ",
+                                         absl::StrJoin(forecast.unknown_loads, ", "))},
           {"cost", price > 0 ? absl::StrFormat("%.2f", hours * price) : ""}};
 }
 
@@ -362,6 +408,7 @@ Json ForecastJson(const Forecast& forecast, double price) {
                {"makespan_seconds", absl::ToDoubleSeconds(forecast.makespan)},
                {"utilization", forecast.utilization},
                {"machine_hours", hours}};
+  json["unknown_loads"] = forecast.unknown_loads;
   json["cost"] = price > 0 ? Json(hours * price) : Json(nullptr);
   return json;
 }

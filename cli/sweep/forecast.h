@@ -29,7 +29,7 @@ struct ForecastFlags {
   std::string memory;
   int64_t gpus = 0;
   std::string durations;               // a CSV file; "": the coordinator's history
-  std::vector<std::string> resources;  // NAME=N, beside the coordinator's
+  std::vector<std::string> resources;  // NAME=N[/PER_MINUTE], beside the coordinator's
   double spread = 0;                   // for durations, where the file has none
   double turnaround_ms = 5;
   double price = 0;  // price of a worker for an hour
@@ -41,12 +41,13 @@ struct ForecastFlags {
 // --seed. `flags` outlives the parsing.
 void AddForecastOptions(Command* command, ForecastFlags& flags);
 
-// Expected durations by approach, benchmark and kind.
+// Expected durations by approach, benchmark and kind, and loads of services by approach.
 class DurationTable {
  public:
-  // Columns approach, benchmark, kind ("train" or "eval") and seconds; optionally spread, a
-  // fraction of the mean. "*" stands for every approach or every benchmark; what is named most
-  // exactly counts, the approach before the benchmark. InvalidArgument, as `FILE:LINE: …`.
+  // Columns approach, benchmark, kind ("train", "eval", or "service" for loading one) and seconds;
+  // optionally spread, a fraction of the mean. "*" stands for every approach or every benchmark,
+  // and is the benchmark of services; what is named most exactly counts, the approach before the
+  // benchmark. InvalidArgument, as `FILE:LINE: …`.
   static absl::StatusOr<DurationTable> Parse(absl::string_view text, const std::string& file,
                                              double spread);
   // InvalidArgument when this kind of jobs stands there already.
@@ -54,6 +55,9 @@ class DurationTable {
                    const ExpectedDuration& expected);
   ExpectedDuration Find(absl::string_view approach, absl::string_view benchmark,
                         bool is_train) const;
+  // InvalidArgument as Add.
+  absl::Status AddLoad(const std::string& approach, absl::Duration load);
+  std::optional<absl::Duration> FindLoad(const std::string& approach) const;
   size_t size() const { return expected_.size(); }
 
  private:
@@ -64,6 +68,7 @@ class DurationTable {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   std::map<Key, ExpectedDuration> expected_;
+  std::map<std::string, absl::Duration> loads_;
 };
 
 // Asks the coordinator for what the flags do not say. InvalidArgument when a duration is not known

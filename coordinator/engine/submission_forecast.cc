@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/submission_forecast.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/log.h"
-#include "core/scheduler/forecast.h"
 
 namespace concur {
 namespace {
@@ -31,16 +31,22 @@ std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId
   ForecastBasis basis;
   basis.sweep = sweep;
   basis.expansion = scheduler.views().SharedExpansion(sweep);
+  basis.loads = scheduler.views().Loads();
   for (const WorkerView& worker : scheduler.views().ListWorkers()) {
     if (!worker.lost && !worker.draining && worker.quarantine_reason.empty()) {
       basis.workers.push_back(worker.info.capacity);
       basis.labels.push_back(worker.info.labels);
       basis.slots.push_back(worker.info.slots);
     }
+    for (const WorkerView::Service& service : worker.services) {
+      if (service.state == "ready") {
+        basis.loads[service.approach] = absl::ZeroDuration();
+      }
+    }
   }
   for (const ResourceView& resource : scheduler.views().ListResources()) {
     if (resource.amount) {
-      basis.resources[resource.name] = *resource.amount;
+      basis.resources[resource.name] = {*resource.amount, resource.per_minute};
     }
   }
   if (basis.workers.empty() ||
@@ -48,6 +54,11 @@ std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId
     return std::nullopt;
   }
   const SweepSpec& spec = basis.expansion->spec();
+  if (std::any_of(spec.approaches.begin(), spec.approaches.end(), [&](const ApproachSpec& one) {
+        return one.service && !basis.loads.contains(one.name);
+      })) {
+    return std::nullopt;
+  }
   for (const Block& block : basis.expansion->blocks()) {
     const std::string& approach = spec.approaches[block.approach].name;
     if (block.has_train && !AddMean(scheduler.views().durations(), approach,
@@ -70,6 +81,7 @@ std::optional<absl::Duration> ForecastMakespan(const ForecastBasis& basis) {
   options.labels = basis.labels;
   options.slots = basis.slots;
   options.resources = basis.resources;
+  options.loads = basis.loads;
   const absl::StatusOr<Forecast> forecast = ForecastSweep(
       basis.expansion->spec(),
       [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {

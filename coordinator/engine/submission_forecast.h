@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/thread_pool.h"
 #include "coordinator/engine/engine.h"
+#include "core/scheduler/forecast.h"
 #include "core/scheduler/scheduler.h"
 
 namespace concur {
@@ -34,13 +35,14 @@ struct ForecastBasis {
   std::vector<Resources> workers;
   std::vector<Labels> labels;   // [worker]
   std::vector<uint32_t> slots;  // [worker]
-  std::map<std::string, int64_t> resources;
+  std::map<std::string, ForecastOptions::Resource> resources;
+  std::map<std::string, absl::Duration> loads;  // zero of a service that is ready
   std::map<std::tuple<std::string, std::string, bool>, absl::Duration> means;
 };
 
 // For the engine's thread, right after the submission. nullopt when no forecast is possible: no
-// worker is live, some jobs' durations are unknown, part of the sweep is finished already, or it is
-// too large.
+// worker is live, some jobs' or loads' durations are unknown, part of the sweep is finished
+// already, or it is too large.
 std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId sweep);
 
 // nullopt when a job fits on no worker.

@@ -559,6 +559,9 @@ grpc::ServerUnaryReactor* CoordinatorService::ListDurations(CallContext* call,
         CONCUR_ASSIGN_OR_RETURN(const uint64_t from, NumberToken(request->page_token()));
         const Durations& durations = scheduler.views().durations();
         v1::ListDurationsResponse page;
+        for (const auto& [approach, load] : scheduler.views().Loads()) {
+          (*page.mutable_loads())[approach] = rpc::ToProto(load);
+        }
         for (uint64_t next = from; next < durations.size(); ++next) {
           const auto group = static_cast<Durations::Group>(next);
           const auto [micros, count] = durations.TotalOf(group);

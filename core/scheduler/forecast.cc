@@ -12,14 +12,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "core/pools/autoscaler.h"
 #include "core/scheduler/scheduler.h"
-#include "core/sweep/command_template.h"
 #include "core/sweep/expansion.h"
+#include "core/sweep/needs.h"
+#include "core/sweep/served_approach.h"
 
 namespace concur {
 namespace {
@@ -70,9 +70,29 @@ absl::StatusOr<std::vector<absl::Duration>> DrawDurations(const Expansion& expan
   return durations;
 }
 
-// The longest chain of jobs that wait for each other.
+// The approaches whose services the jobs ask.
+std::vector<const ApproachSpec*> AskedBy(const SweepSpec& spec, uint32_t approach,
+                                         uint32_t benchmark) {
+  std::vector<const ApproachSpec*> asked;
+  if (spec.approaches[approach].service) {
+    asked.push_back(&spec.approaches[approach]);
+  }
+  for (const uint32_t need : NeedsOf(spec, approach, benchmark)) {
+    asked.push_back(&spec.approaches[need]);
+  }
+  return asked;
+}
+
+// Zero when it is not known.
+absl::Duration LoadOf(const ApproachSpec& approach, const ForecastOptions& options) {
+  const auto it = options.loads.find(approach.name);
+  return it == options.loads.end() ? absl::ZeroDuration() : it->second;
+}
+
+// The longest chain of jobs that wait for each other. A service may load while a system is trained.
 absl::Duration CriticalPath(const Expansion& expansion,
-                            const std::vector<absl::Duration>& durations) {
+                            const std::vector<absl::Duration>& durations,
+                            const ForecastOptions& options) {
   absl::Duration longest;
   for (const Block& block : expansion.blocks()) {
     const uint32_t stride = block.JobsPerCell();
@@ -83,11 +103,15 @@ absl::Duration CriticalPath(const Expansion& expansion,
            source = expansion.SourceOf(*source)) {
         train += durations[*source];
       }
-      absl::Duration eval;
-      for (uint32_t job = first + (block.has_train ? 1 : 0); job < first + stride; ++job) {
-        eval = std::max(eval, durations[job]);
+      longest = std::max(longest, train);
+      for (uint32_t i = 0; i < block.tests.size(); ++i) {
+        absl::Duration ready = train;
+        for (const ApproachSpec* asked :
+             AskedBy(expansion.spec(), block.approach, block.tests[i])) {
+          ready = std::max(ready, LoadOf(*asked, options));
+        }
+        longest = std::max(longest, ready + durations[first + (block.has_train ? 1 : 0) + i]);
       }
-      longest = std::max(longest, train + eval);
     }
   }
   return longest;
@@ -119,32 +143,41 @@ class World {
       }
       worker.info.queue_max = options.queue_max;
       worker.info.slots = options.slots.empty() ? 0 : options.slots[i];
+      worker.info.takes_services = true;
       workers_.push_back(std::move(worker));
     }
     Scheduler::Submission submission;
     submission.owner = "forecast";
     submission.expansion = expansion_;
-    scheduler_.AdvanceTo(now_);
-    for (const auto& [name, amount] : options.resources) {
-      CONCUR_CHECK_OK(scheduler_.SetResource(name, amount));
+    scheduler_.AdvanceTo(now_ - absl::Minutes(1));  // rates have rested
+    for (const auto& [name, resource] : options.resources) {
+      CONCUR_CHECK_OK(scheduler_.SetResource(name, resource.amount, resource.per_minute));
     }
+    scheduler_.AdvanceTo(now_);
     sweep_ = *scheduler_.Submit(std::move(submission));
     if (options.knows_means) {
       scheduler_.SetExpectedDurations(
           [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {
             return duration_of(approach, benchmark, is_train).mean;
           });
+      scheduler_.SetExpectedLoads(options.loads);
     }
   }
 
+  // InfiniteDuration when the sweep never ends.
   absl::Duration Run() {
     for (size_t i = 0; i < workers_.size(); ++i) {
       syncs_.insert({now_, i});
     }
     while (scheduler_.views().FindSweep(sweep_)->state == SweepState::kActive) {
-      CONCUR_CHECK(!ends_.empty() || !syncs_.empty());
-      now_ = std::min(ends_.empty() ? absl::InfiniteFuture() : ends_.begin()->first,
-                      syncs_.empty() ? absl::InfiniteFuture() : syncs_.begin()->first);
+      const absl::Time next =
+          std::min({ends_.empty() ? absl::InfiniteFuture() : ends_.begin()->first,
+                    syncs_.empty() ? absl::InfiniteFuture() : syncs_.begin()->first,
+                    scheduler_.NextDeadline()});
+      if (next >= kStart + kLease) {
+        return absl::InfiniteDuration();
+      }
+      now_ = std::max(now_, next);
       EndAttempts();
       Turn();
     }
@@ -155,10 +188,11 @@ class World {
 
  private:
   static constexpr absl::Time kStart = absl::UnixEpoch();
+  static constexpr absl::Duration kLease = absl::Hours(24 * 365 * 1000);
 
   // No worker is lost here: calls are made only when there is something to report.
   static SchedulerPolicy WithoutLeases(SchedulerPolicy policy) {
-    policy.lease = absl::Hours(24 * 365 * 1000);
+    policy.lease = kLease;
     policy.workers_max = SIZE_MAX;
     return policy;
   }
@@ -168,6 +202,7 @@ class World {
     uint64_t sequence = 0;
     bool sync_planned = true;
     std::map<AttemptId, Resources> known;  // until the scheduler says to forget them
+    std::map<AttemptId, bool> services;    // ready
     std::deque<AttemptId> waiting;
     std::vector<FinishedAttempt> finished;
     Resources used{.cpu_millis = 0};
@@ -203,13 +238,32 @@ class World {
       }
       worker.waiting.pop_front();
       Use(worker, need, 1);
+      ++worker.running;
       ran_[id.job.index] = true;
       ends_.insert({now_ + durations_[id.job.index], End{index, id}});
     }
   }
 
+  // The scheduler has made room.
+  void StartService(size_t index, AttemptId id) {
+    const ApproachSpec& approach = ServedApproach(*expansion_, id.job);
+    workers_[index].services[id] = false;
+    Use(workers_[index], approach.service->resources, 1);
+    ends_.insert({now_ + LoadOf(approach, options_), End{index, id}});
+  }
+
+  void StopService(size_t index, AttemptId id) {
+    Worker& worker = workers_[index];
+    if (worker.services.erase(id) > 0) {
+      Use(worker, ServedApproach(*expansion_, id.job).service->resources, -1);
+      JobResult result;
+      result.failure = FailureClass::kPreempted;
+      worker.finished.push_back({id, std::move(result)});
+      StartWaiting(index);
+    }
+  }
+
   static void Use(Worker& worker, const Resources& need, int sign) {
-    worker.running += static_cast<uint32_t>(sign);
     worker.used.cpu_millis += sign * need.cpu_millis;
     worker.used.memory_bytes += sign * need.memory_bytes;
     worker.used.gpus += sign * need.gpus;
@@ -220,7 +274,15 @@ class World {
       const End end = ends_.begin()->second;
       ends_.erase(ends_.begin());
       Worker& worker = workers_[end.worker];
+      if (end.id.job.IsService()) {
+        if (const auto it = worker.services.find(end.id); it != worker.services.end()) {
+          it->second = true;
+          PlanSync(end.worker);
+        }
+        continue;
+      }
       Use(worker, worker.known.at(end.id), -1);
+      --worker.running;
       worker.known.erase(end.id);
       JobResult result;
       result.succeeded = true;
@@ -252,6 +314,9 @@ class World {
       for (const auto& [id, need] : worker.known) {
         request.running.push_back(id);
       }
+      for (const auto& [id, ready] : worker.services) {
+        request.services.push_back({id, ready});
+      }
       CONCUR_CHECK_OK(scheduler_.Sync(request));
     }
     scheduler_.Dispatch();
@@ -260,7 +325,15 @@ class World {
       if (!scheduler_.HasOrders(workers_[i].info.name)) {
         continue;
       }
-      for (const WorkerOrders::Start& start : scheduler_.TakeOrders(workers_[i].info.name).start) {
+      const WorkerOrders orders = scheduler_.TakeOrders(workers_[i].info.name);
+      for (const StopOrder& stop : orders.stop) {
+        StopService(i, stop.id);
+      }
+      for (const WorkerOrders::Start& start : orders.start) {
+        if (start.id.job.IsService()) {
+          StartService(i, start.id);
+          continue;
+        }
         const JobCoordinates at = expansion_->Locate(start.id.job.index);
         workers_[i].known[start.id] =
             RequestOf(*expansion_, expansion_->blocks()[at.block], at.is_train);
@@ -279,7 +352,7 @@ class World {
   Scheduler scheduler_;
   SweepId sweep_;
   std::vector<Worker> workers_;
-  std::set<std::pair<absl::Time, End>> ends_;
+  std::set<std::pair<absl::Time, End>> ends_;  // jobs' and loads'
   std::set<std::pair<absl::Time, size_t>> syncs_;
 };
 
@@ -306,35 +379,10 @@ void DropLabels(SweepSpec& spec) {
   }
 }
 
-// Models are taken for loaded. An approach that is nothing but a service has no jobs.
-void DropServices(SweepSpec& spec) {
-  for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
-    ApproachSpec& approach = spec.approaches[i];
-    std::set<std::string> urls = {"{service.url}"};
-    for (const std::string& name : AskedServicesOf(approach.predict_command)) {
-      urls.insert(absl::StrCat("{service.", name, ".url}"));
-    }
-    for (std::string& argument : approach.predict_command) {
-      for (const std::string& url : urls) {
-        argument = absl::StrReplaceAll(argument, {{url, absl::StrCat("{", url, "}")}});
-      }
-    }
-    if (!IsEvaluated(approach) && approach.train_command.empty()) {
-      approach.predict_command = {"none"};
-      spec.exclude.emplace_back().approach = i;
-    }
-    approach.service.reset();
-    approach.needs.clear();
-  }
-  for (BenchmarkSpec& benchmark : spec.benchmarks) {
-    benchmark.needs.clear();
-  }
-}
-
 // Drops uses of resources that are not limited.
-void DropUses(SweepSpec& spec, const std::map<std::string, int64_t>& resources) {
+void DropUses(SweepSpec& spec, const ForecastOptions& options) {
   const auto drop = [&](Uses& uses) {
-    std::erase_if(uses, [&](const auto& use) { return !resources.contains(use.first); });
+    std::erase_if(uses, [&](const auto& use) { return !options.resources.contains(use.first); });
   };
   for (ApproachSpec& approach : spec.approaches) {
     drop(approach.train_uses);
@@ -349,7 +397,7 @@ void DropUses(SweepSpec& spec, const std::map<std::string, int64_t>& resources) 
 absl::Status CheckUnits(const Uses& uses, const std::string& whose,
                         const ForecastOptions& options) {
   for (const auto& [name, units] : uses) {
-    if (const int64_t amount = options.resources.at(name); units > amount) {
+    if (const int64_t amount = options.resources.at(name).amount; units > amount) {
       return absl::InvalidArgumentError(absl::StrCat(whose, " use ", units, " of the resource \"",
                                                      name, "\", and there are ", amount));
     }
@@ -393,11 +441,16 @@ absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
         smallest.gpus = need.gpus;
         smallest.gpu_share = need.gpu_share;
       }
-      const std::string whose = absl::StrCat(test ? "predict" : "train", " jobs of ", approach);
+      Resources all = need;
+      for (const ApproachSpec* asked : test ? AskedBy(expansion.spec(), block.approach, *test)
+                                            : std::vector<const ApproachSpec*>()) {
+        all = Together(all, asked->service->resources);
+      }
+      const std::string whose = absl::StrCat(test ? "predict" : "train", " jobs of ", approach,
+                                             all == need ? "" : " with their services");
       CONCUR_RETURN_IF_ERROR(CheckUnits(expansion.UsesOf(block, test), whose, options));
-      return CheckFitsSomewhere(need,
-                                expansion.has_labels() ? expansion.LabelsOf(block, test) : Labels(),
-                                whose, options);
+      return CheckFitsSomewhere(
+          all, expansion.has_labels() ? expansion.LabelsOf(block, test) : Labels(), whose, options);
     };
     if (block.has_train) {
       CONCUR_RETURN_IF_ERROR(add(std::nullopt));
@@ -415,6 +468,7 @@ absl::Duration ResourceBound(const Expansion& expansion,
                              const std::vector<absl::Duration>& durations,
                              const ForecastOptions& options) {
   std::map<std::string, double> units;
+  std::map<std::string, double> starts;
   double need[3] = {};
   double have[3] = {};
   for (const Resources& worker : options.workers) {
@@ -434,6 +488,7 @@ absl::Duration ResourceBound(const Expansion& expansion,
       for (const auto& [name, used] :
            expansion.UsesOf(block, is_train ? std::nullopt : std::optional(block.tests[kind]))) {
         units[name] += seconds * static_cast<double>(used);
+        starts[name] += seconds > 0 ? 1 : 0;  // one that took an equal job's result has none
       }
     }
   }
@@ -442,7 +497,12 @@ absl::Duration ResourceBound(const Expansion& expansion,
     bound = std::max(bound, need[i] > 0 ? need[i] / have[i] : 0);
   }
   for (const auto& [name, seconds] : units) {
-    bound = std::max(bound, seconds / static_cast<double>(options.resources.at(name)));
+    const ForecastOptions::Resource& resource = options.resources.at(name);
+    bound = std::max(bound, seconds / static_cast<double>(resource.amount));
+    if (resource.per_minute > 0) {  // those of a second may start at once
+      const double rate = static_cast<double>(resource.per_minute) / 60;
+      bound = std::max(bound, (starts[name] - std::max(1.0, rate)) / rate);
+    }
   }
   return absl::Seconds(bound);
 }
@@ -459,10 +519,9 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
     DropLabels(spec);
   }
   CONCUR_CHECK(options.slots.empty() || options.slots.size() == options.workers.size());
-  DropUses(spec, options.resources);
+  DropUses(spec, options);
   TellFilesApart(spec);
   spec.early_stop.reset();  // nobody reports a score here
-  DropServices(spec);
   CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(std::move(spec)));
   // Shared with the scheduler and its views.
   const auto expansion = std::make_shared<const Expansion>(std::move(made));
@@ -481,6 +540,14 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
   forecast.slots = static_cast<uint32_t>(std::min<uint64_t>(slots, forecast.jobs));
   World world(expansion, durations, duration_of, options);
   forecast.makespan = world.Run();
+  if (forecast.makespan == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError("the sweep never ends on these workers");
+  }
+  for (const ApproachSpec& approach : expansion->spec().approaches) {
+    if (approach.service && !options.loads.contains(approach.name)) {
+      forecast.unknown_loads.push_back(approach.name);
+    }
+  }
   // Settings that were sampled twice make equal jobs, of which one runs.
   for (uint32_t job = 0; job < forecast.jobs; ++job) {
     if (!world.HasRun(job)) {
@@ -489,7 +556,7 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
     }
     forecast.work += durations[job];
   }
-  forecast.critical = CriticalPath(*expansion, durations);
+  forecast.critical = CriticalPath(*expansion, durations, options);
   forecast.bound = std::max({forecast.work / std::max<int64_t>(forecast.slots, 1),
                              forecast.critical, ResourceBound(*expansion, durations, options)});
   forecast.machine_time = forecast.makespan * forecast.workers;

@@ -37,14 +37,20 @@ struct ForecastOptions {
   std::vector<Labels> labels;
   // Jobs at a time of each of them, 0: as many as fit; empty: so of all.
   std::vector<uint32_t> slots = {};
-  // Amounts of named resources; one that is absent is taken to be there without limit.
-  std::map<std::string, int64_t> resources = {};
+  struct Resource {
+    int64_t amount = 0;
+    int64_t per_minute = 0;  // jobs that start; 0: any number
+  };
+  // Named resources; one that is absent is taken to be there without limit.
+  std::map<std::string, Resource> resources = {};
+  // Time that the services of approaches take until they are ready; absent: none.
+  std::map<std::string, absl::Duration> loads = {};
   // From the end of an attempt to the start of the next one on its worker: report, commit, order.
   // Jobs that wait at the worker already start without it.
   absl::Duration turnaround = absl::Milliseconds(5);
   uint32_t queue_max = 1'000;  // every worker's, as core/sync/sync.h has it
   uint64_t seed = 1;           // seed of the draws
-  // The scheduler knows the means (as after a first sweep), or has to learn them.
+  // The scheduler knows means and loads (as after a first sweep), or has to learn them.
   bool knows_means = true;
   SchedulerPolicy policy;
 };
@@ -56,10 +62,11 @@ struct Forecast {
   uint32_t slots = 0;           // jobs that the workers can run at a time, of those there are
   absl::Duration makespan;      // from submission to the last end
   absl::Duration work;          // sum of all jobs' durations
-  absl::Duration critical;      // the longest train job with its longest eval job
+  absl::Duration critical;      // the longest train job or load with its longest eval job
   absl::Duration bound;         // no schedule is shorter: max(work / slots, critical path)
   double utilization = 0;       // used part of the slots while the sweep runs, in [0, 1]
   absl::Duration machine_time;  // time of all workers until the end: what is paid for
+  std::vector<std::string> unknown_loads = {};  // approaches whose services were not in `loads`
 };
 
 // The duration of jobs of (approach, benchmark), train or eval.
@@ -67,9 +74,9 @@ using DurationOf = std::function<ExpectedDuration(absl::string_view approach,
                                                   absl::string_view benchmark, bool is_train)>;
 
 // As if nothing were finished yet, and data files of different names differed. InvalidArgument when
-// there are no workers, a job fits on none of them (by resources or labels) or uses more of a named
-// resource than there is, or a duration is not known: the message names the approach and the
-// benchmark.
+// there are no workers, a job fits on none of them with its services (by resources or labels) or
+// uses more of a named resource than there is, or a duration is not known: the message names the
+// approach and the benchmark.
 absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duration_of,
                                        const ForecastOptions& options);
 

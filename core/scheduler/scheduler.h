@@ -28,6 +28,7 @@
 #define CONCUR_CORE_SCHEDULER_SCHEDULER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -137,6 +138,10 @@ class Scheduler {
                                        bool is_train)>
           expected) {
     results_.SetExpectedDurations(expected);
+  }
+  // The time that services of these approaches take to load, likewise.
+  void SetExpectedLoads(const std::map<std::string, absl::Duration>& loads) {
+    book_.services().SetLoads(loads);
   }
 
   // --- workers ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -177,6 +178,8 @@ class SchedulerViews {
   const OwnerLedger& owners() const { return book_.owners(); }
   // Run times of jobs that have succeeded.
   const Durations& durations() const { return places_.durations; }
+  // Times that the last starts of services took, by approach: the longest.
+  std::map<std::string, absl::Duration> Loads() const { return book_.services().Loads(); }
   uint64_t refused_results() const { return exchange_.refused_results(); }
   // Takes time by the number of sweeps and workers, not of jobs.
   Totals CountAll() const;

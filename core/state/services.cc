@@ -19,6 +19,25 @@ uint32_t Services::Add(const Digest& key, uint32_t owner, const ApproachSpec& ap
   return it->second;
 }
 
+void Services::SetLoads(const std::map<std::string, absl::Duration>& loads) {
+  for (Service& service : services_) {
+    if (const auto it = loads.find(service.approach); it != loads.end()) {
+      service.load = it->second;
+    }
+  }
+}
+
+std::map<std::string, absl::Duration> Services::Loads() const {
+  std::map<std::string, absl::Duration> loads;
+  for (const Service& service : services_) {
+    if (service.load) {
+      absl::Duration& longest = loads[service.approach];
+      longest = std::max(longest, *service.load);
+    }
+  }
+  return loads;
+}
+
 uint32_t Services::AddSet(std::vector<uint32_t> services) {
   std::erase(services, 0);
   std::sort(services.begin(), services.end());

@@ -78,6 +78,9 @@ class Services {
   // REQUIRES: Add has returned this number.
   Service& Get(uint32_t service) { return services_[service]; }
   const Service& Get(uint32_t service) const { return services_[service]; }
+  // By approach: sets the loads of its services, and the longest of those that are known.
+  void SetLoads(const std::map<std::string, absl::Duration>& loads);
+  std::map<std::string, absl::Duration> Loads() const;
 
   // --- instances --------------------------------------------------------------------------------
 

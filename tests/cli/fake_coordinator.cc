@@ -253,6 +253,9 @@ grpc::Status FakeCoordinator::ListDurations(Context*, const v1::ListDurationsReq
   response->set_next_page_token(
       Page(durations, request->page_token(), request->page_size(),
            [&](const v1::JobDuration& duration) { *response->add_durations() = duration; }));
+  for (const auto& [approach, seconds] : loads) {
+    (*response->mutable_loads())[approach].set_seconds(seconds);
+  }
   return grpc::Status::OK;
 }
 

@@ -60,6 +60,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::map<std::string, int64_t> resources;  // amounts
   int64_t per_minute = 0;                    // as it was set last
   std::vector<v1::JobDuration> durations;
+  std::map<std::string, int64_t> loads;     // services', in seconds
   std::vector<size_t> uploaded;             // bytes of each upload
   std::map<std::string, std::string> held;  // by digest
 

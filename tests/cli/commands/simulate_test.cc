@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "cli/sweep/forecast.h"
@@ -105,10 +106,13 @@ TEST_F(SimulateTest, NamedResourcesBoundAForecast) {
   EXPECT_EQ(bound("api=1"), 880);
   EXPECT_EQ(bound("api=2"), 440);
   EXPECT_EQ(bound("other=1"), 110);
+  EXPECT_EQ(bound("api=16/2"), 15 * 30) << "16 jobs, of which one starts at once";
   const Output wrong = RunConcur({"sweep", "simulate", sweep_, "--workers", "8", "--durations",
                                   durations, "--resource", "api"});
   EXPECT_EQ(wrong.code, kExitUsage);
-  EXPECT_THAT(wrong.err, HasSubstr("--resource: expected NAME=N, as openai=16, got \"api\""));
+  EXPECT_THAT(wrong.err,
+              HasSubstr("--resource: expected NAME=N[/PER_MINUTE], as openai=16/3000, got "
+                        "\"api\""));
 }
 
 TEST_F(SimulateTest, TheHistoryOfACoordinatorServesAndApproachesMeansFillItsGaps) {
@@ -203,18 +207,57 @@ TEST_F(SimulateTest, AFileThatIsNotAsExpectedIsRefusedWithThePlace) {
       {"approach,benchmark,kind,seconds,when\n", "f:1: expected the columns"},
       {"approach,benchmark,kind,kind,seconds\n", "got \"kind\""},
       {"approach,benchmark,kind,seconds\na,x,train\n", "f:2: expected 4 fields, got 3"},
-      {"approach,benchmark,kind,seconds\na,x,test,1\n", "f:2: kind: expected train or eval"},
+      {"approach,benchmark,kind,seconds\na,x,test,1\n",
+       "f:2: kind: expected train, eval or service"},
       {"approach,benchmark,kind,seconds\na,x,eval,-1\n", "f:2: seconds: expected a number"},
       {"approach,benchmark,kind,seconds\na,x,eval,nan\n", "f:2: seconds: expected a number"},
       {"approach,benchmark,kind,seconds,spread\na,x,eval,1,99\n", "f:2: spread: expected"},
       {"approach,benchmark,kind,seconds\na,,eval,1\n", "f:2: approach and benchmark: expected"},
       {"approach,benchmark,kind,seconds\na,x,eval,1\na,x,eval,2\n", "f:3: a, x, eval stands twice"},
+      {"approach,benchmark,kind,seconds\na,x,service,1\n",
+       "f:2: benchmark: expected * for a service, got \"x\""},
+      {"approach,benchmark,kind,seconds\na,*,service,1\na,*,service,2\n",
+       "f:3: a, *, service stands twice"},
   };
   for (const auto& [text, message] : kCases) {
     EXPECT_THAT(DurationTable::Parse(text, "f", 0).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
         << text;
   }
+}
+
+TEST_F(SimulateTest, AServiceLoadsAsTheFileOrTheHistorySays) {
+  Write("sweep.yaml",
+        absl::StrReplaceAll(
+            kSweep, {{"        predict",
+                      "        service: {command: [serve, \"{port}\"]}\n        predict"}}));
+  const auto shown = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"simulate", sweep_, "--workers", "1", "--slots", "16", "--turnaround", "0"});
+    return RunConcur(arguments);
+  };
+  const std::string jobs = "approach,benchmark,kind,seconds\n*,*,train,1\n*,*,eval,2\n";
+  const Output unknown = shown({"--durations", Durations(jobs)});
+  EXPECT_THAT(unknown.out, HasSubstr("not counted, unknown: a\n"));
+  const auto json = [&](const std::string& rows) {
+    return JsonOf(shown({"-o", "json", "--durations", Durations(jobs + rows)}));
+  };
+  EXPECT_EQ(json("")["makespan_seconds"], 3);
+  EXPECT_EQ(json("")["unknown_loads"], std::vector<std::string>{"a"});
+  EXPECT_EQ(json("*,*,service,60\na,*,service,20\n")["makespan_seconds"], 23);
+  EXPECT_EQ(json("*,*,service,60\n")["unknown_loads"], std::vector<std::string>());
+
+  FakeCoordinator server;
+  for (const bool is_train : {true, false}) {
+    v1::JobDuration& duration = server.durations.emplace_back();
+    duration.set_approach("a");
+    duration.set_benchmark("x");
+    duration.set_is_train(is_train);
+    duration.mutable_mean()->set_seconds(1);
+    duration.set_count(1);
+  }
+  server.loads["a"] = 40;
+  EXPECT_EQ(JsonOf(shown({"--server", server.address(), "-o", "json"}))["makespan_seconds"], 42);
 }
 
 TEST_F(SimulateTest, WhatIsNamedMostExactlyCounts) {

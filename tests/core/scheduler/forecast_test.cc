@@ -78,16 +78,110 @@ TEST(ForecastTest, AnEvalJobWaitsForItsTrainJob) {
   EXPECT_EQ(forecast.makespan, absl::Seconds(107));
 }
 
-TEST(ForecastTest, AServiceIsTakenForLoaded) {
-  SweepSpec spec = UntrainedSweep(2, 5);
-  ASSERT_OK_AND_ASSIGN(const Forecast before,
-                       ForecastSweep(spec, Always(absl::Seconds(10)), Slots(2)));
+// Ten benchmarks of ten seconds each, which ask a service.
+SweepSpec ServedSweep(uint32_t serves) {
+  SweepSpec spec = UntrainedSweep(10, 1);
   spec.approaches[0].predict_command.emplace_back("{service.url}");
-  spec.approaches[0].service = ServiceSpec();
-  spec.approaches[0].service->command = {"serve", "{port}"};
-  ASSERT_OK_AND_ASSIGN(const Forecast after,
-                       ForecastSweep(spec, Always(absl::Seconds(10)), Slots(2)));
-  EXPECT_EQ(after.makespan, before.makespan);
+  spec.approaches[0].predict_resources.cpu_millis = 100;
+  ServiceSpec& service = spec.approaches[0].service.emplace();
+  service.command = {"serve", "{port}"};
+  service.serves = serves;
+  return spec;
+}
+
+ForecastOptions Loading(int workers, absl::Duration load) {
+  ForecastOptions options = Slots(workers, 3);
+  options.turnaround = absl::ZeroDuration();
+  options.loads = {{"r", load}};
+  return options;
+}
+
+TEST(ForecastTest, AServiceLoadsFirstAndServesSoManyAtATime) {
+  const auto forecast = [](uint32_t serves, int workers, absl::Duration load) {
+    const absl::StatusOr<Forecast> made =
+        ForecastSweep(ServedSweep(serves), Always(absl::Seconds(10)), Loading(workers, load));
+    EXPECT_OK(made.status());
+    EXPECT_EQ(made->bound <= made->makespan, true);
+    return made->makespan;
+  };
+  const absl::Duration load = absl::Seconds(20);
+  EXPECT_EQ(forecast(10, 1, load), absl::Seconds(20 + 10));
+  EXPECT_EQ(forecast(5, 1, load), absl::Seconds(20 + 20));
+  EXPECT_EQ(forecast(1, 1, load), absl::Seconds(20 + 100));
+  // Another worker loads it, too, when the jobs that wait take longer than that.
+  EXPECT_EQ(forecast(10, 2, load), absl::Seconds(20 + 10));
+  EXPECT_EQ(forecast(1, 2, load), absl::Seconds(20 + 50));
+  EXPECT_EQ(forecast(1, 2, absl::Minutes(10)), absl::Seconds(600 + 100));
+}
+
+TEST(ForecastTest, ALoadThatNobodyKnowsIsNamedAndNotCounted) {
+  ForecastOptions options = Loading(1, absl::Seconds(20));
+  ASSERT_OK_AND_ASSIGN(const Forecast known,
+                       ForecastSweep(ServedSweep(10), Always(absl::Seconds(10)), options));
+  EXPECT_TRUE(known.unknown_loads.empty());
+  EXPECT_EQ(known.bound, absl::Seconds(30));
+  options.loads.clear();
+  ASSERT_OK_AND_ASSIGN(const Forecast unknown,
+                       ForecastSweep(ServedSweep(10), Always(absl::Seconds(10)), options));
+  EXPECT_EQ(unknown.unknown_loads, std::vector<std::string>{"r"});
+  EXPECT_EQ(unknown.makespan, absl::Seconds(10));
+}
+
+TEST(ForecastTest, AServiceHasItsRoomAndStopsWhereOthersNeedIt) {
+  // One worker with room for one model at a time: each is loaded, asked and stopped.
+  SweepSpec spec = ServedSweep(10);
+  spec.approaches.push_back(spec.approaches[0]);
+  spec.approaches[1].name = "other";
+  spec.approaches[1].version = "2";
+  for (ApproachSpec& approach : spec.approaches) {
+    approach.service->resources.cpu_millis = 2000;
+  }
+  ForecastOptions options = Loading(1, absl::Seconds(20));
+  options.loads["other"] = absl::Seconds(40);
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(20 + 10 + 40 + 10));
+  for (ApproachSpec& approach : spec.approaches) {
+    approach.service->resources.cpu_millis = 2950;
+  }
+  EXPECT_THAT(ForecastSweep(spec, Always(absl::Seconds(10)), options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("predict jobs of r with their services need cpus 3.05: more than "
+                                 "any worker has")));
+}
+
+TEST(ForecastTest, ANeededServiceLoadsBesideTheOwn) {
+  SweepSpec spec = ServedSweep(10);
+  spec.approaches[0].predict_command.emplace_back("{service.judge.url}");
+  spec.approaches[0].needs = {1};
+  ApproachSpec& judge = spec.approaches.emplace_back();
+  judge.name = "judge";
+  judge.version = "1";
+  judge.service.emplace().command = {"judge", "{port}"};
+  judge.service->serves = 5;
+  ForecastOptions options = Loading(1, absl::Seconds(20));
+  options.loads["judge"] = absl::Seconds(50);
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.jobs, 10u);
+  EXPECT_EQ(forecast.critical, absl::Seconds(60));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(50 + 20));
+}
+
+TEST(ForecastTest, NoMoreStartInAMinuteThanTheRateOfANamedResourceSays) {
+  SweepSpec spec = UntrainedSweep(1, 25);
+  spec.approaches[0].predict_uses = {{"api", 1}};
+  ForecastOptions options = Slots(1, 100);
+  options.turnaround = absl::ZeroDuration();
+  options.resources = {{"api", {.amount = 100, .per_minute = 6}}};
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.bound, absl::Seconds(24 * 10));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(24 * 10 + 10));
+  options.resources["api"].per_minute = 0;
+  ASSERT_OK_AND_ASSIGN(const Forecast free,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(free.makespan, absl::Seconds(10));
 }
 
 TEST(ForecastTest, AStageWaitsForItsSourceWhichIsTrainedOnce) {
@@ -212,7 +306,7 @@ TEST(ForecastTest, NoMoreRunsAtATimeThanThereIsOfANamedResource) {
   spec.benchmarks[0].uses = {{"judge", 1}};  // nobody says how much there is
   ForecastOptions options = Slots(3, 4);
   options.turnaround = absl::ZeroDuration();
-  options.resources = {{"api", 2}};
+  options.resources = {{"api", {2}}};
   ASSERT_OK_AND_ASSIGN(const Forecast forecast,
                        ForecastSweep(spec, Always(absl::Seconds(10)), options));
   EXPECT_EQ(forecast.makespan, absl::Seconds(60));
@@ -221,7 +315,7 @@ TEST(ForecastTest, NoMoreRunsAtATimeThanThereIsOfANamedResource) {
   ASSERT_OK_AND_ASSIGN(const Forecast free,
                        ForecastSweep(spec, Always(absl::Seconds(10)), options));
   EXPECT_EQ(free.makespan, absl::Seconds(10));
-  options.resources = {{"api", 0}};
+  options.resources = {{"api", {0}}};
   EXPECT_THAT(
       ForecastSweep(spec, Always(absl::Seconds(10)), options),
       StatusIs(absl::StatusCode::kInvalidArgument,

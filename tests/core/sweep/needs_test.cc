@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/check.h"
-#include "core/scheduler/forecast.h"
 #include "core/sweep/content_key.h"
 #include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
@@ -183,18 +182,6 @@ TEST(SweepNeedsTest, AServiceIsNamedByItsJobAndItsPlace) {
   EXPECT_EQ(job.ServicePlace(), 0u);
   const JobId high{{12}, (1U << 27) + 5};
   EXPECT_EQ(high.ServedJob(), high) << "no job, and no name of another one";
-}
-
-TEST(SweepNeedsTest, AForecastTakesNeededServicesForLoaded) {
-  ForecastOptions options;
-  options.workers = {Resources{.cpu_millis = 4000}};
-  const auto minute = [](absl::string_view, absl::string_view, bool) {
-    return ExpectedDuration{absl::Minutes(1), 0, true};
-  };
-  ASSERT_OK_AND_ASSIGN(const Forecast without, ForecastSweep(SmallSweep(), minute, options));
-  ASSERT_OK_AND_ASSIGN(const Forecast judged, ForecastSweep(JudgedSweep(), minute, options));
-  EXPECT_EQ(judged.jobs, without.jobs);
-  EXPECT_EQ(judged.makespan, without.makespan);
 }
 
 }  // namespace
