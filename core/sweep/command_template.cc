@@ -23,6 +23,7 @@ namespace {
 constexpr absl::string_view kBenchmarkPrefix = "benchmark.";
 constexpr absl::string_view kServicePrefix = "service.";
 constexpr absl::string_view kUrlSuffix = ".url";
+constexpr absl::string_view kSocketSuffix = ".socket";
 
 // Calls `on_text` with literal text and `on_placeholder` with names, in order.
 template <typename OnText, typename OnPlaceholder>
@@ -61,14 +62,18 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
       names = {"train", "validation", "start", "model", "output", "seed"};
       break;
     case CommandKind::kPredict:
-      names = {"test",   "model", "predictions",    "metrics",     "examples",
-               "output", "seed",  "benchmark.NAME", "service.url", "service.NAME.url"};
+      names = {"test",           "model",
+               "predictions",    "metrics",
+               "examples",       "output",
+               "seed",           "benchmark.NAME",
+               "service.url",    "service.NAME.url",
+               "service.socket", "service.NAME.socket"};
       break;
     case CommandKind::kServe:
       names = {"model"};
       break;
     case CommandKind::kService:
-      names = {"port", "model", "seed"};
+      names = {"port", "socket", "model", "seed"};
       break;
   }
   if (has_code) {
@@ -81,10 +86,12 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
   return names;
 }
 
-// NAME of "service.NAME.url"; "" of another placeholder.
+// NAME of "service.NAME.url" and "service.NAME.socket"; "" of another placeholder.
 absl::string_view AskedServiceOf(absl::string_view name) {
-  return absl::ConsumePrefix(&name, kServicePrefix) && absl::ConsumeSuffix(&name, kUrlSuffix) ? name
-                                                                                              : "";
+  return absl::ConsumePrefix(&name, kServicePrefix) && (absl::ConsumeSuffix(&name, kUrlSuffix) ||
+                                                        absl::ConsumeSuffix(&name, kSocketSuffix))
+             ? name
+             : "";
 }
 
 // The names that `name_of` finds in placeholders of the command.
@@ -199,6 +206,19 @@ std::set<std::string> BenchmarkParametersOf(const std::vector<std::string>& comm
 
 std::set<std::string> AskedServicesOf(const std::vector<std::string>& command) {
   return NamesIn(command, AskedServiceOf);
+}
+
+absl::Status CheckAddress(const std::vector<std::string>& predict, absl::string_view service,
+                          const std::vector<std::string>& service_command) {
+  const bool has_socket = UsesPlaceholder(service_command, "socket");
+  const absl::string_view wrong = has_socket ? kUrlSuffix : kSocketSuffix;
+  if (!UsesPlaceholder(predict, absl::StrCat(service, wrong))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected {", service, has_socket ? kSocketSuffix : kUrlSuffix,
+                   "}, since the service listens on {", has_socket ? "socket" : "port", "}, got {",
+                   service, wrong, "}"));
 }
 
 absl::StatusOr<std::vector<std::string>> ExpandBenchmarkParameters(

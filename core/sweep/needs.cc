@@ -24,7 +24,8 @@ absl::Status CheckNeed(const FieldPath& path, const SweepSpec& spec, uint32_t ne
                       absl::StrCat("expected ", expected, ", got \"", needed.name, "\"", remedy));
   };
   if (need == own) {
-    return refuse("another approach", ", whose jobs ask its own service as {service.url}");
+    return refuse("another approach",
+                  ", whose jobs ask its own service as {service.url} or {service.socket}");
   }
   if (!needed.service) {
     return refuse("an approach with the field service", ", which has none");
@@ -111,14 +112,22 @@ absl::Status CheckNeeds(const SweepSpec& spec, const FieldPath& path) {
 absl::Status CheckAskedServices(const SweepSpec& spec, uint32_t approach, uint32_t benchmark) {
   const ApproachSpec& asking = spec.approaches[approach];
   const std::vector<uint32_t> needs = NeedsOf(spec, approach, benchmark);
+  const FieldPath root;
+  const FieldPath path = root.Field("approaches", approach);
   for (const std::string& name : AskedServicesOf(asking.predict_command)) {
-    if (std::none_of(needs.begin(), needs.end(),
-                     [&](uint32_t need) { return spec.approaches[need].name == name; })) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "approaches[", approach, "].predict.command: expected {service.NAME.url} of a service ",
-          "that the job needs, got \"", name, "\"; give the approach, or the benchmark \"",
-          spec.benchmarks[benchmark].name, "\", needs: [", name, "]"));
+    const auto need = std::find_if(needs.begin(), needs.end(),
+                                   [&](uint32_t one) { return spec.approaches[one].name == name; });
+    if (need == needs.end()) {
+      return FieldError(
+          path.Field("predict.command"),
+          absl::StrCat("expected {service.NAME.url} of a service that the job needs, got \"", name,
+                       "\"; give the approach, or the benchmark \"",
+                       spec.benchmarks[benchmark].name, "\", needs: [", name, "]"));
     }
+    CONCUR_RETURN_IF_ERROR(
+        AtField(path.Field("predict.command"),
+                CheckAddress(asking.predict_command, absl::StrCat("service.", name),
+                             spec.approaches[*need].service->command)));
   }
   return absl::OkStatus();
 }

@@ -153,7 +153,11 @@ ParamValue NumberWrittenAs(ParamValue number, const std::string& text) {
 }
 
 std::string HyperparameterVariable(absl::string_view name) {
-  std::string variable = absl::StrCat("CONCUR_HP_", absl::AsciiStrToUpper(name));
+  return VariableName(absl::StrCat("CONCUR_HP_", name));
+}
+
+std::string VariableName(absl::string_view text) {
+  std::string variable = absl::AsciiStrToUpper(text);
   for (char& c : variable) {
     c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
   }

@@ -36,6 +36,8 @@ std::string ParamText(const ParamValue& value);
 // `number`, which was written as `text`, so that ParamText gives the text back.
 ParamValue NumberWrittenAs(ParamValue number, const std::string& text);
 
+// A variable of the environment named by the text: upper case, "_" for what is no letter or digit.
+std::string VariableName(absl::string_view text);
 // CONCUR_HP_LR of "lr": the variable in which a command finds the hyperparameter.
 std::string HyperparameterVariable(absl::string_view name);
 // InvalidArgument, naming both, when two names have the same variable. Sweeps that are stored

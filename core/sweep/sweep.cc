@@ -105,11 +105,15 @@ absl::Status CheckUses(const FieldPath& path, const Uses& uses) {
 }
 
 absl::Status CheckService(const FieldPath& path, const ApproachSpec& approach) {
-  const bool is_asked = UsesPlaceholder(approach.predict_command, "service.url");
+  const auto asks = [&](absl::string_view address) {
+    return UsesPlaceholder(approach.predict_command, absl::StrCat("service.", address));
+  };
   if (!approach.service) {
-    return is_asked ? FieldError(path.Field("predict.command"),
-                                 "{service.url} needs the field service, the program behind it")
-                    : absl::OkStatus();
+    return asks("url") || asks("socket")
+               ? FieldError(path.Field("predict.command"),
+                            absl::StrCat("{service.", asks("url") ? "url" : "socket",
+                                         "} needs the field service, the program behind it"))
+               : absl::OkStatus();
   }
   const ServiceSpec& service = *approach.service;
   const FieldPath field = path.Field("service");
@@ -121,6 +125,16 @@ absl::Status CheckService(const FieldPath& path, const ApproachSpec& approach) {
   }
   CONCUR_RETURN_IF_ERROR(
       CheckTemplate(path, "service.command", service.command, CommandKind::kService, approach));
+  const bool has_socket = UsesPlaceholder(service.command, "socket");
+  if (UsesPlaceholder(service.command, "port") == has_socket) {
+    return FieldError(
+        field.Field("command"),
+        absl::StrCat("expected {port} of 127.0.0.1 or the path {socket}, on which it listens, got ",
+                     has_socket ? "both" : "neither"));
+  }
+  CONCUR_RETURN_IF_ERROR(
+      AtField(path.Field("predict.command"),
+              CheckAddress(approach.predict_command, "service", service.command)));
   if (approach.train_command.empty() && UsesPlaceholder(service.command, "model")) {
     return FieldError(field.Field("command"), "{model} needs a train command");
   }

@@ -66,7 +66,7 @@ struct TrainFrom {
 // A program that eval jobs ask. It runs beside them on a worker, for all jobs that need an equal
 // one, and is stopped when none has needed it for `idle`.
 struct ServiceSpec {
-  std::vector<std::string> command;  // listens on {port} of 127.0.0.1
+  std::vector<std::string> command;  // listens on {port} of 127.0.0.1, or on the path {socket}
   std::optional<Digest> program;     // as ApproachSpec::train_program
   // A path that answers GET with status 200 once it is ready; "": ready once it accepts a
   // connection.
@@ -80,7 +80,7 @@ inline constexpr uint32_t kServesMax = 10'000;
 
 // Commands are argv templates with placeholders {train} {validation} {start} {test} {model}
 // {predictions} {metrics} {output} {code} {seed} {hp.NAME} {benchmark.NAME} {service.url}
-// {service.NAME.url}; "{{" and "}}" are braces.
+// {service.socket} {service.NAME.url} {service.NAME.socket}; "{{" and "}}" are braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -152,6 +153,55 @@ TEST_F(ServicesTest, AModelThatTakesLongToLoadIsLoadedOnceForTenBenchmarks) {
   };
   EXPECT_THAT(usage(), HasSubstr("\njob,10,10,0,"));
   EXPECT_THAT(usage(), HasSubstr("\nservice,0,0,1,0.00"));
+  // The next sweep's forecast has the time that this one took to load.
+  cluster_.Write("next.yaml",
+                 absl::StrCat(*ReadFile(cluster_.File("sweep.yaml")), "  seeds: [7]\n"));
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("next.yaml")}).exit_code, 0);
+  double forecast = 0;
+  EXPECT_TRUE(Eventually([&] {
+    const std::string shown = cluster_.Concur({"sweep", "get", "s2", "-o", "json"}).out;
+    const size_t at = shown.find("\"forecast_seconds\": ");
+    return at != std::string::npos &&
+           absl::SimpleAtod(shown.substr(at + 20, shown.find_first_of(",\n", at) - at - 20),
+                            &forecast);
+  }));
+  EXPECT_GE(forecast, 1.5);
+}
+
+// The same server and client over a unix socket.
+TEST_F(ServicesTest, AServiceThatListensOnASocketIsAskedThere) {
+  WriteSweep("0.1", "0.05");
+  const auto replace =
+      [&](const char* file,
+          std::initializer_list<std::pair<absl::string_view, absl::string_view>> replacements) {
+        cluster_.Write(file, absl::StrReplaceAll(*ReadFile(cluster_.File(file)), replacements));
+        ASSERT_EQ(chmod(cluster_.File(file).c_str(), 0755), 0);
+      };
+  replace("approach.yaml", {{"{port}", "{socket}"}, {"{service.url}", "{service.socket}"}});
+  replace("server.py",
+          {{"import http.server, os, sys, time", "import http.server, os, socketserver, sys, time"},
+           {"server = http.server.ThreadingHTTPServer((\"127.0.0.1\", int(sys.argv[1])), Handler)",
+            "class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer): pass\n"
+            "server = Server(sys.argv[1], Handler)"}});
+  replace("client.py", {{"import json, sys, time, urllib.request",
+                         "import http.client, json, os, socket, sys, time\n"
+                         "assert sys.argv[1] == os.environ[\"CONCUR_SERVICE_SOCKET\"]\n"
+                         "def ask():\n"
+                         "    connection = http.client.HTTPConnection(\"localhost\")\n"
+                         "    connection.sock = socket.socket(socket.AF_UNIX)\n"
+                         "    connection.sock.connect(sys.argv[1])\n"
+                         "    connection.request(\"GET\", \"/score\")\n"
+                         "    return connection.getresponse().read()"},
+                        {"urllib.request.urlopen(sys.argv[1] + \"/score\").read()", "ask()"}});
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w1", 2);
+  const Output submitted = cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(waited.exit_code, 0) << waited.out << waited.err;
+  EXPECT_EQ(Servers().size(), 1u);
+  EXPECT_THAT(cluster_.Concur({"scores", "s1"}).out, HasSubstr("0.75"));
+  EXPECT_TRUE(Eventually([&] { return AllHaveEnded(); }));
 }
 
 // Jobs that need a judge beside their own model; the judge's server dies twice, and the cells that

@@ -303,6 +303,12 @@ absl::StatusOr<process::Command> Environments::CommandFor(
   run.env = MapOf(BuildEnvironment(order, paths, root_base, gpu_names));
   run.mounts.push_back({paths.directory, paths.directory, /*is_writable=*/true});
   AddInputs(paths, &run);
+  for (const auto& [name, address] : paths.services) {
+    if (absl::StartsWith(address, "/")) {
+      const std::string directory = address.substr(0, address.rfind('/'));
+      run.mounts.push_back({directory, directory});
+    }
+  }
   if (order.gpu_mask != 0) {
     AddGpus(&run);
   }

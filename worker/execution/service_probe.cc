@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -62,17 +63,23 @@ absl::StatusOr<uint16_t> FindFreePort() {
   return ntohs(address.sin_port);
 }
 
-bool ServiceAnswers(uint16_t port, const std::string& http_path) {
-  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+bool ServiceAnswers(uint16_t port, const std::string& socket, const std::string& http_path) {
+  const sockaddr_in loopback = LoopbackAt(port);
+  sockaddr_un local{};
+  static_assert(kSocketBytesMax < sizeof local.sun_path);
+  local.sun_family = AF_UNIX;
+  socket.copy(local.sun_path, kSocketBytesMax);
+  const bool is_local = !socket.empty();
+  const FileDescriptor own(::socket(is_local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit = absl::ToTimeval(kServiceAnswerMax);
-  const sockaddr_in address = LoopbackAt(port);
-  if (!socket.valid() ||
-      setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
-      setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
-      connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  const auto* const address = is_local ? reinterpret_cast<const sockaddr*>(&local)
+                                       : reinterpret_cast<const sockaddr*>(&loopback);
+  if (!own.valid() || setsockopt(own.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+      setsockopt(own.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+      connect(own.get(), address, is_local ? sizeof local : sizeof loopback) != 0) {
     return false;
   }
-  return http_path.empty() || HasStatus200(socket.get(), http_path);
+  return http_path.empty() || HasStatus200(own.get(), http_path);
 }
 
 }  // namespace concur::worker

@@ -28,7 +28,7 @@ struct SubprocessEntry {
 
   // Constant after construction.
   JobOrder order;
-  RunPaths paths;  // but for port and service_urls
+  RunPaths paths;  // but for port and services
   uint64_t number = 0;
   absl::Time order_time;
 

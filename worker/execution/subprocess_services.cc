@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services of the executor: they have a port, are asked until they answer, and take the jobs that
-// ask them along when they end.
+// Services of the executor: they have a port or a socket, are asked until they answer, and take the
+// jobs that ask them along when they end.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/file.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "worker/execution/service_probe.h"
@@ -23,6 +24,15 @@ constexpr absl::Duration kProbeIntervalMax = absl::Seconds(1);
 }  // namespace
 
 absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
+  const std::string& socket = entry.paths.socket;
+  if (socket.size() > kSocketBytesMax) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the path of a unix socket has at most ", kSocketBytesMax, " bytes, and ",
+                     socket, " has ", socket.size(), ": give the worker a shorter --run-dir"));
+  }
+  if (!socket.empty()) {
+    return MakeDirectories(socket.substr(0, socket.rfind('/')), 0700);
+  }
   if (entry.order.id.job.IsService()) {
     CONCUR_ASSIGN_OR_RETURN(entry.port, FindFreePort());
     entry.paths.port = absl::StrCat(entry.port);
@@ -34,8 +44,10 @@ absl::Status SubprocessExecutor::PrepareService(Entry& entry) {
     const auto it = entries_.find(id);
     const bool is_ready = it != entries_.end() && it->second->is_ready;
     entry.services.push_back(is_ready ? it->second : nullptr);
-    entry.paths.service_urls[name] =
-        absl::StrCat("http://127.0.0.1:", is_ready ? it->second->port : 0);
+    entry.paths.services[name] =
+        is_ready && !it->second->paths.socket.empty()
+            ? it->second->paths.socket
+            : absl::StrCat("http://127.0.0.1:", is_ready ? it->second->port : 0);
   }
   return absl::OkStatus();
 }
@@ -52,7 +64,7 @@ bool SubprocessExecutor::HasServices(const Entry& entry, bool asks) const {
   }
   return !asks ||
          std::all_of(entry.services.begin(), entry.services.end(), [](const EntryPtr& service) {
-           return ServiceAnswers(service->port, /*http_path=*/"");
+           return ServiceAnswers(service->port, service->paths.socket, /*http_path=*/"");
          });
 }
 
@@ -63,7 +75,7 @@ void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
       return;
     }
   }
-  if (ServiceAnswers(entry->port, entry->order.ready_http)) {
+  if (ServiceAnswers(entry->port, entry->paths.socket, entry->order.ready_http)) {
     bool counts = false;
     {
       MutexLock lock(mu_);

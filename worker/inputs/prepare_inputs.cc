@@ -131,14 +131,17 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
     }
   } else if (order.id.job.IsService()) {
     values["port"] = paths.port;
+    values["socket"] = paths.socket;
   } else {
     values["test"] = paths.test;
     values["predictions"] = paths.predictions;
     values["metrics"] = paths.metrics;
     values["examples"] = paths.examples;
   }
-  for (const auto& [name, url] : paths.service_urls) {
-    values[name.empty() ? "service.url" : absl::StrCat("service.", name, ".url")] = url;
+  for (const auto& [name, address] : paths.services) {
+    const std::string service = name.empty() ? "service" : absl::StrCat("service.", name);
+    values[absl::StrCat(service, ".url")] = address;  // the sweep was checked for the right one
+    values[absl::StrCat(service, ".socket")] = address;
   }
   if (order.code) {
     values["code"] = paths.code;
@@ -185,8 +188,9 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
     all.try_emplace("PYTHONDONTWRITEBYTECODE", "1");
   }
   all["CONCUR_CHECKPOINT"] = paths.checkpoint;
-  if (const auto own = paths.service_urls.find(""); own != paths.service_urls.end()) {
-    all["CONCUR_SERVICE_URL"] = own->second;
+  for (const auto& [name, address] : paths.services) {
+    all[VariableName(absl::StrCat("CONCUR_SERVICE_", name, name.empty() ? "" : "_",
+                                  absl::StartsWith(address, "/") ? "SOCKET" : "URL"))] = address;
   }
   all[process::kRunDirectoryVariable] = paths.directory;
   for (const auto& [name, value] : order.setting) {

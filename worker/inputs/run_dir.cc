@@ -27,6 +27,7 @@
 #include "base/process/process_tree.h"
 #include "base/process/remove_tree.h"
 #include "base/status_macros.h"
+#include "core/sweep/command_template.h"
 
 namespace concur::worker {
 namespace {
@@ -259,6 +260,9 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
   }
   if (order.code) {
     paths.code = absl::StrCat(paths.directory, "/code");
+  }
+  if (order.id.job.IsService() && UsesPlaceholder(order.command, "socket")) {
+    paths.socket = absl::StrCat(paths.directory, "/socket/s");  // 107 bytes may be all there are
   }
   paths.model = absl::StrCat(paths.directory, "/model");
   paths.predictions = absl::StrCat(paths.directory, "/predictions.json");

@@ -42,8 +42,10 @@ struct RunPaths {
   std::string output;
   std::string temporary;
   std::string log;
-  std::string port;                                 // that a service listens on
-  std::map<std::string, std::string> service_urls;  // addresses of JobOrder::services
+  std::string port;    // that a service listens on
+  std::string socket;  // instead; alone in a directory. "" unless its command has {socket}
+  // Urls or sockets of JobOrder::services.
+  std::map<std::string, std::string> services;
 };
 
 // True for an empty directory, and where nothing is; a link is something.

@@ -123,6 +123,12 @@ TEST(SweepNeedsTest, WhatCannotBeNeededIsRefused) {
        },
        "approaches[1].predict.command: expected {service.NAME.url} of a service that the job "
        "needs, got \"judge\"; give the approach, or the benchmark \"y\", needs: [judge]"},
+      {"a url of a socket",
+       [](SweepSpec& spec) {
+         spec.approaches[2].service->command = {"judge", "{socket}"};
+       },
+       "approaches[1].predict.command: expected {service.judge.socket}, since the service listens "
+       "on {socket}, got {service.judge.url}"},
       {"two values of one label",
        [](SweepSpec& spec) {
          spec.approaches[1].predict_labels = {{"gpu", "a"}};
