@@ -232,9 +232,8 @@ TEST_F(SimulateTest, AServiceLoadsAsTheFileOrTheHistorySays) {
             kSweep, {{"        predict",
                       "        service: {command: [serve, \"{port}\"]}\n        predict"}}));
   const auto shown = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(),
-                     {"sweep", "simulate", sweep_, "--workers", "1", "--slots", "16", "--turnaround",
-                      "0"});
+    arguments.insert(arguments.end(), {"sweep", "simulate", sweep_, "--workers", "1", "--slots",
+                                       "16", "--turnaround", "0"});
     return RunConcur(arguments);
   };
   const std::string jobs = "approach,benchmark,kind,seconds\n*,*,train,1\n*,*,eval,2\n";
