@@ -82,7 +82,6 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   ServerOptions options;
   options.listen = from.listen;
   options.metrics_listen = from.metrics_listen;
-  options.health_listen = from.health_listen;
   options.page_listen = from.page_listen;
   options.static_worker = from.static_worker;
   if (options.static_worker.empty() && access(provision::kStaticWorker, R_OK) == 0) {
@@ -171,7 +170,6 @@ struct Flags {
   std::string data_directory;
   std::string listen;
   std::string metrics_listen;
-  std::string health_listen;
   std::string page_listen;
   std::string static_worker;
   std::string log_format = "text";
@@ -189,9 +187,6 @@ void AddFlags(Command& app, Flags& flags) {
   app.AddOption("--metrics-listen", flags.metrics_listen,
                 "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
                 "127.0.0.1:9464 (default: none)");
-  app.AddOption("--health-listen", flags.health_listen,
-                "answer gRPC health checks, and nothing else, in clear text on HOST:PORT "
-                "(default: none)");
   app.AddOption("--page-listen", flags.page_listen,
                 "serve the page for browsers of this machine on HOST:PORT, such as 127.0.0.1:7449 "
                 "(default: none)");
@@ -226,12 +221,11 @@ absl::StatusOr<spec::CoordinatorOptions> OptionsOf(const Flags& flags) {
   }
   const std::pair<const std::string&, std::string&> given[] = {
       {flags.data_directory, options.data_directory}, {flags.listen, options.listen},
-      {flags.metrics_listen, options.metrics_listen}, {flags.health_listen, options.health_listen},
-      {flags.page_listen, options.page_listen},       {static_worker, options.static_worker},
+      {flags.metrics_listen, options.metrics_listen}, {flags.page_listen, options.page_listen},
+      {static_worker, options.static_worker},
   };
   for (const auto& [name, address] :
        {std::pair("--listen", flags.listen), std::pair("--metrics-listen", flags.metrics_listen),
-        std::pair("--health-listen", flags.health_listen),
         std::pair("--page-listen", flags.page_listen)}) {
     if (!address.empty() && !absl::StartsWith(address, "unix:")) {
       if (const absl::Status valid = rpc::ParseAddress(address).status(); !valid.ok()) {

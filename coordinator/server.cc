@@ -436,7 +436,6 @@ struct Server::Parts {
   absl::StatusOr<PilotTls> pilot_tls;
   std::string address;
   std::string metrics_address;
-  std::string health_address;
   std::unique_ptr<MetricSet> metrics;
   EngineLog log;
   std::unique_ptr<CoordinatorMetrics> coordinator_metrics;
@@ -463,8 +462,6 @@ struct Server::Parts {
   std::unique_ptr<gate::Gate> gate;        // hands connections to the server
   std::unique_ptr<page::PageServer> page;  // a client of the server
   std::unique_ptr<Provisioner> provisioner;
-  std::unique_ptr<grpc::Server> health;
-  std::unique_ptr<gate::Gate> health_gate;
   std::unique_ptr<StatusServer> status_server;
   std::optional<provision::OfferedWorker> offered_worker;
 };
@@ -484,20 +481,8 @@ absl::Status Server::OfferWorker(Parts& parts) {
   return absl::OkStatus();
 }
 
-// Starts the endpoints for monitoring: metrics and health checks.
+// Starts the endpoints for monitoring.
 absl::Status Server::StartStatus(Parts& parts) {
-  if (!parts.options.health_listen.empty()) {
-    grpc::ServerBuilder builder;
-    SetLimits(parts.options.connections, &builder);
-    parts.health = builder.BuildAndStart();
-    gate::GateOptions options;  // everybody is a stranger
-    options.listen = parts.options.health_listen;
-    options.handshake_max = parts.options.connections.handshake_timeout;
-    CONCUR_ASSIGN_OR_RETURN(parts.health_gate,
-                            OpenGate(std::move(options), *parts.health, parts.peers,
-                                     "answer health checks", "--health-listen"));
-    parts.health_address = parts.health_gate->address();
-  }
   if (parts.coordinator_metrics != nullptr) {
     CoordinatorMetrics& metrics = *parts.coordinator_metrics;
     StatusPages pages = {[&metrics] { return metrics.Text(); },
@@ -613,7 +598,6 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
 }
 
 const std::string& Server::metrics_address() const { return parts_->metrics_address; }
-const std::string& Server::health_address() const { return parts_->health_address; }
 std::string Server::page_address() const {
   return parts_->page == nullptr ? "" : parts_->page->address();
 }
@@ -752,11 +736,6 @@ void Server::Stop() {
   unlink((parts_->options.data_directory + "/address").c_str());
   rpc::ForgetServer(parts_->address);
   // Health checks fail first, and stop asking the engine.
-  if (parts_->health != nullptr) {
-    parts_->health_gate.reset();
-    parts_->health->Shutdown(std::chrono::system_clock::now());
-    parts_->health.reset();
-  }
   parts_->status_server.reset();
   parts_->page.reset();
   // The engine answers parked calls when it stops, so that the server need not wait for them.

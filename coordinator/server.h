@@ -46,9 +46,6 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT or unix:PATH; port 0 takes a free one
   // HOST:PORT of /metrics, /healthz and /readyz, in clear text; "": none.
   std::string metrics_listen;
-  // HOST:PORT that answers gRPC health checks and nothing else, in clear text, for monitoring that
-  // cannot use TLS; "": none.
-  std::string health_listen;
   // HOST:PORT of the page, on the loopback device; "": none.
   std::string page_listen;
   // A worker without shared libraries, which pools' machines get from here; "": none.
@@ -88,9 +85,8 @@ class Server {
 
   // The address that it listens on, with the actual port.
   const std::string& address() const;
-  // The addresses of the metrics and the health checks; "": none.
+  // "": there are no metrics.
   const std::string& metrics_address() const;
-  const std::string& health_address() const;
   // "http://127.0.0.1:7449/"; "": there is no page.
   std::string page_address() const;
   // Answers calls in progress, closes the socket and the store. Idempotent.

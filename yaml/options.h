@@ -34,7 +34,6 @@ struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 chooses a free one
   std::string metrics_listen;             // HOST:PORT of /metrics, /healthz, /readyz; "": none
   std::string page_listen;                // HOST:PORT of the page, on the loopback device; "": none
-  std::string health_listen;              // HOST:PORT for gRPC health checks only; "": none
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
   std::string database;  // a URI of PostgreSQL, perhaps with a password; "": SQLite's concur.db
   std::string static_worker;  // that pools' machines get; "": kStaticWorker, if there

@@ -222,7 +222,6 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   Fields fields(value);
   ReadAddress(fields, "listen", &options.listen);
   ReadAddress(fields, "metrics_listen", &options.metrics_listen);
-  ReadAddress(fields, "health_listen", &options.health_listen);
   ReadAddress(fields, "page_listen", &options.page_listen);
   ReadPath(fields, "data_directory", &options.data_directory);
   if (const auto database = fields.Get("database")) {

@@ -50,7 +50,6 @@ class MetricsTest : public ::testing::Test {
     setenv("XDG_STATE_HOME", dir_.File("state").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
     options_.listen = "127.0.0.1:0";
     options_.metrics_listen = "127.0.0.1:0";
-    options_.health_listen = "127.0.0.1:0";
     options_.data_directory = dir_.File("data");
     options_.user = "ada";
     options_.version = "9.9";
@@ -80,20 +79,14 @@ class MetricsTest : public ::testing::Test {
 
 TEST_F(MetricsTest, WithoutTheOptionThereIsNoPage) {
   options_.metrics_listen = "";
-  options_.health_listen = "";
   Start();
   EXPECT_EQ(server_->metrics_address(), "");
-  EXPECT_EQ(server_->health_address(), "");
 }
 
 TEST_F(MetricsTest, BadAddressesEndTheStart) {
   options_.metrics_listen = "example.org:1";
   EXPECT_THAT(Server::Start(clock_, options_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected HOST:PORT")));
-  options_.metrics_listen = "";
-  options_.health_listen = "192.0.2.1:0";
-  EXPECT_THAT(Server::Start(clock_, options_),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("--health-listen")));
 }
 
 TEST_F(MetricsTest, TheStaticWorkerIsServedByItsDigest) {
@@ -212,34 +205,11 @@ TEST_F(MetricsTest, MethodsThatStrangersInventShareOneLabel) {
   EXPECT_THAT(HttpGet(server_->metrics_address(), "/metrics").body, Not(HasSubstr("nobody")));
 }
 
-TEST_F(MetricsTest, HealthIsAnsweredWithoutTokenAndNothingElseIs) {
+TEST_F(MetricsTest, HealthIsAnsweredWithoutToken) {
   options_.without_authentication = false;
   Start();
   EXPECT_EQ(HttpGet(server_->metrics_address(), "/healthz").status, 200);
   EXPECT_EQ(HttpGet(server_->metrics_address(), "/readyz").status, 200);
-  const auto channel =
-      grpc::CreateChannel(server_->health_address(), grpc::InsecureChannelCredentials());
-  grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
-                                   grpc::internal::RpcMethod::NORMAL_RPC);
-  grpc::ClientContext context;
-  // A HealthCheckRequest without a service and its answer {status: SERVING}, as bytes.
-  const grpc::Slice empty;
-  const grpc::ByteBuffer request(&empty, 1);
-  grpc::ByteBuffer response;
-  const grpc::Status status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer,
-                                                                grpc::ByteBuffer, grpc::ByteBuffer>(
-      channel.get(), method, &context, request, &response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  grpc::Slice bytes;
-  ASSERT_TRUE(response.DumpToSingleSlice(&bytes).ok());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size()), "\x08\x01");
-
-  grpc::ClientContext other;
-  v1::ListWorkersResponse workers;
-  EXPECT_EQ(v1::Coordinator::NewStub(channel)
-                ->ListWorkers(&other, v1::ListWorkersRequest(), &workers)
-                .error_code(),
-            grpc::StatusCode::UNIMPLEMENTED);
   server_->Stop();
 }
 
