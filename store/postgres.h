@@ -96,11 +96,11 @@ class PostgresStatement final : public SqlStatement {
   bool reading_ = false;  // rows may follow
   PostgresResult row_;
 
-  // A statement that puts a row has this one for arrays of rows. Null before its first use.
+  // The same statement for arrays of rows, if this one puts a row. Null before its first use.
   std::unique_ptr<PostgresStatement> many_;
   std::vector<uint32_t> types_;
   std::vector<Column> columns_;
-  absl::flat_hash_set<std::string> keys_;  // those of gathered rows
+  absl::flat_hash_set<std::string> keys_;  // those of the rows that are gathered
   size_t gathered_bytes_ = 0;
 };
 
