@@ -22,7 +22,7 @@ absl::StatusOr<uint16_t> FindFreePort();
 inline constexpr absl::Duration kServiceAnswerMax = absl::Seconds(1);
 bool ServiceAnswers(uint16_t port, const std::string& socket, const std::string& http_path);
 
-inline constexpr size_t kSocketBytesMax = 107;  // of its path
+inline constexpr size_t kSocketBytesMax = 107;  // the path, as the kernel takes it
 
 }  // namespace concur::worker
 
