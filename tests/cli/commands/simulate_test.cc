@@ -231,14 +231,15 @@ TEST_F(SimulateTest, AServiceLoadsAsTheFileOrTheHistorySays) {
         absl::StrReplaceAll(
             kSweep, {{"        predict",
                       "        service: {command: [serve, \"{port}\"]}\n        predict"}}));
-  const auto shown = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"sweep", "simulate", sweep_, "--workers", "1", "--slots",
-                                       "16", "--turnaround", "0"});
+  const auto shown = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"sweep",   "simulate", sweep_,         "--workers", "1",
+                                          "--slots", "16",       "--turnaround", "0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
     return RunConcur(arguments);
   };
   const std::string jobs = "approach,benchmark,kind,seconds\n*,*,train,1\n*,*,eval,2\n";
   const Output unknown = shown({"--durations", Durations(jobs)});
-  EXPECT_THAT(unknown.out, HasSubstr("not counted, unknown: a\n"));
+  EXPECT_THAT(unknown.out, HasSubstr("not counted, unknown: a\n")) << unknown.err;
   const auto json = [&](const std::string& rows) {
     return JsonOf(shown({"-o", "json", "--durations", Durations(jobs + rows)}));
   };
