@@ -188,18 +188,23 @@ Dispatcher::ServiceState Dispatcher::ServiceStateOn(const Worker& worker,
   return has_places ? ServiceState::kReady : ServiceState::kAway;
 }
 
-// True if another worker has more of the lane's services, and room for the rest: two that each have
-// one would load the other's.
+// True if another worker has more of the lane's services, and room for the rest, none of which has
+// failed there: two that each have one would load the other's.
 bool Dispatcher::IsBetterElsewhere(const Worker& worker, const ReadyQueue::Lane& lane) const {
   const auto& roster = workers_.roster();
   const Services& services = book_.services();
-  return services.SetOf(lane.services).size() > 1 &&
-         std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
+  const auto& set = services.SetOf(lane.services);
+  const auto has_failed = [&](const std::string& name) {
+    return std::any_of(set.begin(), set.end(), [&](uint32_t one) {
+      return services.Get(one).failed_on.contains(name) && !services.InstanceOn(name, one);
+    });
+  };
+  return set.size() > 1 && std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
            const Worker& other = *entry.second;
            return services.CountOn(other.info.name, lane.services) >
                       services.CountOn(worker.info.name, lane.services) &&
                   !services.HasAll(other.info.name, lane.services) &&
-                  workers_.CouldRun(other, lane) &&
+                  !has_failed(other.info.name) && workers_.CouldRun(other, lane) &&
                   Together(lane.resources, services.ResourcesOf(lane.services, other.info.name))
                       .FitsIn(other.Free());
          });

@@ -215,6 +215,22 @@ TEST_F(NeedsTest, ServicesThatFailedOnDifferentWorkersAreStartedAgain) {
   EXPECT_EQ(CountOf(sweep, JobState::kSucceeded), 1u);
 }
 
+TEST_F(NeedsTest, AWorkerWithHalfOfTheServicesOnWhichTheRestFailedIsNotWaitedFor) {
+  AddWorker("v", 4);
+  AddWorker("w", 4);
+  SweepSpec spec = Judged(1);
+  spec.approaches[0].service->idle = absl::Hours(9);
+  Submit(std::move(spec));
+  SyncTimes(3);
+  const std::string first = ServicesOn("v").empty() ? "w" : "v";
+  WorkerCalled(first).SetReady(InstanceOn(first, 0));
+  WorkerCalled(first).Finish(InstanceOn(first, 1), FailureOf(FailureClass::kFailed));
+  Sync();
+  harness().Advance(absl::Minutes(10));
+  SyncTimes(3);
+  EXPECT_EQ(ServicesOn(first == "v" ? "w" : "v").size(), 2u);
+}
+
 TEST_F(NeedsTest, ANeededServiceIsNotStoppedWhileAJobAsksIt) {
   AddWorker("w", 4);
   Submit(Judged(1));
