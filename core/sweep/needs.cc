@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/sweep/command_template.h"
+#include "core/sweep/params.h"
 
 namespace concur {
 namespace {
@@ -96,8 +98,19 @@ absl::Status CheckNeeds(const SweepSpec& spec, const FieldPath& path) {
     CONCUR_RETURN_IF_ERROR(
         check(path.Field("benchmarks", i), spec.benchmarks[i].needs, std::nullopt));
   }
+  std::map<std::string, std::string> names;  // by variable of their jobs
   for (size_t i = 0; i < spec.approaches.size(); ++i) {
     const ApproachSpec& approach = spec.approaches[i];
+    if (is_needed[i]) {
+      const auto [it, is_new] = names.emplace(VariableName(approach.name), approach.name);
+      if (!is_new) {
+        return FieldError(path.Field("approaches", i).Field("name"),
+                          absl::StrCat("expected names of needed services that differ as ",
+                                       "variables, got \"", it->second, "\" and \"", approach.name,
+                                       "\", which are both $CONCUR_SERVICE_", it->first,
+                                       "_…; rename one of them"));
+      }
+    }
     if (approach.predict_command.empty() && approach.train_command.empty() && approach.service &&
         !is_needed[i]) {
       return FieldError(

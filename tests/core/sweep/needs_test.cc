@@ -110,6 +110,13 @@ TEST(SweepNeedsTest, WhatCannotBeNeededIsRefused) {
          spec.approaches[1].needs = {2, 2};
        },
        "approaches[1].needs[1]: \"judge\" stands twice"},
+      {"names that are one variable",
+       [](SweepSpec& spec) {
+         spec.approaches.push_back(ServingApproach("Judge"));
+         spec.approaches[1].needs = {2, 3};
+       },
+       "approaches[3].name: expected names of needed services that differ as variables, got "
+       "\"judge\" and \"Judge\", which are both $CONCUR_SERVICE_JUDGE_"},
       {"too many", [](SweepSpec& spec) { spec.approaches[1].needs.assign(8, 2); },
        "approaches[1].needs: "},
       {"needed by nobody",
