@@ -302,6 +302,10 @@ absl::StatusOr<process::Command> Environments::CommandFor(
   }
   run.env = MapOf(BuildEnvironment(order, paths, root_base, gpu_names));
   run.mounts.push_back({paths.directory, paths.directory, /*is_writable=*/true});
+  if (!paths.socket.empty()) {  // a mount of its own, which a link cannot replace
+    const std::string directory = paths.socket.substr(0, paths.socket.rfind('/'));
+    run.mounts.push_back({directory, directory, /*is_writable=*/true});
+  }
   AddInputs(paths, &run);
   for (const auto& [name, address] : paths.services) {
     if (absl::StartsWith(address, "/")) {

@@ -16,8 +16,11 @@ using ::testing::HasSubstr;
 
 constexpr char kPerl[] = "/usr/bin/perl";  // connects to unix sockets without further files
 
-// Answers each request of HTTP, and outlives those that only connect.
+// Answers each request of HTTP, and outlives those that only connect. A sandbox lets it put no link
+// in the place of the socket's folder, which jobs would follow.
 constexpr char kServe[] = R"(
+($folder = $ARGV[0]) =~ s/.s$//;
+if ($ARGV[1]) { rename($folder, "$folder.old") and die "the folder was moved" }
 $SIG{PIPE} = "IGNORE";
 socket(S, 1, 1, 0); bind(S, pack("S a108", 1, $ARGV[0])) or die "$ARGV[0]: $!"; listen(S, 8);
 while (accept(C, S)) { sysread(C, $asked, 4096); syswrite(C, "HTTP/1.1 200 OK\r\n\r\nhello"); close(C) })";
@@ -61,6 +64,7 @@ class ServiceSocketTest : public EnvironmentFixture,
   }
   JobOrder Service(uint32_t place, const char* ready_http) {
     JobOrder order = Perl(kServe, "{socket}");
+    order.command.push_back(GetParam() == "none" ? "" : "in a sandbox");
     order.id = {JobId{{1}, 99}.Service(place), {1}};
     order.ready_http = ready_http;
     return order;
