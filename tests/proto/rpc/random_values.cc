@@ -217,7 +217,9 @@ ApproachSpec RandomApproach(Random& random) {
   }
   if (random.Chance(0.4)) {
     ServiceSpec service;
+    const bool has_socket = random.Chance(0.5);
     service.command = RandomCommand(random);
+    service.command.emplace_back(has_socket ? "{socket}" : "{port}");
     if (random.Chance(0.5)) {
       service.program = RandomDigest(random);
       service.ready_http = "/health";
@@ -227,7 +229,7 @@ ApproachSpec RandomApproach(Random& random) {
     service.serves = static_cast<uint32_t>(random.Between(1, kServesMax));
     service.idle = RandomSpan(random);
     approach.service = std::move(service);
-    approach.predict_command.emplace_back("{service.url}");
+    approach.predict_command.emplace_back(has_socket ? "{service.socket}" : "{service.url}");
   }
   approach.rerun = random.Chance(0.5);
   return approach;
