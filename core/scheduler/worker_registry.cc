@@ -194,9 +194,6 @@ void WorkerRegistry::Unassign(Worker& worker, AttemptId id) {
 void WorkerRegistry::ChargeService(const Worker& worker, AttemptId id, FailureClass failure) {
   Services::Instance& instance = *book_.services().Find(worker.info.name, id);
   instance.charged_until = std::min(turn_.now(), worker.lease_expire);
-  if (!instance.start_time && Services::TimeOf(id.attempt) > instance.charged_until) {
-    return;  // numbers run ahead of a clock that is behind: what is saved stays
-  }
   JobResult use;
   use.failure = failure;
   use.start_time = instance.start_time.value_or(Services::TimeOf(id.attempt));
