@@ -401,9 +401,11 @@ absl::Status Room::CheckAttempt(const Event& event) const {
   return CheckSpan(event.answer, passages_[passage].text);
 }
 
+// Reviewers see the author's answer, except of questions that reviewers wrote.
 bool Room::MayValidate(const Attempt& attempt, const std::string& annotator) const {
+  const Annotator& author = annotators_.at(attempt.annotator);
   return attempt.state == QuestionState::kWaiting && attempt.annotator != annotator &&
-         annotators_.at(attempt.annotator).is_qualified &&
+         author.is_qualified && (author.is_reviewer || !annotators_.at(annotator).is_reviewer) &&
          std::none_of(attempt.validations.begin(), attempt.validations.end(),
                       [&](const Validation& one) { return one.annotator == annotator; });
 }
@@ -416,7 +418,8 @@ absl::Status Room::CheckValidation(const Event& event) const {
   const Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
   if (!MayValidate(attempt, event.annotator)) {
     return absl::FailedPreconditionError(
-        "number: the question is your own, you have answered it, or it needs no more answers now");
+        "number: the question is your own, you review it or have answered it, or it needs no more "
+        "answers now");
   }
   CONCUR_RETURN_IF_ERROR(CheckLent(attempt.passage, event));
   return event.answer.has_value() ? CheckSpan(event.answer, passages_[attempt.passage].text)

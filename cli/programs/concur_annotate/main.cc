@@ -411,13 +411,21 @@ absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSys
                     : absl::FailedPreconditionError(tried.message());
 }
 
-void NoteTooFewValidators(const Room& room, size_t added, CommandContext& context) {
+void NoteTooFewValidators(const Room& room, const AnnotateFlags& flags,
+                          const std::vector<std::string>& names, CommandContext& context) {
+  std::set<std::string> people(names.begin(), names.end());
+  std::set<std::string> others(flags.reviewers.begin(), flags.reviewers.end());
+  for (const auto& [name, one] : room.annotators()) {
+    (one.is_reviewer || one.is_revoked ? others : people).insert(name);
+  }
+  for (const std::string& name : others) {
+    people.erase(name);
+  }
   const auto needed = static_cast<size_t>(room.settings().validators);
-  const size_t people = room.annotators().size() + added;
-  if (needed > 0 && people <= needed) {
+  if (needed > 0 && people.size() <= needed) {
     PrintNote(context, absl::StrCat("a question is kept once ", needed,
-                                    " other people have answered it, and there are ", people,
-                                    " in all: add more with --annotator"));
+                                    " other people have answered it, and there are ", people.size(),
+                                    " besides reviewers: add more with --annotator"));
   }
 }
 
@@ -443,10 +451,7 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
                                     "lines that are removed from it go unnoticed"));
   }
   CONCUR_RETURN_IF_ERROR(UseSystems(trained, clock, *room));
-  const auto added = std::count_if(names.begin(), names.end(), [&room](const std::string& name) {
-    return !room->room().annotators().contains(name);
-  });
-  NoteTooFewValidators(room->room(), static_cast<size_t>(added), context);
+  NoteTooFewValidators(room->room(), flags, names, context);
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<annotation::AnnotationServer> server,
                           annotation::AnnotationServer::Start(
                               clock, std::move(room), std::move(systems),

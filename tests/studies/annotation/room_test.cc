@@ -412,7 +412,24 @@ TEST(RoomTest, TheFirstQuestionsAreReviewedBeforeAnythingElse) {
   ASSERT_OK(scene.Review("rita", 3, "accept"));
   EXPECT_TRUE(scene.room.annotators().at("ada").is_qualified);
   ASSERT_OK(scene.Ask("ada", "rhine", "Rhine", ""));
-  EXPECT_TRUE(scene.room.NextTask("rita", TaskKind::kValidating, false, scene.now).ok());
+}
+
+TEST(RoomTest, ReviewersValidateOnlyWhatReviewersWrote) {
+  Scene scene;
+  ASSERT_OK(scene.Invite("rita", /*is_reviewer=*/true));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  // They may have seen the answer while they reviewed.
+  EXPECT_THAT(scene.room.NextTask("rita", TaskKind::kValidating, false, scene.now),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no question of others")));
+  EXPECT_THAT(scene.Validate("rita", 1, "Alps"), StatusIs(kPrecondition, HasSubstr("review it")));
+  ASSERT_OK(scene.Invite("rolf", true));
+  ASSERT_OK(scene.Take("rolf", "danube"));
+  ASSERT_OK(scene.Ask("rolf", "danube", "Vienna", ""));
+  scene.now += scene.room.settings().hold;
+  EXPECT_EQ(scene.room.NextTask("rita", TaskKind::kValidating, false, scene.now)->number, 2);
+  ASSERT_OK(scene.Take("rita", "danube", 2));
+  ASSERT_OK(scene.Validate("rita", 2, "Vienna"));
 }
 
 TEST(RoomTest, WhoeverFailsTheQualificationIsRevoked) {

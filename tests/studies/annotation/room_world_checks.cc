@@ -55,6 +55,23 @@ QuestionState StateFrom(const Attempt& attempt, const Room& room) {
   return is_revoked ? QuestionState::kRevoked : QuestionState::kKept;
 }
 
+// True if it waits although somebody who is here may answer it, or somebody new.
+bool WaitsForNothing(const Attempt& attempt, const Room& room) {
+  const Annotator& author = room.annotators().at(attempt.annotator);
+  // Nobody validates for those who are not qualified yet.
+  if (attempt.state != QuestionState::kWaiting || !author.is_qualified) {
+    return false;
+  }
+  return room.settings().qualification == 0 ||
+         std::any_of(room.annotators().begin(), room.annotators().end(), [&](const auto& entry) {
+           const auto& [name, one] = entry;
+           return one.is_qualified && !one.is_revoked && name != attempt.annotator &&
+                  (author.is_reviewer || !one.is_reviewer) &&
+                  std::none_of(attempt.validations.begin(), attempt.validations.end(),
+                               [&who = name](const Validation& v) { return v.annotator == who; });
+         });
+}
+
 }  // namespace
 
 void RoomWorld::Acknowledged(const Request& request, const std::string& response) {
@@ -77,7 +94,12 @@ void RoomWorld::Acknowledged(const Request& request, const std::string& response
 void RoomWorld::CheckTouch(const Event& event) {
   Touch touch{0, age_, counts_.jumps};
   if (event.kind == EventKind::kValidation) {
-    touch.passage = room_->attempts()[static_cast<size_t>(event.number - 1)].passage;
+    const Attempt& attempt = room_->attempts()[static_cast<size_t>(event.number - 1)];
+    touch.passage = attempt.passage;
+    if (room_->annotators().at(event.annotator).is_reviewer &&
+        !room_->annotators().at(attempt.annotator).is_reviewer) {
+      Broken(absl::StrCat(event.annotator, " validates ", event.number, " and reviews it"));
+    }
   } else if (event.kind == EventKind::kAssignment || event.kind == EventKind::kAttempt) {
     while (room_->passages()[touch.passage].id != event.passage) {
       ++touch.passage;
@@ -381,18 +403,25 @@ void RoomWorld::CheckPassagesComeBack() {
   }
 }
 
+// Newcomers validate, or, where these must qualify first, those who are qualified.
 void RoomWorld::CheckQuestionsAreDecided() {
-  // Nobody validates for those who are not qualified yet.
   const auto waiting = [this] {
     return std::count_if(room_->attempts().begin(), room_->attempts().end(),
-                         [this](const Attempt& one) {
-                           return one.state == QuestionState::kWaiting &&
-                                  room_->annotators().at(one.annotator).is_qualified;
-                         });
+                         [this](const Attempt& one) { return WaitsForNothing(one, *room_); });
   };
-  for (int i = 0; i < 40 && !is_broken() && waiting() > 0; ++i) {
-    const std::string name = absl::StrCat("validator", i);
-    Join(name, /*is_reviewer=*/settings_.qualification > 0);
+  std::vector<std::string> qualified;
+  for (const auto& [name, one] : room_->annotators()) {
+    if (one.is_qualified && !one.is_revoked) {
+      qualified.push_back(name);
+    }
+  }
+  for (size_t i = 0; i < 40 && !is_broken() && waiting() > 0; ++i) {
+    std::string name = absl::StrCat("validator", i);
+    if (settings_.qualification > 0) {
+      name = qualified[i % qualified.size()];
+    } else {
+      Join(name);
+    }
     Wait(2 * settings_.hold);
     for (size_t count = 0; count <= room_->attempts().size() && !is_broken(); ++count) {
       people_[name].number = 0;
