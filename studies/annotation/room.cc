@@ -572,6 +572,7 @@ void Room::ApplyValidation(const Event& event) {
   attempt.validations.push_back(std::move(validation));
   Decide(attempt);
 }
+  Judge(attempt.annotator);  // a question that was dropped is no more to be reviewed
 
 // Once there are enough validations, the question is kept or dropped.
 void Room::Decide(Attempt& attempt) {

@@ -220,6 +220,9 @@ class Room {
   void ApplyAttempt(const Event& event);
   void ApplyValidation(const Event& event);
   void ApplyReview(const Event& event);
+  // Qualifies or revokes the author by the share of reviewed questions that were accepted.
+  void Judge(const std::string& name);
+  void Revoke(const std::string& name);
   void Decide(Attempt& attempt);
   // A question that waited or was kept does so no more.
   void TakeOut(Attempt& attempt, QuestionState state);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reviewers: which questions they see, and what becomes of authors.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "studies/annotation/room.h"
@@ -12,6 +14,8 @@ namespace {
 
 // An author of whose reviewed questions fewer are accepted is revoked.
 constexpr int64_t kAcceptedPercentMin = 80;
+// Of fewer, one rejection would be more than the share that may be rejected.
+constexpr int64_t kJudgedMin = 5;
 
 bool IsReviewable(const Attempt& attempt, const Annotator& author) {
   return (attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept) &&
@@ -56,18 +60,41 @@ void Room::ApplyReview(const Event& event) {
   if (event.verdict == "reject") {
     TakeOut(attempt, QuestionState::kRejected);
   }
+  if (event.verdict == "revoke") {
+    Revoke(attempt.annotator);
+  } else {
+    Judge(attempt.annotator);
+  }
+}
+
+// Once the first questions are reviewed; later, five, and the sample or all that can be.
+void Room::Judge(const std::string& name) {
+  Annotator& author = annotators_[name];
+  const bool is_good = 100 * author.accepted >= kAcceptedPercentMin * author.reviewed;
   const bool is_enough = author.reviewed >= ReviewsNeeded(author, settings_);
-  if (event.verdict == "revoke" ||
-      (is_enough && 100 * author.accepted < kAcceptedPercentMin * author.reviewed)) {
-    author.is_revoked = true;
-    for (Attempt& other : attempts_) {
-      if (other.annotator == attempt.annotator &&
-          (other.state == QuestionState::kWaiting || other.state == QuestionState::kKept)) {
-        TakeOut(other, QuestionState::kRevoked);
-      }
-    }
-  } else if (is_enough) {
+  if (!author.is_qualified && is_enough && is_good) {
     author.is_qualified = true;
+    return;
+  }
+  const auto is_reviewable = [&](const Attempt& one) {
+    return one.annotator == name && IsReviewable(one, author);
+  };
+  if (is_good || author.is_revoked || (author.is_qualified && author.reviewed < kJudgedMin)) {
+    return;
+  }
+  if (is_enough ||
+      (author.is_qualified && std::none_of(attempts_.begin(), attempts_.end(), is_reviewable))) {
+    Revoke(name);
+  }
+}
+
+void Room::Revoke(const std::string& name) {
+  annotators_[name].is_revoked = true;
+  for (Attempt& attempt : attempts_) {
+    if (attempt.annotator == name &&
+        (attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept)) {
+      TakeOut(attempt, QuestionState::kRevoked);
+    }
   }
 }
 

@@ -489,6 +489,54 @@ TEST(RoomTest, ASampleThatGrowsWithTheLogarithmIsReviewed) {
   EXPECT_EQ(scene.room.progress().rejected, 10);
 }
 
+TEST(RoomTest, OneRejectionOfTheFirstFewRevokesNobody) {
+  Settings settings;
+  settings.validators = 0;
+  settings.questions_per_passage = 20;
+  Scene scene(settings);
+  ASSERT_OK(scene.Invite("rita", true));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  const auto is_revoked = [&] { return scene.room.annotators().at("ada").is_revoked; };
+  for (int64_t number = 1; number <= 4; ++number) {
+    ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+    ASSERT_OK(scene.Review("rita", number, number == 2 ? "reject" : "accept"));
+    EXPECT_FALSE(is_revoked()) << "of " << number << " questions one was rejected";
+  }
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  ASSERT_OK(scene.Review("rita", 5, "reject"));
+  EXPECT_TRUE(is_revoked()) << "3 of 5";
+}
+
+TEST(RoomTest, WhoeverHasNothingLeftToReviewIsJudged) {
+  for (const bool is_dropped_last : {false, true}) {
+    Settings settings;
+    settings.validators = 1;
+    settings.questions_per_passage = 20;
+    settings.share_passages = true;
+    Scene scene(settings);
+    ASSERT_OK(scene.Invite("rita", true));
+    ASSERT_OK(scene.Take("ada", "rhine"));
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+    }
+    ASSERT_OK(scene.Take("bob", "rhine", 1));
+    const auto drop = [&] {
+      for (int64_t number = 6; number <= 10; ++number) {
+        ASSERT_OK(scene.Validate("bob", number, ""));
+      }
+    };
+    const auto reject = [&] {
+      for (int64_t number = 1; number <= 5; ++number) {
+        ASSERT_OK(scene.Review("rita", number, "reject"));
+      }
+    };
+    is_dropped_last ? reject() : drop();
+    EXPECT_FALSE(scene.room.annotators().at("ada").is_revoked) << "five can be reviewed, of six";
+    is_dropped_last ? drop() : reject();
+    EXPECT_TRUE(scene.room.annotators().at("ada").is_revoked);
+  }
+}
+
 TEST(RoomTest, OnlyReviewersReviewAndEachQuestionOnce) {
   Scene scene;
   ASSERT_OK(scene.Invite("rita", true));

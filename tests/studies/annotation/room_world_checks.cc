@@ -245,7 +245,9 @@ void RoomWorld::CheckReviews() {
     if (one.reviewed != verdicts["accept"] + bad || one.accepted != verdicts["accept"]) {
       Broken(absl::StrCat("a review of ", name, "'s questions counts twice, or not"));
     }
-    if (one.is_revoked ? verdicts["revoke"] == 0 && 5 * one.accepted >= 4 * one.reviewed
+    const int64_t judged = one.is_qualified ? 5 : settings_.qualification;
+    if (one.is_revoked ? verdicts["revoke"] == 0 &&
+                             (5 * one.accepted >= 4 * one.reviewed || one.reviewed < judged)
                        : verdicts["revoke"] > 0) {
       Broken(absl::StrCat(name, " is revoked or not against the verdicts"));
     }
@@ -362,6 +364,11 @@ void RoomWorld::CheckReviewsEnd() {
     if (counts && !attempt.review.has_value() &&
         author.reviewed < std::min(author.wins, ReviewsNeeded(author, settings_))) {
       Broken(absl::StrCat("the question ", attempt.number, " is reviewed by nobody"));
+    }
+  }
+  for (const auto& [name, one] : room_->annotators()) {
+    if (one.reviewed >= 5 && 5 * one.accepted < 4 * one.reviewed && !one.is_revoked) {
+      Broken(absl::StrCat(name, " stays with ", one.accepted, " of ", one.reviewed, " accepted"));
     }
   }
 }

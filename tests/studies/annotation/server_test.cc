@@ -344,7 +344,7 @@ TEST_F(AnnotationServerTest, AReviewerSeesQuestionAnswerAndAuthorAndJudgesOnce) 
   EXPECT_EQ(Post("rita", "review", {{"number", 1}, {"verdict", "accept"}}).status, 409);
   const Json state = Send("ada", "GET", "/api/v1/state", "").body;
   EXPECT_EQ(state["all"]["rejected"], 1);
-  EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).status, 409) << "none of one was accepted";
+  EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).status, 200) << "one of one says little";
 }
 
 TEST_F(AnnotationServerTest, ExistingQuestionsAreAnsweredWithoutBeingTold) {
