@@ -134,10 +134,11 @@ absl::Status CheckAnswer(const Event& event, size_t next,
                                   : absl::OkStatus();
 }
 
-// The time since the annotator did something else, but no longer than a passage is held: then they
-// were away. Whoever is asked by the system has renewed the hold before.
+// The time since the annotator did something else. Where that is as long as a passage is held, they
+// were away: none. Whoever is asked by the system has renewed the hold before.
 void CountTime(const Event& event, absl::Duration hold, Annotator& annotator) {
-  const absl::Duration time = std::clamp(event.time - annotator.last, absl::ZeroDuration(), hold);
+  const absl::Duration gap = event.time - annotator.last;
+  const absl::Duration time = gap < hold ? std::max(gap, absl::ZeroDuration()) : absl::Duration();
   annotator.last = event.time;
   if (event.kind == EventKind::kAttempt ||
       (event.kind == EventKind::kAssignment && event.number == 0)) {
