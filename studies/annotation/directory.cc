@@ -69,6 +69,23 @@ absl::StatusOr<Room> RoomOf(const std::string& directory, const std::vector<Even
   return room;
 }
 
+// The export needs passages of both kinds. Only for new rooms: others open as they are.
+absl::Status CheckHeldOut(const Room& room) {
+  const size_t all = room.passages().size();
+  size_t held_out = 0;
+  for (size_t i = 0; i < all; ++i) {
+    held_out += room.IsHeldOut(i) ? 1 : 0;
+  }
+  return room.settings().answering || room.settings().held_out == 1 ||
+                 (held_out >= 2 && held_out < all)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(
+                   "settings: held_out: expected a share that holds out 2 passages or more and "
+                   "leaves 1 to train, got ",
+                   held_out, " of ", all,
+                   "; choose another --held-out, leave it out, or give more passages"));
+}
+
 absl::Status CheckSame(absl::string_view option, const std::string& path,
                        const std::string& digest) {
   if (path.empty()) {
@@ -114,8 +131,9 @@ absl::Status MakeRoom(const std::string& directory, const std::string& passages,
     CONCUR_ASSIGN_OR_RETURN(known, ReadOnboarding(onboarding));
   }
   CONCUR_ASSIGN_OR_RETURN(std::vector<KnownQuestion> questions, ReadQuestions(passages, settings));
-  CONCUR_RETURN_IF_ERROR(
-      Room::Create(std::move(read), std::move(known), settings, std::move(questions)).status());
+  CONCUR_ASSIGN_OR_RETURN(const Room room, Room::Create(std::move(read), std::move(known), settings,
+                                                        std::move(questions)));
+  CONCUR_RETURN_IF_ERROR(CheckHeldOut(room));
   CONCUR_RETURN_IF_ERROR(MakeRoomDirectory(directory));
   Event opening;
   opening.kind = EventKind::kOpening;

@@ -95,6 +95,26 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
   EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
 }
 
+TEST_F(RoomDirectoryTest, ANewRoomNeedsPassagesToHoldOutAndToTrain) {
+  const std::string path = directory_.File("new");
+  std::string lines;
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&lines, R"({"id": ")", i, R"(", "text": "Passage )", i, "\"}\n");
+  }
+  const std::string passages = directory_.File("four.jsonl");
+  ASSERT_OK(WriteFileAtomically(passages, lines));
+  Settings settings;
+  for (const double share : {0.0, 0.25, 0.9}) {
+    settings.held_out = share;
+    EXPECT_THAT(
+        MakeRoom(path, passages, "", settings, kStart),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("choose another --held-out")))
+        << share;
+  }
+  settings.held_out = 0.5;
+  ASSERT_OK(MakeRoom(path, passages, "", settings, kStart));
+}
+
 TEST_F(RoomDirectoryTest, AnswersToADataSetAreThereAfterARestart) {
   const std::string data = directory_.File("data.jsonl");
   ASSERT_OK(WriteFileAtomically(
