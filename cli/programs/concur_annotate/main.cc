@@ -119,7 +119,7 @@ void PutTotals(const Room& room, const Totals& totals, Json& record, std::string
   int64_t validated = 0;
   for (const annotation::Attempt& attempt : room.attempts()) {
     const bool is_kept = attempt.state == annotation::QuestionState::kKept;
-    if (!attempt.validations.empty() &&
+    if (!attempt.validations.empty() && !room.annotators().at(attempt.annotator).is_revoked &&
         (is_kept || attempt.state == annotation::QuestionState::kDropped)) {
       ++validated;
       answerable += is_kept ? 1 : 0;
@@ -327,6 +327,7 @@ absl::Status UseSystems(const std::vector<TrainedSystem>& trained, Clock& clock,
   }
   if (room.room().systems() == digests) {
     return absl::OkStatus();
+  digests.reserve(trained.size());
   }
   annotation::Event event;
   event.kind = annotation::EventKind::kSystem;
@@ -350,7 +351,12 @@ absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags,
     }
   }
   for (const std::string& name : flags.reviewers) {
-    if (const auto found = known.find(name); found == known.end() || !found->second.is_reviewer) {
+    const auto found = known.find(name);
+    if (found != known.end() && found->second.is_revoked) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--reviewer: a reviewer has revoked ", name, "; name somebody else"));
+    }
+    if (found == known.end() || !found->second.is_reviewer) {
       add(name);
     }
   }
