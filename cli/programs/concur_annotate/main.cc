@@ -217,11 +217,16 @@ absl::Status PrintAnswers(const Room& room, const annotation::ExportOptions& opt
     return absl::OkStatus();
   }
   PrintRows(table, context);
-  PrintNote(context, absl::StrCat(options.directory,
-                                  "/human-em.csv and human-f1.csv have the "
-                                  "scores of those who answered all ",
-                                  room.questions().size(),
-                                  " questions, for --scores and --reference 'human-*'"));
+  const auto whole = std::find_if(people.begin(), people.end(), [&room](const auto& one) {
+    return static_cast<size_t>(one.answers) == room.questions().size();
+  });
+  PrintNote(context,
+            absl::StrCat(options.directory,
+                         "/human-em.csv and human-f1.csv have the "
+                         "scores of those who answered all ",
+                         room.questions().size(), " questions: add --reference human-", whole->name,
+                         "=", options.name, ":", absl::StrFormat("%.2f", whole->f1),
+                         " to concur rank, or the rows to the file of --scores"));
   return absl::OkStatus();
 }
 
