@@ -299,8 +299,8 @@ absl::Status Room::CheckIs(Stage stage, const std::string& name) const {
   return stage <= Stage::kOnboarded || is_trying || annotator.is_qualified
              ? absl::OkStatus()
              : absl::FailedPreconditionError(
-                   absl::StrCat("annotator: a reviewer must accept your first ",
-                                settings_.qualification, " questions before"));
+                   absl::StrCat("annotator: a reviewer must judge your first ",
+                                settings_.qualification, " questions before, and accept 80 %"));
 }
 
 absl::StatusOr<size_t> Room::PassageOf(const std::string& id) const {
@@ -572,8 +572,8 @@ void Room::ApplyValidation(const Event& event) {
   Lend(attempt.passage, event);
   attempt.validations.push_back(std::move(validation));
   Decide(attempt);
-}
   Judge(attempt.annotator);  // a question that was dropped is no more to be reviewed
+}
 
 // Once there are enough validations, the question is kept or dropped.
 void Room::Decide(Attempt& attempt) {

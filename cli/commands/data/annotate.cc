@@ -120,9 +120,10 @@ void AddSettings(Command& command, AnnotateFlags& flags) {
                "--passages is a data set, whose questions each annotator answers; nobody writes")
       ->Group(kHeading);
   command
-      .AddOption("--qualification", flags.qualification,
-                 "questions of each new annotator that a reviewer must accept before more are "
-                 "written")
+      .AddOption(
+          "--qualification", flags.qualification,
+          "first questions of each annotator that are reviewed before more are written; 80 % "
+          "must be accepted")
       ->DefaultText("0")
       ->Group(kHeading);
   command

@@ -327,12 +327,12 @@ absl::StatusOr<std::unique_ptr<LiveRoom>> OpenRoom(const AnnotateFlags& flags, C
 
 absl::Status UseSystems(const std::vector<TrainedSystem>& trained, Clock& clock, LiveRoom& room) {
   std::vector<std::string> digests;
+  digests.reserve(trained.size());
   for (const TrainedSystem& one : trained) {
     digests.push_back(one.digest);
   }
   if (room.room().systems() == digests) {
     return absl::OkStatus();
-  digests.reserve(trained.size());
   }
   annotation::Event event;
   event.kind = annotation::EventKind::kSystem;
@@ -422,12 +422,21 @@ absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSys
                     : absl::FailedPreconditionError(tried.message());
 }
 
-void NoteTooFewValidators(const Room& room, const AnnotateFlags& flags,
-                          const std::vector<std::string>& names, CommandContext& context) {
+void NoteTooFewPeople(const Room& room, const AnnotateFlags& flags,
+                      const std::vector<std::string>& names, CommandContext& context) {
   std::set<std::string> people(names.begin(), names.end());
   std::set<std::string> others(flags.reviewers.begin(), flags.reviewers.end());
   for (const auto& [name, one] : room.annotators()) {
     (one.is_reviewer || one.is_revoked ? others : people).insert(name);
+  }
+  const bool has_reviewer = !flags.reviewers.empty() ||
+                            std::any_of(room.annotators().begin(), room.annotators().end(),
+                                        [](const auto& one) { return one.second.is_reviewer; });
+  if (room.settings().qualification > 0 && !has_reviewer) {
+    PrintNote(context,
+              absl::StrCat("a reviewer must judge the first ", room.settings().qualification,
+                           " questions of each annotator, and there is none: add one "
+                           "with --reviewer"));
   }
   for (const std::string& name : others) {
     people.erase(name);
@@ -462,7 +471,7 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
                                     "lines that are removed from it go unnoticed"));
   }
   CONCUR_RETURN_IF_ERROR(UseSystems(trained, clock, *room));
-  NoteTooFewValidators(room->room(), flags, names, context);
+  NoteTooFewPeople(room->room(), flags, names, context);
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<annotation::AnnotationServer> server,
                           annotation::AnnotationServer::Start(
                               clock, std::move(room), std::move(systems),

@@ -94,7 +94,7 @@ function Verdict({ result, systems }) {
   }
   return (
     <p class={`verdict ${result.winner === "person" ? "won" : "lost"}`} role="status">
-      {result.winner === "person" ? "You win. Saved; others will validate the question. " : "The system wins: try again. "}
+      {result.winner === "person" ? "You win. Saved. " : "The system wins: try again. "}
       {answersText(result.answers)}
     </p>
   );
