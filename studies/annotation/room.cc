@@ -317,16 +317,10 @@ absl::StatusOr<const SourcePassage*> Room::FindPassage(const std::string& id) co
   return &passages_[passage];
 }
 
-// A clock that was set back prolongs a hold by no more than its length. One that seems longer is no
-// hold until the clock nears its end again, unless the passage was lent to somebody in between.
-bool Room::IsHeld(const Loan& loan, absl::Time now) const {
-  return now < loan.until && loan.until <= now + 2 * settings_.hold;
-}
-
 std::set<size_t> Room::Taken(const std::string& annotator, absl::Time now) const {
   std::set<size_t> taken;
   for (const auto& [holder, loan] : loans_) {
-    if (!settings_.share_passages && holder != annotator && IsHeld(loan, now)) {
+    if (!settings_.share_passages && holder != annotator && loan.IsHeld(now, settings_.hold)) {
       taken.insert(loan.passage);
     }
   }
@@ -392,7 +386,7 @@ absl::Status Room::CheckAttempt(const Event& event) const {
     return absl::FailedPreconditionError(
         "question: the passage has this question already; ask another");
   }
-  if (!HasRoom(passage)) {
+  if (open_[passage] >= settings_.questions_per_passage) {
     return absl::FailedPreconditionError("passage: it has enough questions; take another passage");
   }
   if (attempts_.size() >= kAttemptsMax) {
@@ -618,7 +612,7 @@ void Room::TakeOut(Attempt& attempt, QuestionState state) {
 
 std::optional<size_t> Room::HeldBy(const std::string& annotator, absl::Time now) const {
   const auto loan = loans_.find(annotator);
-  return loan != loans_.end() && IsHeld(loan->second, now)
+  return loan != loans_.end() && loan->second.IsHeld(now, settings_.hold)
              ? std::make_optional(loan->second.passage)
              : std::nullopt;
 }
@@ -644,7 +638,9 @@ std::optional<Task> Room::WritingTask(const std::string& annotator, bool skip,
   const std::set<size_t> taken = Taken(annotator, now);
   const auto loan = loans_.find(annotator);
   const std::optional<size_t> last = loan != loans_.end() ? loan->second.writing : std::nullopt;
-  const auto is_open = [&](size_t passage) { return HasRoom(passage) && !taken.contains(passage); };
+  const auto is_open = [&](size_t passage) {
+    return open_[passage] < settings_.questions_per_passage && !taken.contains(passage);
+  };
   if (last.has_value() && !skip && is_open(*last)) {
     return Task{TaskKind::kWriting, *last, 0};
   }

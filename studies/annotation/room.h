@@ -191,6 +191,12 @@ class Room {
     std::optional<size_t> writing;  // the last passage to write for
     int64_t validating = 0;         // the last attempt to validate; 0: none
     std::set<size_t> passages;      // all
+
+    // A clock that was set back prolongs a hold by no more than its length. One that seems longer
+    // is no hold until the clock nears its end again, unless the passage was lent in between.
+    bool IsHeld(absl::Time now, absl::Duration hold) const {
+      return now < until && until <= now + 2 * hold;
+    }
   };
 
   Room(std::vector<SourcePassage> passages, std::vector<KnownQuestion> onboarding,
@@ -206,12 +212,10 @@ class Room {
   absl::Status CheckValidation(const Event& event) const;
   absl::Status CheckOnboarding(const Event& event) const;
   absl::Status CheckAssignment(const Event& event) const;
-  bool IsHeld(const Loan& loan, absl::Time now) const;
   // The passages that others than `annotator` hold.
   std::set<size_t> Taken(const std::string& annotator, absl::Time now) const;
   std::optional<Task> WritingTask(const std::string& annotator, bool skip, absl::Time now) const;
   std::optional<Task> ValidatingTask(const std::string& annotator, bool skip, absl::Time now) const;
-  bool HasRoom(size_t passage) const { return open_[passage] < settings_.questions_per_passage; }
   bool MayValidate(const Attempt& attempt, const std::string& annotator) const;
 
   // The annotator holds the passage from now on.

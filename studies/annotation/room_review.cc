@@ -14,7 +14,7 @@ namespace {
 
 // An author of whose reviewed questions fewer are accepted is revoked.
 constexpr int64_t kAcceptedPercentMin = 80;
-// Of fewer, one rejection would be more than the share that may be rejected.
+// One rejection of fewer would be more than the share that may be rejected.
 constexpr int64_t kJudgedMin = 5;
 
 bool IsReviewable(const Attempt& attempt, const Annotator& author) {
