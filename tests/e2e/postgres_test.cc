@@ -189,6 +189,8 @@ TEST_F(PostgresTest, AStandByTakesOver) {
   successor.Wait();
   ASSERT_TRUE(Eventually([&] { return Said("coordinator", "taking over"); }));
   EXPECT_LT(absl::Now() - killed, absl::Seconds(10));
+  // Programs find its token once its address is written.
+  ASSERT_TRUE(Eventually([&] { return cluster_.Concur({"sweep", "list"}).exit_code == 0; }));
   const Output waited = cluster_.Concur({"sweep", "wait", "s1"});
   EXPECT_EQ(waited.exit_code, 0) << waited.err;
   EXPECT_EQ(Succeeded(), 2 * kPairs);

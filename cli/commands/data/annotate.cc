@@ -187,7 +187,7 @@ void AddAnnotateCommand(
       "    --passages passages.jsonl --validators 1 --annotator ada --annotator bob\n"
       "  concur annotate --system none --passages passages.jsonl --validators 0 \\\n"
       "    --annotator ada\n"
-      "  concur annotate --system none --answering --passages sample.jsonl --annotator ada");
+      "  concur annotate --system none --answering --passages set.jsonl --annotator ada");
   // Runs after that of a subcommand.
   command->OnParsed([flags, run, status, export_command, &context] {
     if (!context.parse_only && !status->Parsed() && !export_command->Parsed()) {
