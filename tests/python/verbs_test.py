@@ -13,12 +13,12 @@ from coordinator import BIN, study
 # Commands for Client.run, which has no method of their own for them.
 BY_RUN = """
  bundle.convert bundle.load bundle.verify sweep.submit-predictions sweep.steps next concurrence init
- up demo top page audit usage
+ up demo top audit usage
 secret.set secret.list secret.delete job.outputs
 worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
 strata diff data.score data.build data.fetch data.import data.list data.majority data.mixture
 data.downsample data.split data.stats data.validate data.export adapt.predictions adapt.nbest
-adapt.lines adapt.metrics adapt.lm-eval adapt.results schema annotate.export annotate.status
+adapt.lines adapt.metrics adapt.lm-eval adapt.results sweep.schema annotate.export annotate.status
 resource.list resource.set resource.delete
 """.split()
 
@@ -76,7 +76,7 @@ def called():
         "job logs": lambda client, sweep, job: job.log(),
         "scores": lambda client, sweep, job: sweep.scores(),
         "matrix": lambda client, sweep, job: sweep.matrix(),
-        "simulate": lambda client, sweep, job: sweep.simulate(),
+        "sweep simulate": lambda client, sweep, job: sweep.simulate(),
         "report": lambda client, sweep, job: sweep.report("a.html"),
         "bundle write": lambda client, sweep, job: sweep.export("a"),
     }
