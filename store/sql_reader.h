@@ -51,7 +51,7 @@ inline constexpr char kCommitsCounter[] = "commits";
 inline constexpr char kNextSweepCounter[] = "next_sweep";
 inline constexpr char kSweepsCounter[] = "sweeps";
 inline constexpr char kWorkersCounter[] = "workers";
-// These five may be absent: then they are 0, and the next pilot's number 1.
+// These six may be absent: then they are 0, and the next pilot's number 1.
 inline constexpr char kBlamesCounter[] = "blames";
 inline constexpr char kNextPilotCounter[] = "next_pilot";
 inline constexpr char kLastServiceCounter[] = "last_service";

@@ -37,8 +37,7 @@ absl::Status LoginLink::Redeem(absl::string_view code) {
   if (code_.empty() || !http::SameSecret(code, code_)) {
     return absl::UnauthenticatedError(
         "this login link was used before, or is of an earlier start; \"concur up --link\" prints a "
-        "new "
-        "one");
+        "new one");
   }
   code_.clear();  // used, even if the next line fails
   return WriteLocked();

@@ -24,6 +24,15 @@ int64_t CpuMicros(absl::Duration time, int64_t cpu_millis) {
   return absl::ToInt64Microseconds(time) * std::max<int64_t>(cpu_millis, 1) / 1000;
 }
 
+// True if a start of a service of the set has failed on the worker, which has no instance of it.
+bool HasFailedOn(const std::string& worker, const Services& services, uint32_t set) {
+  const auto& all = services.SetOf(set);
+  return std::any_of(all.begin(), all.end(), [&](uint32_t service) {
+    return services.Get(service).failed_on.contains(worker) &&
+           !services.InstanceOn(worker, service);
+  });
+}
+
 }  // namespace
 
 void Dispatcher::Dispatch() {
@@ -193,18 +202,14 @@ Dispatcher::ServiceState Dispatcher::ServiceStateOn(const Worker& worker,
 bool Dispatcher::IsBetterElsewhere(const Worker& worker, const ReadyQueue::Lane& lane) const {
   const auto& roster = workers_.roster();
   const Services& services = book_.services();
-  const auto& set = services.SetOf(lane.services);
-  const auto has_failed = [&](const std::string& name) {
-    return std::any_of(set.begin(), set.end(), [&](uint32_t one) {
-      return services.Get(one).failed_on.contains(name) && !services.InstanceOn(name, one);
-    });
-  };
-  return set.size() > 1 && std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
+  return services.SetOf(lane.services).size() > 1 &&
+         std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
            const Worker& other = *entry.second;
            return services.CountOn(other.info.name, lane.services) >
                       services.CountOn(worker.info.name, lane.services) &&
                   !services.HasAll(other.info.name, lane.services) &&
-                  !has_failed(other.info.name) && workers_.CouldRun(other, lane) &&
+                  !HasFailedOn(other.info.name, services, lane.services) &&
+                  workers_.CouldRun(other, lane) &&
                   Together(lane.resources, services.ResourcesOf(lane.services, other.info.name))
                       .FitsIn(other.Free());
          });
@@ -215,15 +220,11 @@ bool Dispatcher::IsBetterElsewhere(const Worker& worker, const ReadyQueue::Lane&
 bool Dispatcher::IsStartForOthers(const Worker& worker, const ReadyQueue::Lane& lane,
                                   uint32_t service) const {
   const Services& services = book_.services();
-  const auto& set = services.SetOf(lane.services);
-  const auto has_failed = [&](const std::string& name) {
-    return std::any_of(set.begin(), set.end(),
-                       [&](uint32_t one) { return services.Get(one).failed_on.contains(name); });
-  };
   const auto& roster = workers_.roster();
   return services.Get(service).failed_on.contains(worker.info.name) &&
          std::any_of(roster.begin(), roster.end(), [&](const auto& entry) {
-           return !has_failed(entry.first) && workers_.CouldRun(*entry.second, lane);
+           return !HasFailedOn(entry.first, services, lane.services) &&
+                  workers_.CouldRun(*entry.second, lane);
          });
 }
 

@@ -95,6 +95,14 @@ std::string AttemptJson(const Attempt& attempt) {
   return Dump(json);
 }
 
+Event EventOf(EventKind kind, const std::string& annotator, absl::Time now) {
+  Event event;
+  event.kind = kind;
+  event.time = now;
+  event.annotator = annotator;
+  return event;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> AnnotationApi::LogIn(const std::string& text, absl::Time now) {
@@ -218,10 +226,7 @@ absl::StatusOr<std::string> AnnotationApi::TakeTask(const std::string& annotator
                                                                 : TaskKind::kReviewing,
                                          body.IsTrue("skip"), now));
   if (!room_.HasTask(annotator, task, now)) {
-    Event event;
-    event.kind = EventKind::kAssignment;
-    event.time = now;
-    event.annotator = annotator;
+    Event event = EventOf(EventKind::kAssignment, annotator, now);
     event.passage = room_.passages()[task.passage].id;
     event.number = task.number;
     CONCUR_RETURN_IF_ERROR(Save(event));
@@ -232,10 +237,7 @@ absl::StatusOr<std::string> AnnotationApi::TakeTask(const std::string& annotator
 absl::StatusOr<AnnotationApi::Begun> AnnotationApi::BeginAttempt(const std::string& annotator,
                                                                  const std::string& text,
                                                                  absl::Time now) {
-  Event event;
-  event.kind = EventKind::kAttempt;
-  event.time = now;
-  event.annotator = annotator;
+  Event event = EventOf(EventKind::kAttempt, annotator, now);
   event.systems = room_.systems();
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
   CONCUR_ASSIGN_OR_RETURN(event.key, body.Text("key"));
@@ -291,10 +293,7 @@ absl::StatusOr<std::string> AnnotationApi::SaveAttempt(Event event, absl::Time n
 absl::StatusOr<std::string> AnnotationApi::TakeValidation(const std::string& annotator,
                                                           const std::string& text, absl::Time now) {
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  Event event;
-  event.kind = EventKind::kValidation;
-  event.time = now;
-  event.annotator = annotator;
+  Event event = EventOf(EventKind::kValidation, annotator, now);
   CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
   if (event.number < 1 || static_cast<uint64_t>(event.number) > room_.attempts().size()) {
     return absl::NotFoundError("number: there is no such question");
@@ -317,10 +316,7 @@ absl::StatusOr<std::string> AnnotationApi::TakeValidation(const std::string& ann
 absl::StatusOr<std::string> AnnotationApi::TakeAnswer(const std::string& annotator,
                                                       const std::string& text, absl::Time now) {
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  Event event;
-  event.kind = EventKind::kAnswer;
-  event.time = now;
-  event.annotator = annotator;
+  Event event = EventOf(EventKind::kAnswer, annotator, now);
   CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
   if (event.number < 0 || static_cast<uint64_t>(event.number) >= room_.questions().size()) {
     return absl::NotFoundError("number: there is no such question");
@@ -340,10 +336,7 @@ absl::StatusOr<std::string> AnnotationApi::TakeAnswer(const std::string& annotat
 absl::StatusOr<std::string> AnnotationApi::TakeReview(const std::string& annotator,
                                                       const std::string& text, absl::Time now) {
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  Event event;
-  event.kind = EventKind::kReview;
-  event.time = now;
-  event.annotator = annotator;
+  Event event = EventOf(EventKind::kReview, annotator, now);
   CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
   CONCUR_ASSIGN_OR_RETURN(event.verdict, body.Text("verdict"));
   const std::string response = Dump({{"saved", true}});
@@ -361,10 +354,7 @@ absl::StatusOr<std::string> AnnotationApi::TakeReview(const std::string& annotat
 absl::StatusOr<std::string> AnnotationApi::TakeOnboarding(const std::string& annotator,
                                                           const std::string& text, absl::Time now) {
   CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  Event event;
-  event.kind = EventKind::kOnboarding;
-  event.time = now;
-  event.annotator = annotator;
+  Event event = EventOf(EventKind::kOnboarding, annotator, now);
   CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
   if (event.number < 0 || static_cast<uint64_t>(event.number) >= room_.onboarding().size()) {
     return absl::NotFoundError("number: there is no such question");
