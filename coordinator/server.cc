@@ -131,7 +131,7 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(rpc::kMessageBytesLimit);
   builder->SetMaxSendMessageSize(rpc::kMessageBytesLimit);
   // Workers send keepalive pings on connections that carry only a parked Sync.
-  set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, absl::Seconds(5));
+  set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, absl::Seconds(2));
   // Sooner than a client notices: its interrupted upload is kept by the time it reconnects.
   set(GRPC_ARG_KEEPALIVE_TIME_MS, absl::Seconds(10));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::Seconds(10));

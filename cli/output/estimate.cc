@@ -9,45 +9,13 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/output/print.h"
-#include "core/fields.h"
-#include "proto/rpc/convert_value.h"
+#include "cli/output/render.h"
+#include "proto/rpc/progress.h"
 
 namespace concur::cli {
-namespace {
 
-// Less says nothing.
-constexpr absl::Duration kSpanMin = absl::Milliseconds(500);
-
-Estimate MakeEstimate(double jobs_per_second, double left) {
-  Estimate estimate;
-  estimate.jobs_per_second = jobs_per_second;
-  if (jobs_per_second > 0 && left > 0) {
-    estimate.left = absl::Seconds(left / jobs_per_second);
-  }
-  return estimate;
-}
-
-}  // namespace
-
-uint64_t JobCount(const v1::StateCounts& counts) {
-  return DoneCount(counts) + LeftCount(counts) + counts.canceled();
-}
-
-uint64_t DoneCount(const v1::StateCounts& counts) {
-  return uint64_t{counts.succeeded()} + counts.failed() + counts.skipped() + counts.stopped();
-}
-
-uint64_t LeftCount(const v1::StateCounts& counts) {
-  return uint64_t{counts.blocked()} + counts.ready() + counts.backoff() + counts.running();
-}
-
-uint64_t RunningCount(const v1::StateCounts& counts) {
+uint32_t RunningCount(const v1::StateCounts& counts) {
   return counts.running() - std::min(counts.queued(), counts.running());
-}
-
-double WorkLeft(const v1::StateCounts& counts) {
-  return static_cast<double>(LeftCount(counts)) -
-         std::clamp(counts.running_done(), 0.0, static_cast<double>(counts.running()));
 }
 
 std::string RunningText(const v1::StateCounts& counts) {
@@ -61,25 +29,33 @@ std::string RunningText(const v1::StateCounts& counts) {
 }
 
 Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age) {
-  const absl::Duration span =
-      rpc::FromProto(sweep.recent_span(), FieldPath("recent_span")).value_or(absl::ZeroDuration()) +
-      age;
-  if (sweep.state() != v1::Sweep::STATE_ACTIVE || !sweep.has_recent_span() || span < kSpanMin) {
-    return {};
+  const v1::Progress progress = rpc::ProgressOf(sweep);
+  const absl::Duration span = SpanOf(sweep.recent_span());
+  const double older = age > absl::ZeroDuration() && span > absl::ZeroDuration()
+                           ? absl::FDivDuration(span + age, span)
+                           : 1;
+  Estimate estimate;
+  estimate.jobs_per_second = progress.jobs_per_second() / older;
+  if (progress.has_left()) {
+    estimate.left = SpanOf(progress.left()) * older;
   }
-  return MakeEstimate(sweep.recent_jobs() / absl::ToDoubleSeconds(span), WorkLeft(sweep.counts()));
+  return estimate;
 }
 
 Estimate EstimateOf(const std::vector<v1::Sweep>& sweeps) {
-  double jobs_per_second = 0;
-  double left = 0;
+  Estimate estimate;
+  double jobs_left = 0;
   for (const v1::Sweep& sweep : sweeps) {
     if (sweep.state() == v1::Sweep::STATE_ACTIVE) {
-      jobs_per_second += EstimateOf(sweep).jobs_per_second;
-      left += WorkLeft(sweep.counts());
+      const v1::Progress progress = rpc::ProgressOf(sweep);
+      estimate.jobs_per_second += progress.jobs_per_second();
+      jobs_left += progress.jobs_left();
     }
   }
-  return MakeEstimate(jobs_per_second, left);
+  if (estimate.jobs_per_second > 0 && jobs_left > 0) {
+    estimate.left = absl::Seconds(jobs_left / estimate.jobs_per_second);
+  }
+  return estimate;
 }
 
 std::string RateText(double jobs_per_second) {

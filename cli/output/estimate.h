@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress of sweeps, their speed and the time when they will be done: the only place that makes a
-// rate or an ETA, for `sweep watch`, `sweep list`, `sweep get` and `top` alike. The coordinator
-// counts the jobs that ended by running lately (core/state/work_meter.h); reused ones do not count.
+// Speed of sweeps and the time when they will be done, for `sweep watch`, `sweep list`, `sweep get`
+// and `top` alike.
 //
 // Stateless; thread-safe.
 #ifndef CONCUR_CLI_OUTPUT_ESTIMATE_H_
@@ -17,15 +16,8 @@
 
 namespace concur::cli {
 
-// The words for jobs, everywhere: those that are done came to an end (succeeded, failed, skipped),
-// those that were canceled did not, and the others are left. A job that was given ahead to a worker
-// does not run: it is queued there.
-uint64_t JobCount(const v1::StateCounts& counts);
-uint64_t DoneCount(const v1::StateCounts& counts);
-uint64_t LeftCount(const v1::StateCounts& counts);
-uint64_t RunningCount(const v1::StateCounts& counts);
-// LeftCount less what running jobs say is done of them.
-double WorkLeft(const v1::StateCounts& counts);
+// A job that was given ahead to a worker does not run: it is queued there.
+uint32_t RunningCount(const v1::StateCounts& counts);
 // "3"; "3 (42%)" when they say how much of them is done, on the mean.
 std::string RunningText(const v1::StateCounts& counts);
 

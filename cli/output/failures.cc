@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "proto/rpc/progress.h"
 
 namespace concur::cli {
 namespace {
@@ -22,59 +21,12 @@ const std::string& BenchmarkOf(const v1::Job& job) {
   return job.test_benchmark().empty() ? job.train_set() : job.test_benchmark();
 }
 
-bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
-
-// Bytes of the number at the start of the text, or of the "?" that a progress bar has for one:
-// 12, 4.25, 00:01.
-size_t NumberAt(absl::string_view text) {
-  if (!IsDigit(text[0]) && text[0] != '?') {
-    return 0;
-  }
-  size_t size = 1;
-  while (size < text.size() && (IsDigit(text[size]) || absl::StrContains(":.,?", text[size]))) {
-    ++size;
-  }
-  return size;
-}
-
-// Bytes of the bar at the start of the text, and of its blanks: "###  ", "==>", U+2500 to U+25FF.
-size_t BarAt(absl::string_view text) {
-  size_t size = 0;
-  while (size < text.size()) {
-    if (absl::StrContains(" #=>-|", text[size]) || (size > 0 && text[size] == '.')) {
-      ++size;
-    } else if (size + 2 < text.size() && text[size] == '\xE2' && text[size + 1] >= '\x94' &&
-               text[size + 1] <= '\x97') {
-      size += 3;
-    } else {
-      break;
-    }
-  }
-  return size;
-}
-
 }  // namespace
 
-std::string FailureSignature(v1::FailureClass failure, absl::string_view message) {
-  std::string signature = absl::StrCat(FailureText(failure), ": ");
-  while (!message.empty()) {
-    if (const size_t number = NumberAt(message); number > 0) {
-      signature.push_back('0');
-      message.remove_prefix(number);
-    } else if (const size_t bar = BarAt(message); bar > 0) {
-      signature.push_back(' ');
-      message.remove_prefix(bar);
-    } else {
-      signature.push_back(message[0]);
-      message.remove_prefix(1);
-    }
-  }
-  return signature;
-}
-
 void FailureGroups::Add(const v1::Job& job) {
-  const std::vector<std::string> key = {job.approach(), BenchmarkOf(job), KindText(job.kind()),
-                                        FailureSignature(job.failure(), job.result().message())};
+  const std::vector<std::string> key = {
+      job.approach(), BenchmarkOf(job), KindText(job.kind()),
+      absl::StrCat(rpc::FailureGroupOf(job, job.result().message()))};
   auto it = numbers_.find(key);
   if (it == numbers_.end()) {
     if (groups_.size() == kGroupsMax) {

@@ -12,18 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "concur/v1/coordinator.pb.h"
 #include "report/table.h"
 
 namespace concur::cli {
 
-// The class and the message of equal failures. Any two numbers are alike (names of run directories,
-// counts of bytes, process ids), and any two progress bars.
-std::string FailureSignature(v1::FailureClass failure, absl::string_view message);
-
 // Failed jobs by approach, benchmark (the train set of train jobs, the test benchmark of eval jobs)
-// and message. Memory is bounded: beyond kGroupsMax groups, failures of a new kind are only
+// and failure group. Memory is bounded: beyond kGroupsMax groups, failures of a new kind are only
 // counted.
 class FailureGroups {
  public:

@@ -21,6 +21,7 @@
 #include "cli/output/failures.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "proto/rpc/progress.h"
 #include "report/text.h"
 
 namespace concur::cli {
@@ -39,14 +40,6 @@ std::string Fill(size_t width, double fraction, bool unicode) {
     bar += i < full ? (unicode ? "█" : "#") : (unicode ? "░" : "-");
   }
   return bar;
-}
-
-// Never 100 % before everything is done.
-int Percent(uint64_t done, double work_done, uint64_t total) {
-  return total == 0 ? 0
-         : done == total
-             ? 100
-             : std::min(99, static_cast<int>(work_done * 100 / static_cast<double>(total)));
 }
 
 }  // namespace
@@ -141,11 +134,9 @@ std::string SweepProgress::RestText() const {
 }
 
 std::string SweepProgress::StatusLine(absl::Time now, size_t width) const {
-  const uint64_t total = JobCount(sweep_.counts());
-  const uint64_t done = DoneCount(sweep_.counts());
-  const double work_done =
-      static_cast<double>(done + LeftCount(sweep_.counts())) - WorkLeft(sweep_.counts());
-  std::vector<std::string> parts = {absl::StrCat(CountText(done), "/", CountText(total), " jobs")};
+  const v1::Progress progress = rpc::ProgressOf(sweep_);
+  std::vector<std::string> parts = {
+      absl::StrCat(CountText(progress.done()), "/", CountText(progress.jobs()), " jobs")};
   if (sweep_.state() != v1::Sweep::STATE_ACTIVE) {
     parts.push_back(StateText(sweep_.state()));
   }
@@ -165,7 +156,7 @@ std::string SweepProgress::StatusLine(absl::Time now, size_t width) const {
       }
     }
   }
-  const std::string percent = absl::StrFormat("%3d%%", Percent(done, work_done, total));
+  const std::string percent = absl::StrFormat("%3d%%", progress.percent());
   const std::string text = absl::StrJoin(parts, options_.unicode ? " · " : ", ");
   if (!options_.is_terminal) {
     return absl::StrCat(LineText(sweep_.id()), "  ", percent, "  ", text);
@@ -173,10 +164,9 @@ std::string SweepProgress::StatusLine(absl::Time now, size_t width) const {
   const size_t used = analysis::DisplayWidth(sweep_.id()) + analysis::DisplayWidth(percent) +
                       analysis::DisplayWidth(text) + 9;
   const size_t bar_width = used + kBarWidthMin > width ? 0 : std::min(kBarWidthMax, width - used);
-  const double fraction = total == 0 ? 0 : work_done / static_cast<double>(total);
   std::string bar;
   if (bar_width > 0) {
-    bar = absl::StrCat("[", Fill(bar_width, fraction, options_.unicode), "] ");
+    bar = absl::StrCat("[", Fill(bar_width, progress.percent() / 100.0, options_.unicode), "] ");
   }
   // One column is left free, so that no terminal wraps the line.
   return LineText(absl::StrCat(sweep_.id(), "  ", bar, percent, "  ", text),
@@ -191,8 +181,7 @@ std::string SweepProgress::CountFailure(const v1::JobEvent& event) {
   if (!is_final && !is_retry) {
     return "";
   }
-  const std::pair<bool, std::string> key = {is_final,
-                                            FailureSignature(event.failure(), event.message())};
+  const std::pair<bool, uint64_t> key = {is_final, rpc::FailureGroupOf(event, event.message())};
   auto it = failures_.find(key);
   if (it == failures_.end()) {
     if (failures_.size() >= options_.failures_max) {

@@ -69,7 +69,7 @@ class SweepProgress {
   absl::Time received_;
   bool drawn_ = false;
   size_t drawn_width_ = 0;
-  std::map<std::pair<bool, std::string>, Failures> failures_;  // by finality and signature
+  std::map<std::pair<bool, uint64_t>, Failures> failures_;  // by finality and group
   bool more_failures_ = false;
   absl::Time last_draw_ = absl::InfinitePast();
   absl::Time last_line_ = absl::InfinitePast();

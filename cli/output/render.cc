@@ -24,6 +24,7 @@
 #include "core/spent.h"
 #include "core/sweep/params.h"
 #include "proto/rpc/convert_value.h"
+#include "proto/rpc/progress.h"
 
 namespace concur::cli {
 namespace {
@@ -303,7 +304,10 @@ Json SweepJson(const v1::Sweep& sweep) {
   json["owner"] = sweep.owner();
   json["state"] = StateText(sweep.state());
   json["priority"] = sweep.priority();
-  json["jobs"] = JobCount(sweep.counts());
+  const v1::Progress progress = rpc::ProgressOf(sweep);
+  json["jobs"] = progress.jobs();
+  json["done"] = progress.done();
+  json["percent"] = progress.percent();
   json["cells"] = sweep.cell_count();
   json["reused"] = sweep.reused();
   if (sweep.trials() > 0) {

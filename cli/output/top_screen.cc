@@ -16,6 +16,7 @@
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/output/tone.h"
+#include "proto/rpc/progress.h"
 #include "report/table.h"
 #include "report/text.h"
 
@@ -148,9 +149,10 @@ std::vector<std::string> SweepLines(const TopLook& look, const TopFrameOptions& 
       continue;
     }
     const v1::StateCounts& counts = sweep.counts();
+    const v1::Progress progress = rpc::ProgressOf(sweep);
     const Estimate estimate = EstimateOf(sweep);
     table.rows.push_back(TextCells(
-        {sweep.id(), sweep.name(), "", CountText(DoneCount(counts)), CountText(JobCount(counts)),
+        {sweep.id(), sweep.name(), "", CountText(progress.done()), CountText(progress.jobs()),
          RunningText(counts), CountText(counts.queued()), CountText(counts.ready()),
          CountText(counts.failed()), RateText(estimate.jobs_per_second), EtaText(estimate)}));
     table.rows.back()[2] = StateCell(StateText(sweep.state()));

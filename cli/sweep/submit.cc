@@ -36,6 +36,7 @@
 #include "core/sweep/expansion.h"
 #include "core/sweep/sweep.h"
 #include "proto/rpc/convert_sweep.h"
+#include "proto/rpc/progress.h"
 #include "report/text.h"
 #include "yaml/sweep_yaml.h"
 
@@ -199,7 +200,7 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
 }
 
 std::string SubmittedText(const v1::Sweep& sweep) {
-  const uint64_t jobs = JobCount(sweep.counts());
+  const uint64_t jobs = rpc::ProgressOf(sweep).jobs();
   std::string text = absl::StrCat(
       sweep.id(), " ", sweep.name(), ": ", CountText(jobs), jobs == 1 ? " job in " : " jobs in ",
       CountText(sweep.cell_count()), sweep.cell_count() == 1 ? " cell" : " cells");

@@ -17,6 +17,7 @@
 #include "core/sweep/served_approach.h"
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/convert_value.h"
+#include "proto/rpc/progress.h"
 
 namespace concur {
 namespace {
@@ -83,6 +84,7 @@ v1::Sweep SweepProto(const SweepView& sweep) {
     proto.set_recent_jobs(static_cast<uint32_t>(sweep.recent.jobs));
     *proto.mutable_recent_span() = ToProto(sweep.recent.span);
   }
+  *proto.mutable_progress() = rpc::MakeProgress(proto);
   if (!sweep.spent.empty()) {
     *proto.mutable_spent() = SpentProto(sweep.spent);
   }
@@ -118,6 +120,8 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   proto.set_worker(job.worker);
   if (job.failure != FailureClass::kNone) {
     proto.set_failure(ToProto(job.failure));
+    proto.set_failure_group(
+        rpc::FailureGroup(proto.failure(), job.result == nullptr ? "" : job.result->message));
   }
   if (job.reused_from) {
     proto.set_reused_from(job.reused_from->ToString());
@@ -216,6 +220,7 @@ v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl:
   proto.set_worker(event.worker);
   if (event.failure != FailureClass::kNone) {
     proto.set_failure(ToProto(event.failure));
+    proto.set_failure_group(rpc::FailureGroup(proto.failure(), event.message));
   }
   proto.set_message(event.message);
   proto.set_description(expansion.Describe(event.id.index));

@@ -138,8 +138,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view add
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesLimit);
   arguments.SetMaxSendMessageSize(kMessageBytesLimit);
-  // The server takes pings that are 5 s apart.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, several ? 6'000 : 20'000);
+  // The server takes pings that are 2 s apart.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, several ? 3'000 : 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, several ? 3'000 : 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);

@@ -24,7 +24,7 @@ def show_in_notebook(get: Callable[[], Mapping[str, Any]], events: Iterable[Any]
         ended = {state: counts[state] for state in states}
         text = f"{sweep['name']}: " + ", ".join(f"{n} {state}" for state, n in ended.items() if n)
         text += f" of {sweep['jobs']} jobs"
-        bar = f'<progress max="{sweep["jobs"]}" value="{sum(ended.values())}"></progress> '
+        bar = f'<progress max="{sweep["jobs"]}" value="{sweep["done"]}"></progress> '
         handle.update({"text/plain": text, "text/html": bar + html.escape(text)}, raw=True)
 
     drawn = 0.0

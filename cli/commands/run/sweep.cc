@@ -36,6 +36,7 @@
 #include "cli/sweep/packed_code.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/sweep/sweep_name.h"
+#include "proto/rpc/progress.h"
 
 namespace concur::cli {
 namespace {
@@ -92,10 +93,11 @@ absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
                   SweepJson(v1::Sweep()), "No sweeps yet. Submit one: concur sweep submit FILE");
   for (const v1::Sweep& sweep : sweeps) {
     const v1::StateCounts& counts = sweep.counts();
+    const v1::Progress progress = rpc::ProgressOf(sweep);
     const Estimate estimate = EstimateOf(sweep);
     listing.Add(
-        {sweep.id(), sweep.name(), StateText(sweep.state()), CountText(DoneCount(counts)),
-         CountText(JobCount(counts)), CountText(counts.failed()), CountText(counts.skipped()),
+        {sweep.id(), sweep.name(), StateText(sweep.state()), CountText(progress.done()),
+         CountText(progress.jobs()), CountText(counts.failed()), CountText(counts.skipped()),
          CountText(sweep.reused()), RateText(estimate.jobs_per_second), EtaText(estimate),
          sweep.owner(), TimeText(sweep.has_create_time(), sweep.create_time()), AgeText(sweep)},
         SweepJson(sweep));
@@ -445,7 +447,7 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
   if (!warnings.empty()) {
     record["warnings"] = warnings;
   }
-  const uint64_t jobs = JobCount(sweep.counts());
+  const uint64_t jobs = rpc::ProgressOf(sweep).jobs();
   const bool dry = sweep.state() == v1::Sweep::STATE_UNSPECIFIED;  // not submitted
   const Estimate estimate = EstimateOf(sweep);
   std::vector<std::pair<std::string, std::string>> lines = {

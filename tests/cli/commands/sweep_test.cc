@@ -74,6 +74,8 @@ TEST_F(SweepCommandsTest, ASweepAsTextAndAsJson) {
             "  \"state\": \"failed\",\n"
             "  \"priority\": 0,\n"
             "  \"jobs\": 1232,\n"
+            "  \"done\": 1232,\n"
+            "  \"percent\": 100,\n"
             "  \"cells\": 4,\n"
             "  \"reused\": 6,\n"
             "  \"counts\": {\n"

@@ -93,29 +93,5 @@ TEST(FailuresTest, WithoutBoundThereWouldBeARowForEveryMessage) {
   EXPECT_EQ(failures.others(), 26 * 26 * 2 - FailureGroups::kGroupsMax);
 }
 
-TEST(FailuresTest, NumbersAreAlikeAndWordsAreNot) {
-  const auto signature = [](const char* message) {
-    return FailureSignature(v1::FAILURE_CLASS_FAILED, message);
-  };
-  EXPECT_EQ(signature("used 12 MiB of 8"), signature("used 9999 MiB of 7"));
-  EXPECT_NE(signature("used 12 MiB"), signature("used MiB"));
-  EXPECT_NE(signature("a"), signature("b"));
-  EXPECT_NE(signature("no module a.b"), signature("no module a"));
-  EXPECT_NE(signature("a"), FailureSignature(v1::FAILURE_CLASS_OOM, "a"));
-}
-
-// Equal failures were a line for each state of their progress bars.
-TEST(FailuresTest, ProgressBarsBeforeAnErrorAreAlike) {
-  const auto signature = [](const std::string& bar) {
-    return FailureSignature(v1::FAILURE_CLASS_FAILED, bar + "error: quota exceeded (exit code 1)");
-  };
-  EXPECT_EQ(signature("1/9 files"), signature("2/10 files"));
-  EXPECT_EQ(signature("  0%|          | 0/9 [00:00<?, ?it/s]"),
-            signature(" 50%|#####     | 5/10 [00:01<00:01, 4.90it/s]"));
-  EXPECT_EQ(signature("25%|██▌       | 1/4 "), signature("100%|██████████| 4/4 "));
-  EXPECT_EQ(signature("━━━╸━━━━━━ 1.2/5.0 MB "), signature("━━━━━━━━━━ 5.0/5.0 MB "));
-  EXPECT_EQ(signature("3/9 [==>.......] "), signature("9/9 [========>.] "));
-}
-
 }  // namespace
 }  // namespace concur::cli

@@ -6,7 +6,7 @@ import { decimal } from "./format.js";
 import { useGet } from "./hooks.js";
 import { CoefficientFilter, COEFFICIENTS, Grid } from "./matrix.jsx";
 import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
-import { againOf, isOver, percentOf, versionOf } from "./progress.js";
+import { againOf, isOver, versionOf } from "./progress.js";
 import { compareLink, sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
 
@@ -74,7 +74,7 @@ function Side({ side, chosen, onChoose }) {
           <a href={sweepLink(sweep.id, "matrix")}>{sweep.id}</a> {sweep.name}{" "}
           <State value={sweep.state} />
           {!isOver(sweep) && (
-            <span class="faint"> {percentOf(sweep.counts)} % of the jobs have ended</span>
+            <span class="faint"> {sweep.progress?.percent ?? 0} % of the jobs are done</span>
           )}
         </h2>
       )}

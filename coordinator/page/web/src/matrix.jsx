@@ -6,7 +6,7 @@ import { coefficientColours } from "./colour.js";
 import { clock, decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveAnswer } from "./parts.jsx";
-import { againOf, isOver, percentOf } from "./progress.js";
+import { againOf, isOver } from "./progress.js";
 import { Ranks } from "./ranks.jsx";
 import { compareLink, sweepLink } from "./route.js";
 import { pointsOf, scale, ticks } from "./scatter.js";
@@ -211,7 +211,7 @@ export function Matrix({ sweep, version, route }) {
       </div>
       <p class="faint">
         How similarly two benchmarks rank the approaches: 1 alike, 0 unrelated, −1 opposite.{" "}
-        {isOver(sweep) ? "All jobs have ended." : `Live: ${percentOf(sweep.counts)} % of the jobs have ended; as of ${clock(Date.now())}.`}
+        {isOver(sweep) ? "All jobs have ended." : `Live: ${sweep.progress?.percent ?? 0} % of the jobs are done; as of ${clock(Date.now())}.`}
         {data?.pairs.some(({ missing }) => missing?.length > 0) && " * marks pairs that lack approaches."}
       </p>
       <p class="faint" role="status">

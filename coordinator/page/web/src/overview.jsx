@@ -56,7 +56,7 @@ function SweepRow({ sweep, now }) {
         <State value={sweep.state} />
       </td>
       <td class="wide">
-        <Progress counts={sweep.counts} />
+        <Progress sweep={sweep} />
       </td>
       <td class="number">{sweep.counts.failed > 0 ? integer(sweep.counts.failed) : "—"}</td>
       <td class="number">{over ? "—" : span(timeLeft(sweep))}</td>

@@ -4,7 +4,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import { ApiError, getBlob, post } from "./api.js";
 import { toCsv } from "./csv.js";
 import { enumName, integer } from "./format.js";
-import { SHAPES, STATES, endedOf, percentOf, totalOf } from "./progress.js";
+import { SHAPES, STATES } from "./progress.js";
 
 // A state by its word, its shape and its colour.
 export function State({ value, title }) {
@@ -34,13 +34,14 @@ export function Bar({ counts, states = STATES }) {
   );
 }
 
-export function Progress({ counts }) {
+export function Progress({ sweep }) {
+  const { jobs = 0, done = 0, percent = 0 } = sweep.progress ?? {};
   return (
     <div class="progress">
-      <Bar counts={counts} />
-      <span class="number">{totalOf(counts) === 0 ? "–" : `${percentOf(counts)} %`}</span>
+      <Bar counts={sweep.counts} />
+      <span class="number">{jobs === 0 ? "–" : `${percent} %`}</span>
       <span class="faint number">
-        {integer(endedOf(counts))}/{integer(totalOf(counts))}
+        {integer(done)}/{integer(jobs)}
       </span>
     </div>
   );

@@ -71,7 +71,7 @@ function Header({ sweep, session, onDone }) {
         <State value={sweep.state} />
         <Actions sweep={sweep} session={session} onDone={onDone} />
       </div>
-      <Progress counts={sweep.counts} />
+      <Progress sweep={sweep} />
       <Counts counts={sweep.counts} reused={sweep.reused} />
       <p class="faint">
         {integer(sweep.cell_count)} cells, submitted by {sweep.owner} {time(sweep.create_time)} ·{" "}

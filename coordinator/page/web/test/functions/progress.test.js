@@ -3,35 +3,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coefficientColours, contrast } from "../../src/colour.js";
 import { EventParser } from "../../src/event_parser.js";
-import { causeOf, groupFailures, indexOf } from "../../src/failures.js";
+import { groupFailures, indexOf } from "../../src/failures.js";
 import {
   againOf,
-  endedOf,
   isOver,
   lacksParts,
   lanesOf,
-  percentOf,
   shareOf,
   rateOf,
   SHAPES,
   STATES,
   timeLeft,
-  totalOf,
   versionOf,
 } from "../../src/progress.js";
 import { pointsOf, scale, ticks } from "../../src/scatter.js";
 
-const NONE = Object.fromEntries(STATES.map((state) => [state, 0]));
-
-test("a sweep is done when its last job has ended, not before", () => {
-  const counts = { ...NONE, succeeded: 999, running: 1 };
-  assert.equal(totalOf(counts), 1000);
-  assert.equal(endedOf(counts), 999);
-  assert.equal(percentOf(counts), 99);
-  assert.equal(percentOf({ ...NONE, succeeded: 1, failed: 1, skipped: 1, stopped: 1, canceled: 1 }), 100);
-  assert.equal(percentOf(NONE), 100);
-  assert.equal(percentOf({ ...NONE, succeeded: 1, running: 3, running_done: 1.5 }), 62);
-  assert.equal(percentOf({ ...NONE, running: 2, running_done: 2 }), 99);
+test("a running job says how much of it is done", () => {
   assert.equal(shareOf({ done: "42", of: "1000" }), " 4 %");
   assert.equal(shareOf({ of: "1000" }), " 0 %");
   assert.equal(shareOf({}), "");
@@ -46,18 +33,14 @@ test("a score is marked when any of its parts is not there, whatever became of i
   }
 });
 
-test("the time left follows from the rate of the last minute", () => {
-  const sweep = {
-    state: "STATE_ACTIVE",
-    counts: { ...NONE, succeeded: 40, ready: 60 },
-    recent_jobs: 30,
-    recent_span: "60s",
-  };
+test("rate and time left are the coordinator's, or unknown", () => {
+  const sweep = { state: "STATE_ACTIVE", progress: { jobs_per_second: 0.5, left: "120s" } };
   assert.equal(rateOf(sweep), 0.5);
   assert.equal(timeLeft(sweep), 120);
-  assert.ok(Number.isNaN(timeLeft({ ...sweep, recent_jobs: 0 })));
-  assert.ok(Number.isNaN(timeLeft({ ...sweep, recent_span: undefined })));
-  assert.ok(Number.isNaN(timeLeft({ ...sweep, state: "STATE_PAUSED" })));
+  for (const unknown of [{}, { progress: {} }, { progress: { jobs_per_second: 0 } }]) {
+    assert.ok(Number.isNaN(rateOf(unknown)));
+    assert.ok(Number.isNaN(timeLeft(unknown)));
+  }
   assert.ok(!isOver(sweep));
   assert.ok(isOver({ state: "STATE_CANCELED" }));
   assert.ok(!isOver({ state: "STATE_CANCELING" }));
@@ -81,20 +64,15 @@ test("lanes count the parts of each approach's cells, also of approaches without
   ]);
 });
 
-const failed = (id, message, failure = "FAILURE_CLASS_FAILED") => ({ id, result: { failure, message } });
+const failed = (id, group) => ({ id, failure_group: group, result: { message: `${id} failed` } });
 
-test("failures that differ in numbers and paths only are one", () => {
-  const groups = groupFailures([
-    failed("s1/1", "exit code 1: /tmp/x1/data.json: line 3"),
-    failed("s1/2", "exit code 2: /tmp/y/data.json: line 4"),
-    failed("s1/3", "exit code 1: other"),
-    failed("s1/4", "exit code 1: other", "FAILURE_CLASS_OOM"),
-  ]);
+test("failures are grouped as the coordinator says, the largest group first", () => {
+  const groups = groupFailures([failed("s1/3", "8"), failed("s1/1", "7"), failed("s1/2", "7")]);
   assert.deepEqual(
     groups.map((group) => group.jobs.map((job) => job.id)),
-    [["s1/1", "s1/2"], ["s1/3"], ["s1/4"]],
+    [["s1/1", "s1/2"], ["s1/3"]],
   );
-  assert.equal(causeOf({}), "");
+  assert.equal(groups[0].message, "s1/1 failed");
   assert.equal(indexOf("s1/345"), 345);
 });
 
