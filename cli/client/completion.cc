@@ -84,7 +84,8 @@ std::vector<std::pair<std::string, std::string>> NamesOf(const CommandContext& c
       names.emplace_back(worker.name(), StateText(worker.state()));
     }
   } else if (type == "POOL") {
-    for (const v1::Pool& pool : (*client)->ListPools().value_or(std::vector<v1::Pool>())) {
+    const v1::ListPoolsResponse listed = (*client)->ListPools().value_or(v1::ListPoolsResponse());
+    for (const v1::Pool& pool : listed.pools()) {
       names.emplace_back(pool.spec().name(), "");
     }
   }

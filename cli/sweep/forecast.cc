@@ -110,8 +110,18 @@ absl::Status AddRecord(const CsvRecord& record, const Columns& columns, const st
 // the approach's mean.
 absl::StatusOr<DurationTable> History(Client& client, double spread) {
   std::map<std::string, google::protobuf::Duration> loads;
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::JobDuration> durations,
-                          client.ListDurations(&loads));
+  std::vector<v1::JobDuration> durations;
+  v1::ListDurationsRequest request;
+  request.set_page_size(Client::kPage);
+  bool more = true;
+  while (more) {
+    CONCUR_ASSIGN_OR_RETURN(const v1::ListDurationsResponse page,
+                            client.Call<v1::ListDurationsResponse>(request));
+    loads.insert(page.loads().begin(), page.loads().end());
+    durations.insert(durations.end(), page.durations().begin(), page.durations().end());
+    request.set_page_token(page.next_page_token());
+    more = !page.next_page_token().empty();
+  }
   DurationTable table;
   for (const auto& [approach, proto] : loads) {
     CONCUR_ASSIGN_OR_RETURN(const absl::Duration load,
@@ -180,9 +190,8 @@ absl::Status AddLiveWorkers(Client& client, ForecastOptions* options) {
 // The coordinator's named resources, if there is one, and what --resource says.
 absl::Status AddResources(Client* client, const ForecastFlags& flags, ForecastOptions* options) {
   if (client != nullptr) {
-    CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::NamedResource> resources,
-                            client->ListResources());
-    for (const v1::NamedResource& resource : resources) {
+    CONCUR_ASSIGN_OR_RETURN(const v1::ListResourcesResponse listed, client->ListResources());
+    for (const v1::NamedResource& resource : listed.resources()) {
       if (resource.has_amount()) {
         options->resources[resource.name()] = {resource.amount(), resource.per_minute()};
       }

@@ -180,7 +180,8 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Cl
   if (!dry_run) {
     CONCUR_RETURN_IF_ERROR(UploadMissing(context, client, loaded));
   }
-  absl::StatusOr<v1::CreateSweepResponse> response = client.CreateSweep(request);
+  absl::StatusOr<v1::CreateSweepResponse> response =
+      client.Call<v1::CreateSweepResponse>(request, kSubmitTimeout);
   if (IsOfAField(response.status())) {
     return spec::WithPlace(loaded, response.status());
   }

@@ -17,15 +17,9 @@ AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request) {
                        request.request_id())};
 }
 
-AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request) { return {request.sweep()}; }
-AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request) { return {request.sweep()}; }
-AuditTarget AuditTargetOf(const v1::SetPriorityRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::SetBudgetRequest& request) {
   return {absl::StrCat(request.sweep(), ", $", request.usd())};
 }
-AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request) { return {request.sweep()}; }
-AuditTarget AuditTargetOf(const v1::CancelJobRequest& request) { return {request.job()}; }
-AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request) { return {request.sweep()}; }
 
 AuditTarget AuditTargetOf(const v1::RetryJobsRequest& request) {
   return {absl::StrCat(request.sweep(), ", ",
@@ -40,18 +34,12 @@ AuditTarget AuditTargetOf(const v1::DrainWorkerRequest& request) {
 AuditTarget AuditTargetOf(const v1::SetResourceRequest& request) {
   return {absl::StrCat(request.name(), ", ", request.amount())};
 }
-AuditTarget AuditTargetOf(const v1::DeleteResourceRequest& request) { return {request.name()}; }
 
 AuditTarget AuditTargetOf(const v1::CreatePoolRequest& request) { return {request.spec().name()}; }
-AuditTarget AuditTargetOf(const v1::PausePoolRequest& request) { return {request.pool()}; }
-AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request) { return {request.pool()}; }
 
 AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request) {
   return {absl::StrCat(request.pool(), request.at_once() ? ", at once" : "")};
 }
-
-AuditTarget AuditTargetOf(const v1::SetSecretRequest& request) { return {request.name()}; }
-AuditTarget AuditTargetOf(const v1::DeleteSecretRequest& request) { return {request.name()}; }
 
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request) {
   return {absl::BytesToHexString(absl::string_view(request.digest()).substr(0, 32))};

@@ -18,30 +18,32 @@ struct AuditTarget {
   bool is_routine = false;
 };
 
-// Requests that change nothing have none.
+// The sweep, job, worker, pool or thing that the request names; "" if it names none. Requests that
+// say more have a function of their own.
 template <typename Request>
-AuditTarget AuditTargetOf(const Request& /*request*/) {
-  return {};
+AuditTarget AuditTargetOf(const Request& request) {
+  if constexpr (requires { request.sweep(); }) {
+    return {request.sweep()};
+  } else if constexpr (requires { request.job(); }) {
+    return {request.job()};
+  } else if constexpr (requires { request.worker(); }) {
+    return {request.worker()};
+  } else if constexpr (requires { request.pool(); }) {
+    return {request.pool()};
+  } else if constexpr (requires { request.name(); }) {
+    return {request.name()};
+  } else {
+    return {};
+  }
 }
 AuditTarget AuditTargetOf(const v1::CreateSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request);
-AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request);
-AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request);
-AuditTarget AuditTargetOf(const v1::SetPriorityRequest& request);
 AuditTarget AuditTargetOf(const v1::SetBudgetRequest& request);
-AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request);
-AuditTarget AuditTargetOf(const v1::CancelJobRequest& request);
-AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::RetryJobsRequest& request);
 AuditTarget AuditTargetOf(const v1::DrainWorkerRequest& request);
 AuditTarget AuditTargetOf(const v1::SetResourceRequest& request);
-AuditTarget AuditTargetOf(const v1::DeleteResourceRequest& request);
 AuditTarget AuditTargetOf(const v1::CreatePoolRequest& request);
-AuditTarget AuditTargetOf(const v1::PausePoolRequest& request);
-AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request);
-AuditTarget AuditTargetOf(const v1::SetSecretRequest& request);
-AuditTarget AuditTargetOf(const v1::DeleteSecretRequest& request);
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request);
 // All but a worker's first and last call are routine.
 AuditTarget AuditTargetOf(const v1::SyncRequest& request);

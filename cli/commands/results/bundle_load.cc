@@ -70,7 +70,8 @@ absl::Status RunLoad(const LoadFlags& flags, CommandContext& context) {
                              : flags.request_id);
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_RETURN_IF_ERROR(UploadExamples(*client, study, directory));
-  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response, client->ImportSweep(request));
+  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
+                          client->Call<v1::CreateSweepResponse>(request, kSubmitTimeout));
   PrintSweep(context, response.sweep());
   PrintNote(context, absl::StrCat("look at it: concur matrix ", response.sweep().id()));
   return absl::OkStatus();

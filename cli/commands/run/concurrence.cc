@@ -262,8 +262,7 @@ absl::StatusOr<v1::Sweep> RunReleased(Run& run, const std::vector<bool>& release
       FollowSweep(run.context, run.client, submitted.id(), watch);
   if (absl::IsDeadlineExceeded(ended.status())) {
     run.out_of_time = true;
-    CONCUR_RETURN_IF_ERROR(
-        run.client.ChangeSweep(submitted.id(), Client::SweepChange::kCancel).status());
+    CONCUR_RETURN_IF_ERROR(run.client.CancelSweep(submitted.id()).status());
   } else {
     CONCUR_RETURN_IF_ERROR(ended.status());
     CONCUR_RETURN_IF_ERROR(CheckNotCanceled(*ended));

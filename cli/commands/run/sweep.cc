@@ -137,11 +137,12 @@ absl::StatusOr<std::string> ServicesText(Client& client, const v1::Sweep& sweep)
   return absl::StrJoin(texts, "; ");
 }
 
-using Change = Client::SweepChange;
-
-absl::Status Apply(CommandContext& context, const SweepFlags& flags, Change change) {
+template <typename Request>
+absl::Status Change(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->ChangeSweep(flags.sweep, change));
+  Request request;
+  request.set_sweep(flags.sweep);
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->Call<v1::Sweep>(request));
   PrintSweep(context, sweep);
   return absl::OkStatus();
 }
@@ -317,7 +318,9 @@ absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
     }
   }
   // By id: a newer sweep may take the name meanwhile.
-  CONCUR_RETURN_IF_ERROR(client->DeleteSweep(sweep.id()));
+  v1::DeleteSweepRequest request;
+  request.set_sweep(sweep.id());
+  CONCUR_RETURN_IF_ERROR(client->CallOnce<v1::DeleteSweepResponse>(request).status());
   Json record = Json::object();
   record["sweep"] = sweep.id();
   record["deleted"] = true;
@@ -343,16 +346,9 @@ Command* AddSweep(Command* group, CommandContext& context, const std::string& na
   return command;
 }
 
-void AddChange(Command* group, CommandContext& context, const std::string& name,
-               const std::string& about, Change change) {
-  AddSweep(group, context, name, about, std::make_shared<SweepFlags>(),
-           [change](CommandContext& c, const SweepFlags& f) { return Apply(c, f, change); });
-}
-
 absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->ChangeSweep(flags.sweep, Client::SweepChange::kCancel));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->CancelSweep(flags.sweep));
   PrintSweep(context, sweep);
   if (sweep.state() == v1::Sweep::STATE_SUCCEEDED || sweep.state() == v1::Sweep::STATE_FAILED) {
     PrintNote(context, "it had already ended: nothing was canceled");
@@ -362,12 +358,23 @@ absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
 
 absl::Status Set(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  std::optional<int32_t> priority;
-  if (flags.priority) {
-    priority = static_cast<int32_t>(std::clamp<int64_t>(*flags.priority, INT32_MIN, INT32_MAX));
+  if (!flags.priority && !flags.budget_usd) {
+    return absl::InvalidArgumentError("expected --priority or --budget-usd, got neither");
   }
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
-                          client->SetSweep(flags.sweep, priority, flags.budget_usd));
+  v1::Sweep sweep;
+  if (flags.priority) {
+    v1::SetPriorityRequest request;
+    request.set_sweep(flags.sweep);
+    request.set_priority(
+        static_cast<int32_t>(std::clamp<int64_t>(*flags.priority, INT32_MIN, INT32_MAX)));
+    CONCUR_ASSIGN_OR_RETURN(sweep, client->Call<v1::Sweep>(request));
+  }
+  if (flags.budget_usd) {
+    v1::SetBudgetRequest request;
+    request.set_sweep(flags.sweep);
+    request.set_usd(*flags.budget_usd);
+    CONCUR_ASSIGN_OR_RETURN(sweep, client->Call<v1::Sweep>(request));
+  }
   PrintSweep(context, sweep);
   return absl::OkStatus();
 }
@@ -507,9 +514,10 @@ void AddSweepCommands(Command& app, CommandContext& context) {
           "Grouped by approach, benchmark and message; two numbers in a message count as equal.\n"
           "Examples:\n  concur sweep failures s12");
   AddSweepStepsCommand(*group, context);
-  AddChange(group, context, "pause", "Start no more jobs; what runs goes on",
-            Client::SweepChange::kPause);
-  AddChange(group, context, "resume", "Start jobs again", Client::SweepChange::kResume);
+  AddSweep(group, context, "pause", "Start no more jobs; what runs goes on",
+           std::make_shared<SweepFlags>(), Change<v1::PauseSweepRequest>);
+  AddSweep(group, context, "resume", "Start jobs again", std::make_shared<SweepFlags>(),
+           Change<v1::ResumeSweepRequest>);
   AddSweep(group, context, "cancel", "End every unfinished job; finished results stay",
            std::make_shared<SweepFlags>(), Cancel);
 

@@ -324,7 +324,8 @@ absl::Status Local::MakeCertificates() {
 
 // A coordinator that was killed has the pool of before.
 absl::Status Local::AddSlurmPool(Client& client) {
-  v1::PoolSpec spec;
+  v1::CreatePoolRequest request;
+  v1::PoolSpec& spec = *request.mutable_spec();
   spec.set_name(kSlurmPool);
   spec.set_provider(v1::PoolSpec::PROVIDER_SLURM);
   spec.set_workers_max(flags_.slurm_max);
@@ -335,14 +336,16 @@ absl::Status Local::AddSlurmPool(Client& client) {
   }
   if (absl::IsNotFound(client.GetPool(kSlurmPool).status())) {
     // Else a mistake would show only when jobs wait.
-    const absl::Status tried = client.CreatePool(spec, /*validate_only=*/true).status();
+    request.set_validate_only(true);
+    const absl::Status tried = client.Call<v1::Pool>(request).status();
     if (!tried.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("--slurm ", flags_.slurm, ": Slurm would start no worker: ", tried.message(),
                        "; expected a partition that sinfo lists, on a host where sbatch works"));
     }
   }
-  absl::Status added = client.CreatePool(spec, /*validate_only=*/false).status();
+  request.set_validate_only(false);
+  absl::Status added = client.Call<v1::Pool>(request).status();
   if (absl::IsAlreadyExists(added)) {
     added = absl::AlreadyExistsError(
         absl::StrCat("the pool \"", kSlurmPool, "\" has other settings; repeat --slurm, --max and ",
@@ -498,16 +501,17 @@ absl::Status Local::Supervise(const std::atomic<bool>& done) {
 // Its workers finish what they run, or leave it when asked again: Slurm keeps none for nobody.
 void Local::RemoveSlurmPool() {
   const int asked = stop_;
-  bool at_once = false;
+  v1::DeletePoolRequest request;
+  request.set_pool(kSlurmPool);
   absl::Time end = absl::InfiniteFuture();
   const absl::Time start = absl::Now();
   bool noted = false;
-  (void)client_->DeletePool(kSlurmPool, at_once);
+  (void)client_->CallOnce<v1::DeletePoolResponse>(request);
   while (absl::Now() < end && client_->GetPool(kSlurmPool).ok()) {
-    if (stop_ > asked && !at_once) {
-      at_once = true;
+    if (stop_ > asked && !request.at_once()) {
+      request.set_at_once(true);
       end = absl::Now() + kStopTimeout;
-      (void)client_->DeletePool(kSlurmPool, at_once);
+      (void)client_->CallOnce<v1::DeletePoolResponse>(request);
     }
     if (!noted && absl::Now() - start > absl::Seconds(1)) {
       PrintNote(context_, "waiting for the workers of Slurm to leave; Ctrl-C again stops them");

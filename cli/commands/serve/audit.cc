@@ -59,7 +59,8 @@ absl::Status ListEntries(CommandContext& context, const AuditFlags& flags) {
   // One more than is shown tells whether there are more.
   CONCUR_ASSIGN_OR_RETURN(
       std::vector<v1::AuditEntry> entries,
-      client->ListAuditEntries(std::move(request), flags.limit == 0 ? 0 : flags.limit + 1));
+      client->ListAll(std::move(request), flags.limit == 0 ? 0 : flags.limit + 1,
+                      &v1::ListAuditEntriesResponse::mutable_entries));
   const bool more = flags.limit != 0 && entries.size() > flags.limit;
   if (more) {
     entries.resize(flags.limit);

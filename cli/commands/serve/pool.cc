@@ -50,7 +50,7 @@ std::string RangeText(const v1::Pool& pool) {
 
 absl::Status ListPools(CommandContext& context, const PoolFlags&) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Pool> pools, client->ListPools());
+  CONCUR_ASSIGN_OR_RETURN(const v1::ListPoolsResponse listed, client->ListPools());
   Listing listing(context,
                   {{"NAME"},
                    {"PROVIDER"},
@@ -63,7 +63,7 @@ absl::Status ListPools(CommandContext& context, const PoolFlags&) {
                    {"DRAINING", true},
                    {"WANTED", true}},
                   PoolJson(v1::Pool()), "No pools. Add one: concur pool add FILE");
-  for (const v1::Pool& pool : pools) {
+  for (const v1::Pool& pool : listed.pools()) {
     listing.Add(
         {pool.spec().name(), ProviderText(pool.spec().provider()), StateOf(pool),
          ResourcesText(pool.spec().resources()), RangeText(pool), absl::StrCat(pool.working()),
@@ -111,8 +111,8 @@ absl::Status Suggest(Client& client, const std::string& name, const absl::Status
     return status;
   }
   std::vector<std::string> names;
-  if (const absl::StatusOr<std::vector<v1::Pool>> pools = client.ListPools(); pools.ok()) {
-    for (const v1::Pool& pool : *pools) {
+  if (const auto listed = client.ListPools(); listed.ok()) {
+    for (const v1::Pool& pool : listed->pools()) {
       names.push_back(pool.spec().name());
     }
   }
@@ -167,8 +167,10 @@ absl::Status ExplainPool(CommandContext& context, const PoolFlags& flags) {
 absl::Status Add(CommandContext& context, const PoolFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const PoolSpec spec, spec::LoadPool(flags.file));
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  const v1::PoolSpec proto = rpc::ToProto(spec);
-  const absl::StatusOr<v1::Pool> tried = client->CreatePool(proto, /*validate_only=*/true);
+  v1::CreatePoolRequest request;
+  *request.mutable_spec() = rpc::ToProto(spec);
+  request.set_validate_only(true);
+  const absl::StatusOr<v1::Pool> tried = client->Call<v1::Pool>(request);
   if (flags.dry_run) {
     CONCUR_RETURN_IF_ERROR(tried.status());
     for (const std::string& line : tried->explanation()) {
@@ -176,7 +178,8 @@ absl::Status Add(CommandContext& context, const PoolFlags& flags) {
     }
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const v1::Pool pool, client->CreatePool(proto, false));
+  request.set_validate_only(false);
+  CONCUR_ASSIGN_OR_RETURN(const v1::Pool pool, client->Call<v1::Pool>(request));
   if (absl::IsFailedPrecondition(tried.status())) {
     // It is added all the same: a provider that is down comes back, a limit can be raised.
     PrintWarning(context,
@@ -189,17 +192,25 @@ absl::Status Add(CommandContext& context, const PoolFlags& flags) {
 
 absl::Status PausePool(CommandContext& context, const PoolFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  return PrintOr(context, *client, flags.pool, client->PausePool(flags.pool, flags.reason));
+  v1::PausePoolRequest request;
+  request.set_pool(flags.pool);
+  request.set_reason(flags.reason);
+  return PrintOr(context, *client, flags.pool, client->Call<v1::Pool>(request));
 }
 
 absl::Status Resume(CommandContext& context, const PoolFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  return PrintOr(context, *client, flags.pool, client->ResumePool(flags.pool));
+  v1::ResumePoolRequest request;
+  request.set_pool(flags.pool);
+  return PrintOr(context, *client, flags.pool, client->Call<v1::Pool>(request));
 }
 
 absl::Status Remove(CommandContext& context, const PoolFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  const absl::Status status = client->DeletePool(flags.pool, flags.at_once);
+  v1::DeletePoolRequest request;
+  request.set_pool(flags.pool);
+  request.set_at_once(flags.at_once);
+  const absl::Status status = client->CallOnce<v1::DeletePoolResponse>(request).status();
   if (!status.ok()) {
     return Suggest(*client, flags.pool, status);
   }

@@ -37,13 +37,13 @@ std::string RateText(const v1::NamedResource& resource) {
 
 absl::Status ListResources(CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::NamedResource> resources, client->ListResources());
+  CONCUR_ASSIGN_OR_RETURN(const v1::ListResourcesResponse listed, client->ListResources());
   Listing listing(
       context,
       {{"NAME"}, {"AMOUNT", true}, {"IN USE", true}, {"WAITING", true}, {"PER MINUTE", true}},
       NamedResourceJson(v1::NamedResource()),
       "No named resources. Set one: concur resource set NAME N");
-  for (const v1::NamedResource& resource : resources) {
+  for (const v1::NamedResource& resource : listed.resources()) {
     listing.Add({resource.name(), AmountText(resource), CountText(resource.in_use()),
                  CountText(resource.waiting()), RateText(resource)},
                 NamedResourceJson(resource));
@@ -54,8 +54,12 @@ absl::Status ListResources(CommandContext& context) {
 
 absl::Status SetResource(CommandContext& context, const ResourceFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  v1::SetResourceRequest request;
+  request.set_name(flags.name);
+  request.set_amount(flags.amount);
+  request.set_per_minute(flags.per_minute);
   CONCUR_ASSIGN_OR_RETURN(const v1::NamedResource resource,
-                          client->SetResource(flags.name, flags.amount, flags.per_minute));
+                          client->Call<v1::NamedResource>(request));
   PrintDetails(context,
                {{"name", resource.name()},
                 {"amount", AmountText(resource)},
@@ -68,13 +72,15 @@ absl::Status SetResource(CommandContext& context, const ResourceFlags& flags) {
 
 absl::Status DeleteResource(CommandContext& context, const ResourceFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  absl::Status deleted = client->Delete(Client::Named::kResource, flags.name);
+  v1::DeleteResourceRequest request;
+  request.set_name(flags.name);
+  absl::Status deleted = client->CallOnce<v1::DeleteResourceResponse>(request).status();
   if (!absl::IsNotFound(deleted)) {
     return deleted;
   }
   std::vector<std::string> names;
-  if (const auto resources = client->ListResources(); resources.ok()) {
-    for (const v1::NamedResource& resource : *resources) {
+  if (const auto listed = client->ListResources(); listed.ok()) {
+    for (const v1::NamedResource& resource : listed->resources()) {
       names.push_back(resource.name());
     }
   }

@@ -88,10 +88,11 @@ absl::Status SetSecret(CommandContext& context, const SecretFlags& flags) {
 
 absl::Status ListSecrets(CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Secret> secrets, client->ListSecrets());
+  CONCUR_ASSIGN_OR_RETURN(const v1::ListSecretsResponse listed,
+                          client->Call<v1::ListSecretsResponse>(v1::ListSecretsRequest()));
   Listing listing(context, {{"NAME"}, {"SET"}}, SecretJson(v1::Secret()),
                   "You have no secrets. Set one: concur secret set NAME");
-  for (const v1::Secret& secret : secrets) {
+  for (const v1::Secret& secret : listed.secrets()) {
     listing.Add({secret.name(), FormatIsoTime(TimeOf(secret.set_time()))}, SecretJson(secret));
   }
   listing.Print();
@@ -100,7 +101,9 @@ absl::Status ListSecrets(CommandContext& context) {
 
 absl::Status DeleteSecret(CommandContext& context, const SecretFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_RETURN_IF_ERROR(client->Delete(Client::Named::kSecret, flags.name));
+  v1::DeleteSecretRequest request;
+  request.set_name(flags.name);
+  CONCUR_RETURN_IF_ERROR(client->CallOnce<v1::DeleteSecretResponse>(request).status());
   Json record = Json::object();
   record["name"] = flags.name;
   record["deleted"] = true;

@@ -186,7 +186,10 @@ absl::Status GetWorker(CommandContext& context, const WorkerFlags& flags) {
 
 absl::Status Drain(CommandContext& context, const WorkerFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Worker worker, client->DrainWorker(flags.worker, flags.undo));
+  v1::DrainWorkerRequest request;
+  request.set_worker(flags.worker);
+  request.set_undo(flags.undo);
+  CONCUR_ASSIGN_OR_RETURN(const v1::Worker worker, client->Call<v1::Worker>(request));
   PrintWorker(context, worker);
   return absl::OkStatus();
 }

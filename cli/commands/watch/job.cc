@@ -174,7 +174,9 @@ absl::Status ExplainJob(CommandContext& context, const JobFlags& flags) {
 
 absl::Status CancelJob(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->CancelJob(flags.job));
+  v1::CancelJobRequest request;
+  request.set_job(flags.job);
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->Call<v1::Job>(request));
   Json record = Json::object();
   record["id"] = job.id();
   record["state"] = StateText(job.state());

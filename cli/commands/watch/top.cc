@@ -78,7 +78,8 @@ absl::StatusOr<TopLook> Look(Client& client) {
     look.sweeps.resize(kSweepsMax);
   }
   CONCUR_ASSIGN_OR_RETURN(look.workers, client.ListWorkers());
-  CONCUR_ASSIGN_OR_RETURN(look.resources, client.ListResources());
+  CONCUR_ASSIGN_OR_RETURN(const v1::ListResourcesResponse listed, client.ListResources());
+  look.resources.assign(listed.resources().begin(), listed.resources().end());
   look.time = absl::Now();
   return look;
 }

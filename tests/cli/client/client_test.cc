@@ -74,12 +74,22 @@ TEST_F(ClientTest, TheLeaderIsAskedWhereverItStands) {
 }
 
 TEST_F(ClientTest, ACallThatIsNotRepeatedFindsTheLeaderFirst) {
-  EXPECT_OK(Connect(both_)->DeleteSweep("s1"));
+  v1::DeleteSweepRequest request;
+  request.set_sweep("s1");
+  EXPECT_OK(Connect(both_)->CallOnce<v1::DeleteSweepResponse>(request));
   EXPECT_THAT(leader_.deleted, ElementsAre("s1"));
   leader_.unavailable_deletions = 1;
-  EXPECT_THAT(Connect(both_)->DeleteSweep("s2"),
+  request.set_sweep("s2");
+  EXPECT_THAT(Connect(both_)->CallOnce<v1::DeleteSweepResponse>(request),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("going away")));
   EXPECT_THAT(leader_.deleted, ElementsAre("s1", "s2"));
+}
+
+TEST_F(ClientTest, OnlyASweepsNameIsSent) {
+  v1::PauseSweepRequest request;
+  request.set_sweep("./bundle/of/results");
+  EXPECT_THAT(Connect(leader_.address())->Call<v1::Sweep>(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a path")));
 }
 
 TEST_F(ClientTest, AWatchBeginsAtTheLeaderAndGoesOnThere) {
