@@ -7,8 +7,6 @@
 #ifndef CONCUR_CLI_CLIENT_CLIENT_H_
 #define CONCUR_CLI_CLIENT_CLIENT_H_
 
-#include <google/protobuf/message.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +29,10 @@
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
 #include "proto/rpc/coordinators.h"
+
+namespace google::protobuf {
+class Message;
+}  // namespace google::protobuf
 
 namespace grpc {
 class ClientContext;

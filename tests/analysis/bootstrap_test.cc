@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/bootstrap.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,13 +18,10 @@
 #include "analysis/resampling.h"
 #include "base/random.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // Scores of a common quality plus noise, on `levels` steps; every tenth cell missing if asked.
 ScoreTable RandomTable(size_t approaches, size_t benchmarks, int levels, bool holes) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/clustered_mean.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -12,13 +9,10 @@
 #include "absl/status/status.h"
 #include "analysis/example_runs.h"
 #include "analysis/statistics/intervals.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // clubSandwich 0.5.8 of R 4.2.2: m <- lm(y ~ 1); vcovCR(m, cluster = g, type = "CR2"),
 // coef_test(…, test = "Satterthwaite"), conf_int(…).

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Share of nominal 95 % intervals that hold the true coefficient, in small simulations. The program
 // interval_coverage (bench/) prints the tables of docs/coverage.md.
-#include <gtest/gtest.h>
 
 #include "analysis/bootstrap.h"
 #include "analysis/statistics/correlation.h"
 #include "tests/analysis/simulated_studies.h"
 #include "tests/analysis/simulated_tables.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/example_runs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::SizeIs;
 
 TEST(ExampleRunsTest, MeansAreOverTheRunsOfEachApproach) {
   ExampleRuns runs;

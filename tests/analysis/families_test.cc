@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/families.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -19,16 +16,10 @@
 #include "base/random.h"
 #include "report/notes.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 ScoreTable ParseFamilies(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "scores.csv");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coefficients and p-values against SciPy's, from tests/analysis/data/scipy_vectors.txt.
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
@@ -16,7 +15,7 @@
 #include "analysis/statistics/correlation.h"
 #include "analysis/statistics/spearman_null.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,15 +11,10 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/suggest.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
 
 TEST(DigestTest, EqualsPublishedVector) {
   // FIPS 180-2, appendix B.1.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/data_directory.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <optional>
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/decimal.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/escape.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -46,7 +45,7 @@ TEST(EscapeTest, AJsonErrorIsShownWithoutTheLibrarysWords) {
   };
   EXPECT_EQ(reason(R"({"b": 1})"), "key 'a' not found");
   EXPECT_EQ(reason(R"({"a": "x - y"})"), "type must be number, but is string");
-  EXPECT_THAT(reason("{]"), ::testing::StartsWith("unexpected ']'"));
+  EXPECT_THAT(reason("{]"), StartsWith("unexpected ']'"));
   EXPECT_EQ(JsonReason("[json. - "), "");
   EXPECT_EQ(JsonReason("disk full - now"), "disk full - now");
 }

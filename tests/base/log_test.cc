@@ -2,10 +2,10 @@
 // The log, whatever programs and peers put into it.
 #include "base/log.h"
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/metric_meaning.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 TEST(MetricMeaningTest, ScalesReadBackAsTheyAreWritten) {
   using Kind = Scale::Kind;

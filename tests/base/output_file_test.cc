@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/output_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-
 TEST(OutputFileTest, ALinkStaysAndWhatItLeadsToIsWritten) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("elsewhere")));
   ASSERT_OK(WriteFileAtomically(temp.File("elsewhere/old"), "old"));
   std::filesystem::create_symlink("elsewhere/old", temp.File("link"));
@@ -33,7 +27,7 @@ TEST(OutputFileTest, ALinkStaysAndWhatItLeadsToIsWritten) {
 }
 
 TEST(OutputFileTest, WhatIsNoFileIsLeftAlone) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_EQ(mkfifo(temp.File("pipe").c_str(), 0600), 0);
   std::filesystem::create_symlink("pipe", temp.File("link"));
   for (const std::string& path :

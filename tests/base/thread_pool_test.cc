@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -15,14 +12,10 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::AnyOf;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::Eq;
 
 // Counts events; threads wait until there were enough.
 class EventCount {

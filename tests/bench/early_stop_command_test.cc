@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `scripts/bench early-stop`: what early stopping would have done on recorded learning curves.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,13 +9,10 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/bench/run_replay.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class EarlyStopCommandTest : public ::testing::Test {
  protected:
@@ -31,7 +26,7 @@ class EarlyStopCommandTest : public ::testing::Test {
     return RunReplay(more);
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 // Nine settings of which the last is best, in one cell.

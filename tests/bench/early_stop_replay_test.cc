@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replays/early_stop_replay.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -17,11 +14,11 @@
 #include "base/random.h"
 #include "core/early_stop/early_stop.h"
 #include "core/early_stop/early_stop_brackets.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::testing::ElementsAre;
 using State = EarlyStop::State;
 
 EarlyStopRule Asha(int64_t min, int64_t max, int64_t eta) {

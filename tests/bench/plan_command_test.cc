@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `scripts/bench plan`: the tables that it reads, and the forms in which it prints.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,17 +12,11 @@
 #include "base/file.h"
 #include "tests/bench/run_replay.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 using PlanJson = nlohmann::ordered_json;
 
 class PlanReplayTest : public ::testing::Test {
@@ -52,7 +44,7 @@ class PlanReplayTest : public ::testing::Test {
     return RunReplay(args);
   }
 
-  const testing::TempDir dir_;
+  const TempDir dir_;
   const std::string scores_ = dir_.File("scores.csv");
   const std::string board_ = dir_.File("board.tsv");
 };
@@ -191,7 +183,7 @@ TEST_F(PlanReplayTest, UntilIsBesideThePointsInJson) {
   EXPECT_LE(json["until"]["half_width"], 0.3);
   EXPECT_LT(json["until"]["cost"], 1);
   EXPECT_THAT(PlanJson::parse(Replay(scores_, {"--budgets", "0.3", "-o", "json"}).out),
-              Not(::testing::Contains("until")));
+              Not(Contains("until")));
 }
 
 TEST_F(PlanReplayTest, UntilNeedsAWidth) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replays/plan_replay.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -16,14 +13,10 @@
 #include "analysis/statistics/coefficient.h"
 #include "bench/replays/until_replay.h"
 #include "tests/analysis/plan/plan_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 TEST(ReplayPlansTest, ReplaysBeatRandomRowsAndIntervalsHold) {
   const ScoreTable table = AbilityTable(80, 10, 3);

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ids.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 TEST(IdsTest, ASweepIdReadsBackAsItWasWritten) {
   for (uint64_t number : {uint64_t{0}, uint64_t{12}, UINT64_MAX}) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 
 #include <set>
 #include <string>
@@ -8,13 +7,10 @@
 #include "core/resources.h"
 #include "core/result.h"
 #include "core/sweep/sweep.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 template <typename Enum, typename ToName>
 void ExpectNames(int count, ToName to_name) {

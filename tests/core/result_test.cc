@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/result.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,13 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/full_result.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // True if the field called `name` has the same value in both.
 bool FieldIsEqual(const JobResult& a, const JobResult& b, absl::string_view name) {

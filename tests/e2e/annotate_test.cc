@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur annotate` as a process: its mistakes, a restart, an orderly end, a train job's system.
 // Annotators drive its page in scripts/test-page annotate.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <memory>
@@ -13,13 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr char kTrainData[] =
     "{\"context\": \"Ada lives in Bern.\", \"qas\": [{\"qid\": \"1\", \"question\": \"Who?\", "

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of a sweep with real programs: the matrix that follows it, and the bundle that
 // outlives its coordinator.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <string>
@@ -12,12 +10,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // Three approaches whose scores follow from their names' numbers and the test file's.
 std::string ApproachYaml(int number) {
@@ -63,7 +59,7 @@ TEST_F(AnswersTest, WatchedMatrixEndsAsTheMatrixOfTheFinishedSweep) {
   ASSERT_TRUE(seen.ok());
   const Output final = cluster_.Concur({"-o", "jsonl", "matrix", "s1", "--interval", "0"});
   ASSERT_EQ(final.exit_code, 0) << final.err;
-  EXPECT_THAT(*seen, ::testing::EndsWith(final.out));
+  EXPECT_THAT(*seen, EndsWith(final.out));
 }
 
 TEST_F(AnswersTest, WatchingGoesOnThroughAnOrderlyRestartOfTheCoordinator) {

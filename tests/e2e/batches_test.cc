@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sweep submit --until` and `bundle load` with real processes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
@@ -11,14 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 // Scores that follow from the names: benchmarks "one" and "two" rank approaches alike, "odd" does
 // not. Every run leaves a line in RUNS.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files that unpack to far more, or hold one huge record, given to every command that reads
 // data sets: each refuses them in little memory.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -12,11 +10,10 @@
 #include "tests/e2e/cluster.h"
 #include "tests/testing/gzip.h"
 #include "tests/testing/sanitizers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::ContainsRegex;
 
 constexpr size_t kUnpacked = size_t{400} << 20;
 // Limit of address space, most of it libraries and stacks. Less than any of the files unpacks to.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dollars that commands report: summed over kills, and kept within a budget.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -10,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 // A job spends one dollar, waits for a file, and spends another one.
 std::string SpendingSweep(const std::string& go) {

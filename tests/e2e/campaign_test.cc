@@ -5,12 +5,11 @@
 // CONCUR_CAMPAIGN_SEED=n draws other moments. Prints what was done and acknowledged.
 #include "tests/e2e/campaign.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <iostream>
 
 #include "absl/strings/numbers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

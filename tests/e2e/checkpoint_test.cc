@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training whose worker is told to leave goes on elsewhere from its checkpoint, with real
 // programs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -17,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An approach's own script, edited and submitted again: what changed runs anew, what did not is
 // reused.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -11,13 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // The command reads a file beside its script, as programs do, and writes what it read as its score.
 constexpr char kCodeApproach[] = R"(apiVersion: concur/v1

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs that concur runs in its place: `concur data fetch` and its files.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
@@ -12,14 +10,10 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/http_server.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class FetchTest : public ::testing::Test {
  protected:

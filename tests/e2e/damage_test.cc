@@ -2,8 +2,6 @@
 // Damaged blocks, with real programs: what is wrong is named, and never served as good data. And
 // the copies that help then: `concur-coordinator check`, `backup`, `restore`.
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -19,16 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // Four jobs, each with a log of its own: those of train jobs are too large for a pack.
 constexpr char kDamageSweep[] = R"(apiVersion: concur/v1

@@ -3,8 +3,6 @@
 // is space again: a small file system of its own, mounted where only this program and its children
 // see it.
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -21,12 +19,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // Jobs that wait for a file GATE before they end.
 constexpr char kDiskFullSweep[] = R"(apiVersion: concur/v1

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep whose settings stop early, with real programs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -15,13 +13,10 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 // A training reports the steps up to the one that the file `go` allows, and waits there: nothing
 // depends on how fast the machine is. What comes to the end leaves a line in a file.

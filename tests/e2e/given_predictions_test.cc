@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions of systems that others ran, scored by real workers beside a system that runs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,12 +9,10 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr char kRight[] = R"({"1": "Ada", "2": "here"})";
 constexpr char kHalf[] = R"({"1": "Ada", "2": "nowhere"})";

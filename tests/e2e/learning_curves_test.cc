@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of running commands, printed as learning curves.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <string>
@@ -9,11 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 // The second of two settings is better at every step.
 constexpr char kSweep[] = R"(apiVersion: concur/v1

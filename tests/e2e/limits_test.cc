@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that a coordinator's options forbid are refused with the option's name, and leave nothing
 // behind; who opens connections and streams and leaves them idle is let go, and disturbs nobody.
-#include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,14 +25,11 @@
 #include "proto/rpc/channel.h"
 #include "proto/rpc/credentials.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // One approach whose job writes a model of 4,000 bytes, on `seeds` seeds: two jobs each.
 std::string Sweep(int seeds) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs of jobs that are running, on whichever worker they run.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,11 +10,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Each job says its seed, waits for the file DIR/gate-SEED, and says so.
 constexpr char kLogsSweep[] = R"(apiVersion: concur/v1

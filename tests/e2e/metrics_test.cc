@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics that monitoring sees of a sweep that real programs run.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +13,7 @@
 #include "tests/e2e/cluster.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

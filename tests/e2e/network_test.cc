@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker behind a network of its own, which is cut, half cut or bad: a network namespace and a
 // pair of virtual devices. Needs root, iproute2 and iptables; skipped, with the reason, otherwise.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,11 +17,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Train jobs wait for a file GATE; every start leaves a line in a file RUNS-SEED.
 constexpr char kNetworkSweep[] = R"(apiVersion: concur/v1

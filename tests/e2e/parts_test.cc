@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep of which one job gives the scores of several parts of a benchmark.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <map>
@@ -10,13 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Lines of per-example scores: by part, a digit for each example.
 std::string Examples(const std::map<std::string, std::string>& parts) {

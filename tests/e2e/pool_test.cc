@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers that come when jobs wait and go when none do, on this machine.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
@@ -10,11 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr char kPoolSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
@@ -146,7 +143,7 @@ spec:
   ASSERT_EQ(cluster_.Concur({"pool", "resume", "fast"}).exit_code, 0);
   ASSERT_EQ(cluster_.Concur({"sweep", "wait", "short", "--timeout", "60"}).exit_code, 0);
   for (const nlohmann::json& job : Json({"job", "list", "short", "--limit", "0"})) {
-    EXPECT_THAT(job["worker"].get<std::string>(), ::testing::StartsWith("fast-")) << job.dump();
+    EXPECT_THAT(job["worker"].get<std::string>(), StartsWith("fast-")) << job.dump();
   }
 }
 

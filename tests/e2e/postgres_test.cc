@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coordinators whose rows are in PostgreSQL, as real processes with a real server.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -23,14 +21,10 @@
 #include "tests/testing/daemons.h"
 #include "tests/testing/http_client.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr int kPairs = 60;  // a train job and an eval job each
 constexpr char kSweep[] = R"(apiVersion: concur/v1

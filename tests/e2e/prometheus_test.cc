@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real Prometheus scrapes a real sweep and evaluates the alert rules.
 #include <arpa/inet.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -19,6 +17,7 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/http_client.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named resources with real programs: a server that jobs call sees how many do at a time.
 #include <arpa/inet.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,11 +23,10 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int kAmount = 4;
 constexpr int kJobs = 64;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Secrets: jobs get them, and nothing else has them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -12,14 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kSecretValue[] = "sk-0123456789-abcdef";
 

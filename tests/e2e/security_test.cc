@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is let in, with real programs: every refusal has a message that says what to do, and exit
 // code 6.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -15,14 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr int kDenied = 6;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services with real programs: an HTTP server that is started once, asked by many jobs, killed, and
 // gone when nobody needs it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -19,11 +17,10 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int kBenchmarks = 10;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stored sweeps that were once answered wrongly; tests are skipped without them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,13 +10,10 @@
 #include "absl/strings/str_replace.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/shared_data.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 class SweepCasesTest : public ::testing::Test {
  protected:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The disk with the data directory is lost under load: what `ship` had put elsewhere is all there,
 // and the sweep goes on from it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -20,11 +18,10 @@
 #include "tests/e2e/cluster.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 // 400 jobs, each with artifacts of its own.
 constexpr char kShipSweep[] = R"(apiVersion: concur/v1

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainings that start from other trainings' systems, with real programs: one source for all
 // benchmarks, also when a worker dies in between and in a second sweep.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <string>
@@ -12,12 +10,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Notes what it trains, waits until it may, and leaves a folder: what it started from, with a line
 // more.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole sweeps with real programs: what a user does, and what a power cut does.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -13,14 +11,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Two native approaches that need no learning, on a tiny data set, two seeds.
 constexpr char kNativeSweep[] = R"(apiVersion: concur/v1

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur up`: everything on one machine, in one command.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -18,14 +16,10 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Two jobs; `exit_code` is that of training.
 std::string SweepUp(int exit_code) {

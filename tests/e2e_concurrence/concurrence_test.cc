@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur concurrence` with the shipped panel on the data that `concur init` writes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
@@ -14,14 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class ConcurrenceTest : public ::testing::Test {
  protected:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps whose approaches need environments that exclude one another, on a worker under bubblewrap
 // and one under Podman, as far as these work here. Exits with 77 where neither does.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,12 +24,10 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/e2e_environments/three_systems.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kNeeds[] =
@@ -410,7 +406,7 @@ TEST_F(EnvironmentTest, AJobThatNoWorkerCanRunSaysSo) {
 
 // Where a test was skipped and none failed, ctest says so.
 int main(int argc, char** argv) {
-  testing::InitGoogleMock(&argc, argv);
+  ::testing::InitGoogleMock(&argc, argv);
   const int failed = RUN_ALL_TESTS();
-  return failed == 0 && testing::UnitTest::GetInstance()->skipped_test_count() > 0 ? 77 : failed;
+  return failed == 0 && ::testing::UnitTest::GetInstance()->skipped_test_count() > 0 ? 77 : failed;
 }

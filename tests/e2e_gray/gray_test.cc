@@ -4,7 +4,6 @@
 //
 // CONCUR_GRAY_FAULTS=n has n faults (default: two of each kind, of at most 400 ms; more than that:
 // of up to 7 s, beyond a lease); CONCUR_GRAY_SEED=n draws others. Prints what was done.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "tests/e2e/campaign.h"
 #include "tests/e2e_gray/gray_trouble.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep on workers that a Kubernetes pool starts. The API server is the test's; its kubelet runs
 // a Job's command as a process of this machine.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -23,11 +21,10 @@
 #include "absl/strings/str_replace.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/kube_server.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr char kOptions[] = R"(apiVersion: concur/v1
 kind: CoordinatorOptions

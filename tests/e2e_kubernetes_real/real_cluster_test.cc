@@ -9,8 +9,6 @@
 //   CONCUR_KUBE_STOP_NODE   optional: shell that stops a node's kubelet, and
 //   CONCUR_KUBE_START_NODE  shell that starts it again
 // Everything that is made is in a namespace of its own, which is deleted in the end.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -32,12 +30,10 @@
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 constexpr char kSweep[] = R"(apiVersion: concur/v1
 kind: Sweep

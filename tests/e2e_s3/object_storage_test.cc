@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps whose artifacts are in object storage: no disk is shared.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -17,12 +15,10 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/testing/swift_server.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // Systems of 9 MiB, so that they go in parts, different for each seed; eval jobs check all of it.
 constexpr char kSweep[] = R"(apiVersion: concur/v1

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file is all that a worker needs: in a root that holds the static worker, a static busybox and
 // nothing else, it finds its coordinator by name, speaks TLS, and runs and scores a sweep.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -16,12 +14,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kBubblewrap[] = "/usr/bin/bwrap";

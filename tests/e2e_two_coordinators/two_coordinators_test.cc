@@ -3,7 +3,6 @@
 //
 // CONCUR_FAULTS=n has n faults, the kinds in turn, with ten clients (default: one of each kind,
 // with four); CONCUR_FAULTS_SEED=n draws other moments. Prints how soon writes went on.
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -12,6 +11,7 @@
 #include "absl/time/time.h"
 #include "tests/e2e/campaign.h"
 #include "tests/e2e_two_coordinators/fail_over_trouble.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

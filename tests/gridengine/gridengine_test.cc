@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of the provider `command` with the programs of configs/providers/gridengine on a real Grid
 // Engine.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,11 +13,10 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/gridengine/gridengine_cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int kCells = 12;
 constexpr char kSweep[] = R"(apiVersion: concur/v1

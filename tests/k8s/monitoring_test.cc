@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The alert rules and the dashboard: every metric that they name exists, and promtool agrees with
 // tests/k8s/alerts_test.yaml on when alerts fire.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cstdio>
@@ -25,8 +23,7 @@
 #include "coordinator/ship/ship_status.h"
 #include "proto/rpc/convert_sweep.h"
 #include "store/memory_store.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "worker/agent/worker_metrics.h"
 
 namespace concur {
@@ -45,7 +42,7 @@ std::set<std::string> KnownMetrics() {
   MemoryStore store;
   auto engine = Engine::Create(clock, store, rpc::DecodeSpec, EngineOptions());
   CONCUR_CHECK_OK(engine.status());
-  const testing::TempDir shipped;
+  const TempDir shipped;
   CONCUR_CHECK_OK(WriteShipStatus(shipped.path(), ShipStatus()));
   CoordinatorMetrics coordinator(metrics, **engine, clock, shipped.path());
   worker::WorkerMetrics of_worker(metrics, Resources());
@@ -143,7 +140,7 @@ TEST(MonitoringTest, PromtoolAgrees) {
   if (std::system("command -v promtool >/dev/null") != 0) {  // NOLINT(concurrency-mt-unsafe)
     GTEST_SKIP() << "promtool is not here; it comes with Debian's package prometheus";
   }
-  const testing::TempDir dir;
+  const TempDir dir;
   YAML::Emitter rules;
   rules << Rules();
   std::ofstream(dir.File("rules.yaml")) << rules.c_str() << "\n";

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects that `kubectl kustomize` makes of the overlays: names, selectors, ports, probes, rights.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cstdio>
@@ -21,14 +19,11 @@
 #include "base/check.h"
 #include "coordinator/provision/kube_client.h"
 #include "coordinator/provision/kube_objects.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/options_yaml.h"
 
 namespace concur {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string NameOf(const YAML::Node& object) {
   return object["metadata"]["name"].as<std::string>();
@@ -103,7 +98,7 @@ const Rendered& Render(const std::string& path) {
   if (is_new) {
     const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
     const std::string root = source == nullptr ? "." : source;
-    const testing::TempDir own;
+    const TempDir own;
     const ProgramOutput output = RunShell(absl::StrCat(
         "kubectl kustomize ",
         absl::StrContains(path, ' ') ? Composed(root, path, own.path()) : root + "/k8s/" + path));
@@ -314,8 +309,8 @@ TEST_P(OverlayTest, PodsHaveNoMoreRightsThanTheyNeed) {
   for (const YAML::Node& account : Objects().Of("ServiceAccount")) {
     EXPECT_FALSE(account["automountServiceAccountToken"].as<bool>(true));
   }
-  EXPECT_THAT(Objects().Of("ClusterRole"), ::testing::IsEmpty());
-  EXPECT_THAT(Objects().Of("ClusterRoleBinding"), ::testing::IsEmpty());
+  EXPECT_THAT(Objects().Of("ClusterRole"), IsEmpty());
+  EXPECT_THAT(Objects().Of("ClusterRoleBinding"), IsEmpty());
 }
 
 TEST_P(OverlayTest, WhatIsReferredToIsThere) {
@@ -391,7 +386,7 @@ TEST_P(OverlayTest, TheOptionsFileListensWhereThePortsAre) {
     if (!absl::StartsWith(NameOf(map), "concur-options")) {
       continue;
     }
-    const testing::TempDir dir;
+    const TempDir dir;
     std::ofstream(dir.File("o.yaml")) << map["data"]["coordinator.yaml"].as<std::string>();
     const absl::StatusOr<spec::CoordinatorOptions> options =
         spec::LoadCoordinatorOptions(dir.File("o.yaml"));

@@ -2,8 +2,6 @@
 // Power loss of everything that is synced: see docs/reliability.md.
 //
 // CONCUR_POWER_STATES=n checks n states instead of 600, CONCUR_POWER_SEED=n starts at seed n.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,13 +22,10 @@
 #include "tests/power_loss/crash_states.h"
 #include "tests/power_loss/file_trace.h"
 #include "tests/power_loss/promises.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 constexpr uint64_t kStatesPerSeed = 200;
 constexpr uint64_t kSeedsPerBug = 3;

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/attributes.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "qa/example.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 std::string StratumOfAnswers(Attribute attribute, const std::vector<std::string>& answers) {
   Question question;

@@ -3,8 +3,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -18,21 +16,12 @@
 #include "base/status_macros.h"
 #include "qa/raw_stream.h"
 #include "tests/testing/gzip.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
 
 using ::concur::testing::Gzip;
-using ::concur::testing::IsOk;
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

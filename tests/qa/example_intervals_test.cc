@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/example_intervals.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
 using ::testing::DoubleEq;
-using ::testing::DoubleNear;
 
 // `right` of `n` questions are right; `per_document` consecutive ones share a document (0: none).
 qa::ScoreReport ReportOf(int right, int n, int per_document) {

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/passage_groups.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 std::vector<uint32_t> NumbersOf(const std::vector<std::string>& contexts) {
   PassageGroups groups;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/score.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,17 +16,10 @@
 #include "base/file.h"
 #include "qa/dataset_io.h"
 #include "qa/normalize.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr auto kScoreInvalid = absl::StatusCode::kInvalidArgument;
 

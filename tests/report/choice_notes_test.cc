@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever is made from a table whose settings were chosen on the test sets says so.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -26,15 +24,10 @@
 #include "report/plan_tables.h"
 #include "report/ranking_tables.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kOnTest[] = "Settings were chosen on the test";
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Benchmarks of which less is better, and scales: through every analysis of a score table.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
@@ -24,17 +22,10 @@
 #include "report/ranking_tables.h"
 #include "report/table.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 ScoreTable ParseGoals(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");

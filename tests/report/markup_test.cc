@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/markup.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <utility>
 
@@ -13,14 +10,10 @@
 #include "report/notes.h"
 #include "report/table.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 ConcurrenceMatrix MatrixOf(const std::string& csv, bool with_intervals) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of sweeps of which one job gives the scores of several parts of a benchmark.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <map>
@@ -21,7 +19,7 @@
 #include "report/ranking_tables.h"
 #include "report/sweep_table.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -29,15 +27,8 @@ namespace {
 using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
 using ::concur::testing::PlainTrainSet;
-using ::concur::testing::StatusIs;
 using ::concur::testing::TrainedApproach;
 using ::concur::testing::UntrainedApproach;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 SweepSpec Spec(const std::vector<std::string>& approaches) {
   SweepSpec spec;

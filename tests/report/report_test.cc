@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/html/report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,17 +14,13 @@
 #include "report/figures/svg_canvas.h"
 #include "report/html/report_assets.h"
 #include "report/html/report_summary.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::analysis {
 namespace {
 
 using ::concur::testing::Count;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 using Json = nlohmann::json;
 
 ScoreTable ParseReport(const std::string& csv) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/sweep_table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +14,7 @@
 #include "report/ranking_tables.h"
 #include "report/writers.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -25,13 +22,8 @@ namespace {
 using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
 using ::concur::testing::PlainTrainSet;
-using ::concur::testing::StatusIs;
 using ::concur::testing::TrainedApproach;
 using ::concur::testing::UntrainedApproach;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 // "tuned" learns, "rule" does not; benchmarks x and y, and a train set of its own, "mixed".
 SweepSpec TwoApproaches() {

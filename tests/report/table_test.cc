@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,13 +23,10 @@
 #include "report/figures/figures.h"
 #include "report/text.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 Table Small() {
   Table table;

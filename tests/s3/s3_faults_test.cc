@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The artifact store in object storage, against a server that answers as it is told.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -17,16 +15,10 @@
 #include "store/artifacts/artifact_reader.h"
 #include "store/artifacts/s3_store.h"
 #include "tests/testing/http_server.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 Answer Error(int status, const std::string& code, const std::string& more = "") {
   return {.status = status,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The artifact store in object storage, against a server that checks what Amazon's checks.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,16 +13,11 @@
 #include "base/status_macros.h"
 #include "store/artifacts/artifact_reader.h"
 #include "store/artifacts/s3_store.h"
-#include "tests/testing/status_matchers.h"
 #include "tests/testing/swift_server.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 std::string RandomBytes(size_t size, absl::string_view stream) {
   Random random(1, stream);

@@ -2,16 +2,12 @@
 // Which histories have an order that explains them.
 #include "tests/sim/history.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <optional>
+
+#include "tests/testing/test.h"
 
 namespace concur::sim {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr SweepId kSweep{1};
 

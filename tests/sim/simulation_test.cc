@@ -6,9 +6,6 @@
 // A failure names its seed and shows the end of its trace.
 #include "tests/sim/simulation.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -24,13 +21,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/log.h"
 #include "tests/sim/runner.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::sim {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // "From zero to a sweep on Slurm" of docs/operations.md, typed as it stands there.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -24,12 +22,10 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/slurm/slurm_cluster.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 struct PageBlock {
   std::string language;
@@ -151,7 +147,7 @@ TEST_F(OperationsPageTest, UpRunsASweepThroughSlurm) {
   const Output again = Sh(up + "2", "again");  // with the certificates and the pool of before
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   const Output left = Sh("squeue --noheader", "left");  // the pool went with the command
-  EXPECT_THAT(left.out, ::testing::IsEmpty());
+  EXPECT_THAT(left.out, IsEmpty());
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep of three systems that exclude one another on nodes of a real Slurm that have no worker:
 // they get the static one from their coordinator. Prints how long the first jobs took to start.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,11 +20,10 @@
 #include "tests/e2e/cluster.h"
 #include "tests/e2e_environments/three_systems.h"
 #include "tests/slurm/slurm_cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 absl::Time TimeOf(const nlohmann::json& text) {
   absl::Time time;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep whose workers a real Slurm starts: it grows, nodes and the controller die in the middle,
 // and at the end nothing is lost and nothing is left.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
@@ -18,11 +16,10 @@
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
 #include "tests/slurm/slurm_cluster.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int kCells = 40;
 // Cells of the sweep; more of them for figures: CONCUR_SLURM_CELLS=200.

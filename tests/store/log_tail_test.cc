@@ -3,8 +3,6 @@
 #include "store/log_tail.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <memory>
@@ -18,13 +16,10 @@
 #include "store/sqlite_store.h"
 #include "tests/store/sqlite_files.h"
 #include "tests/store/store_rows.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 class LogTailTest : public ::testing::Test {
  protected:

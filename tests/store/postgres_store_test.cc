@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres_store.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <future>
 #include <memory>
@@ -17,15 +14,10 @@
 #include "store/sqlite_schema.h"
 #include "tests/store/postgres_databases.h"
 #include "tests/store/store_rows.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr char kExpire[] = "UPDATE leader SET expiry = clock_timestamp() - interval '1 second'";
 
@@ -307,7 +299,7 @@ TEST(PostgresTest, APasswordIsInNoMessage) {
                           "postgresql://user:secret@[x", "postgres:secret"}) {
     const absl::Status status = PostgresDatabase::Open(uri).status();
     EXPECT_FALSE(status.ok());
-    EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("secret"))) << uri;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret"))) << uri;
   }
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/row_codec.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

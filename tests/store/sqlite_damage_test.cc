@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged rows, pages and logs are named, or change nothing.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
@@ -14,17 +12,10 @@
 #include "store/sqlite_store.h"
 #include "tests/store/sqlite_files.h"
 #include "tests/store/store_rows.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 struct Damage {
   std::string sql;

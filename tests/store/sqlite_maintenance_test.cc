@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks, backups, migrations, and views for the shell.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -17,14 +15,10 @@
 #include "store/sqlite_store.h"
 #include "tests/store/sqlite_files.h"
 #include "tests/store/store_rows.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST(SqliteMaintenanceTest, ASoundDatabaseHasNoFindings) {
   const TempDir dir;

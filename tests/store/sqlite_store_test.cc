@@ -2,8 +2,6 @@
 // Properties that only the SQLite store promises: durability, limits, refusal of strangers.
 #include "store/sqlite_store.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,17 +17,10 @@
 #include "store/sqlite_schema.h"
 #include "tests/store/sqlite_files.h"
 #include "tests/store/store_rows.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST(SqliteStoreTest, WhatWasCommittedSurvivesAKilledProcess) {
   const TempDir dir;

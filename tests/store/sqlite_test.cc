@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TEST(SqliteTest, ErrorsSayWhereWhatAndWhy) {
   const TempDir dir;

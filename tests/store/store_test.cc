@@ -2,9 +2,6 @@
 // One suite for every Store: what a commit saves comes back, all of it or nothing.
 #include "store/store.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -20,15 +17,10 @@
 #include "tests/store/store_rows.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/full_result.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 PilotRow BarePilot(const std::string& name) {
   PilotRow row;

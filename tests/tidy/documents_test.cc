@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Documents lead to files and pages that exist, and every page is found.
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules about the sources themselves that a compiler does not know: layers, guards, lengths,
 // names that must exist. A failure names file and line.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -22,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -16,13 +16,10 @@
 #include "base/process/waker.h"
 #include "concur/v1/worker.grpc.pb.h"
 #include "proto/rpc/convert_sync.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr size_t kMiB = size_t{1} << 20;
 
@@ -208,7 +205,7 @@ class GrpcGatewayTest : public ::testing::Test {
     }
   }
 
-  testing::TempDir temp_;
+  TempDir temp_;
   std::string address_;
   FakeService service_;
   std::unique_ptr<grpc::Server> server_;
@@ -230,10 +227,10 @@ TEST_F(GrpcGatewayTest, AnAnswerComesThroughPoll) {
 TEST_F(GrpcGatewayTest, ErrorsKeepTheirCodes) {
   gateway_->StartSync(Request(1, "twin"), absl::Seconds(30));
   EXPECT_THAT(Next().response.status(),
-              testing::StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("live worker")));
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("live worker")));
   gateway_->StartSync(Request(2, "bad"), absl::Seconds(30));
   EXPECT_THAT(Next().response.status(),
-              testing::StatusIs(absl::StatusCode::kInternal, HasSubstr("malformed")));
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("malformed")));
 }
 
 TEST_F(GrpcGatewayTest, AParkedCallCanBeCanceledOrRunsOutOfTime) {
@@ -269,8 +266,8 @@ TEST_F(GrpcGatewayTest, ASyncThatIsRefusedGoesToTheNextCoordinator) {
   server_->Shutdown();
   gateway_->StartSync(Request(6), absl::Seconds(30));
   EXPECT_THAT(Next().response.status(),
-              testing::StatusIs(absl::StatusCode::kUnavailable,
-                                ::testing::AllOf(HasSubstr("/nobody ("), HasSubstr("/socket ("))));
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("/nobody ("), HasSubstr("/socket ("))));
 }
 
 TEST_F(GrpcGatewayTest, TransfersGoToTheNextCoordinatorWhenTheyAreRepeated) {
@@ -386,7 +383,7 @@ TEST_F(GrpcGatewayTest, TransfersEndWithTheFirstErrorOrWhenCanceled) {
   EXPECT_THAT(gateway_->Download(
                   digest, 0, [](absl::string_view) { return absl::ResourceExhaustedError("full"); },
                   never_),
-              testing::StatusIs(absl::StatusCode::kResourceExhausted, "full"));
+              StatusIs(absl::StatusCode::kResourceExhausted, "full"));
   EXPECT_TRUE(absl::IsCancelled(gateway_->Download(
       digest, 0, [](absl::string_view) { return absl::OkStatus(); }, [] { return true; })));
 }

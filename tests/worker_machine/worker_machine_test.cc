@@ -2,8 +2,6 @@
 // The worker's real code on a simulated machine: docs/reliability.md, "The worker's machine".
 //
 // CONCUR_MACHINE_WORLDS=n runs n worlds (default: 40), CONCUR_MACHINE_FIRST=n from seed n on.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/log.h"
+#include "tests/testing/test.h"
 #include "tests/worker_machine/world.h"
 
 namespace concur::testing {

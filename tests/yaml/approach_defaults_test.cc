@@ -2,8 +2,6 @@
 // The default settings of the twenty approaches of the concurrence study are those that their
 // programs or publications give for SQuAD; beside them stands nothing that the files could change
 // unnoticed.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/sweep/params.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "yaml/approach_yaml.h"
 
 namespace concur::spec {

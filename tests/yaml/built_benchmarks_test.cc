@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Benchmarks that a sweep file has made: {build: BUILDER, parameters: …}.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/yaml/sweep_yaml_fixture.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 class BuiltBenchmarksTest : public SweepYamlTest {
  protected:

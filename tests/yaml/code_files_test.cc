@@ -2,8 +2,6 @@
 // `code:` of approaches: which files it names, what is refused, and that packing is reproducible.
 #include "yaml/code_files.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,17 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class CodeFilesTest : public ::testing::Test {
  protected:
@@ -94,7 +86,7 @@ spec:
     return sweep->spec.approaches[0].code->key;
   }
 
-  testing::TempDir temp_;
+  TempDir temp_;
 };
 
 // "study/../study/sweep.yaml" was refused, as if its code lay elsewhere.

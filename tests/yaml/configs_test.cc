@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of configs/ is what it says it is.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -15,8 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "core/sweep/expansion.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "tests/yaml/config_files.h"
 #include "yaml/approach_yaml.h"
 #include "yaml/benchmark_yaml.h"
@@ -126,7 +123,7 @@ TEST(ConfigsTest, EveryCheckpointOfAnApproachCanBeFetched) {
           checkpoints.insert(name);
           EXPECT_THAT(files, ::testing::IsSupersetOf({"config.json", "pytorch_model.bin"})) << name;
         } else {
-          EXPECT_THAT(files, ::testing::Contains("vocab.txt")) << name;
+          EXPECT_THAT(files, Contains("vocab.txt")) << name;
         }
       }
     }
@@ -135,7 +132,7 @@ TEST(ConfigsTest, EveryCheckpointOfAnApproachCanBeFetched) {
 }
 
 TEST(ConfigsTest, ARevisionIsSaidWhereAnAddressHasOne) {
-  const testing::TempDir dir;
+  const TempDir dir;
   const auto error = [&](const std::string& revision, const std::string& url) {
     CONCUR_CHECK_OK(WriteFileAtomically(
         dir.File("x.yaml"),
@@ -155,7 +152,7 @@ TEST(ConfigsTest, ARevisionIsSaidWhereAnAddressHasOne) {
 }
 
 TEST(ConfigsTest, BadDataSourcesAreRefusedByField) {
-  const testing::TempDir dir;
+  const TempDir dir;
   ASSERT_OK(WriteFileAtomically(dir.File("x.yaml"), R"(apiVersion: concur/v1
 kind: DataSource
 metadata: {name: x, description: y}
@@ -176,7 +173,7 @@ spec:
         "spec.files[0].url: expected an address", "spec.files[0].sha256: ", "\"b\" appears twice",
         "size", "expected either \"url\" or \"ask\", got both",
         "spec.files[4]: expected the field \"url\" (its address, or \"ask\")"}) {
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(part));
   }
 }
 
@@ -190,7 +187,7 @@ TEST(ConfigsTest, EverySweepIsReadAndHasNoWarning) {
 }
 
 TEST(ConfigsTest, ThePublishedPanelHasTheApproachesOfThePublishedScores) {
-  const testing::TempDir dir;
+  const TempDir dir;
   ASSERT_OK(WriteFileAtomically(dir.File("new.yaml"),
                                 "apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: new}\n"
                                 "spec: {train: a.jsonl, test: b.jsonl}\n"));

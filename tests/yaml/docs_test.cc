@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/ are files that are read as they stand.
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,8 +13,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "core/sweep/expansion.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/approach_yaml.h"
 #include "yaml/benchmark_yaml.h"
 #include "yaml/sweep_yaml.h"
@@ -50,7 +48,7 @@ std::vector<std::string> Examples(const std::string& path) {
 TEST(DocsTest, TheExamplesOfTheSweepFilePageAreValid) {
   const std::vector<std::string> examples = Examples(SourceDirectory() + "/docs/sweep-file.md");
   ASSERT_EQ(examples.size(), 3u);
-  const testing::TempDir dir;
+  const TempDir dir;
   std::filesystem::copy(SourceDirectory() + "/configs", dir.path(),
                         std::filesystem::copy_options::recursive);
   std::ofstream(dir.File("sweeps/example.yaml")) << examples[0];

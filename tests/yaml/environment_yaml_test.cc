@@ -9,18 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class EnvironmentYamlTest : public ::testing::Test {
  protected:

@@ -11,7 +11,6 @@
 // The files of tests/golden/bad_sweeps/common stand beside sweep.yaml too. With
 // CONCUR_UPDATE_GOLDEN in the environment the expected part is rewritten; read the difference
 // before committing it.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,7 +27,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/options_yaml.h"
 #include "yaml/sweep_yaml.h"
 
@@ -118,7 +117,7 @@ TEST(GoldenTest, EveryBadSweepFileGetsItsMessage) {
   EXPECT_GE(paths.size(), 30u);
   for (const std::string& path : paths) {
     const Case bad = ReadCase(path);
-    const testing::TempDir directory;
+    const TempDir directory;
     for (const auto& entry : std::filesystem::directory_iterator(GoldenDirectory() + "/common")) {
       std::filesystem::copy(entry.path(), directory.path());
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged files are refused or read, never more: no crash, no error without a place.
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +12,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
@@ -57,7 +56,7 @@ std::string Damaged(std::string text, Random& random) {
 TEST(MutationTest, ADamagedFileIsRefusedWithAPlaceOrRead) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
   const std::string configs = absl::StrCat(source == nullptr ? "." : source, "/configs");
-  const testing::TempDir dir;
+  const TempDir dir;
   std::filesystem::copy(configs, dir.path(), std::filesystem::copy_options::recursive);
   const std::vector<std::string> files = {"sweeps/demo.yaml", "sweeps/real.yaml",
                                           "approaches/logistic-regression.yaml",

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "yaml/options_yaml.h"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/pools_yaml.h"
 
 namespace concur::spec {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 struct BadOptions {
   const char* text;
@@ -30,7 +24,7 @@ class OptionsTest : public ::testing::Test {
     std::ofstream(path) << "apiVersion: concur/v1\nkind: " << kind << "\nspec:\n" << spec;
     return path;
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {

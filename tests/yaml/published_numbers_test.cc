@@ -2,8 +2,6 @@
 // Files of configs/ against the tables that the four publications print: which approaches and
 // benchmarks there are, sizes, seeds and metrics. A table that is not on this machine is skipped by
 // its name.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +21,7 @@
 #include "base/file.h"
 #include "core/sweep/params.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/yaml/config_files.h"
 #include "yaml/approach_yaml.h"
 #include "yaml/sweep_yaml.h"
@@ -31,7 +29,6 @@
 namespace concur::spec {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 
 // Rows of a published table by column name.
@@ -155,8 +152,8 @@ TEST(PublishedNumbersTest, BabisProtocolsExpandToWhatTheySay) {
   ASSERT_EQ(published.spec.approaches.size(), honest.spec.approaches.size());
   for (size_t i = 0; i < honest.spec.approaches.size(); ++i) {
     const ApproachSpec& approach = published.spec.approaches[i];
-    EXPECT_THAT(honest.spec.approaches[i].train_command, ::testing::Contains("--dev=none"));
-    EXPECT_THAT(approach.train_command, ::testing::Contains("--dev={validation}"));
+    EXPECT_THAT(honest.spec.approaches[i].train_command, Contains("--dev=none"));
+    EXPECT_THAT(approach.train_command, Contains("--dev={validation}"));
     EXPECT_EQ(approach.name, honest.spec.approaches[i].name);
     EXPECT_EQ(approach.hyperparameters.defaults,
               honest.spec.approaches[i].hyperparameters.defaults);
@@ -291,7 +288,7 @@ TEST(PublishedNumbersTest, SyntheticBenchmarksNameWhatThePublicationDraws) {
   EXPECT_THAT(TextOfConfig("benchmarks/synthetic/fuzzy-uniform.yaml"), HasSubstr("wikitext-2-raw"));
   EXPECT_THAT(TextOfConfig("benchmarks/synthetic/fuzzy-3-gram.yaml"), HasSubstr("wikitext-103"));
   EXPECT_THAT(TextOfConfig("benchmarks/synthetic/wikidata.yaml"),
-              ::testing::AllOf(HasSubstr("--hypernyms"), HasSubstr("--train-passages 8376")));
+              AllOf(HasSubstr("--hypernyms"), HasSubstr("--train-passages 8376")));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweep files of configs/ are the published studies.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +20,7 @@
 #include "core/sweep/content_key.h"
 #include "core/sweep/expansion.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/yaml/config_files.h"
 #include "yaml/approach_yaml.h"
 #include "yaml/catalogue_yaml.h"
@@ -183,7 +181,7 @@ TEST(StudyConfigsTest, BeatTheAiChoosesEpochsOnValidationSets) {
                        LoadWithData(ConfigDirectory() + "/sweeps/beat-the-ai.yaml"));
   ASSERT_EQ(sweep.spec.approaches.size(), 3u);
   EXPECT_EQ(sweep.spec.approaches[0].name, "bidaf");
-  EXPECT_THAT(sweep.spec.approaches[0].train_command, ::testing::Contains("--dev={validation}"));
+  EXPECT_THAT(sweep.spec.approaches[0].train_command, Contains("--dev={validation}"));
   EXPECT_EQ(sweep.spec.approaches[1].name, "bert-large");
   EXPECT_EQ(sweep.spec.approaches[2].name, "roberta-large");
 }
@@ -240,8 +238,7 @@ TEST(StudyConfigsTest, MrqaDoesWithoutTheHiddenTestSetsAndSaysSo) {
   }
   EXPECT_EQ(sweep.left_out.size(), HiddenSets().size());
   for (const std::string& name : HiddenSets()) {
-    EXPECT_THAT(said,
-                ::testing::HasSubstr(absl::StrCat("the benchmark \"", name, "\" is left out")));
+    EXPECT_THAT(said, HasSubstr(absl::StrCat("the benchmark \"", name, "\" is left out")));
   }
 }
 
@@ -254,10 +251,10 @@ TEST(StudyConfigsTest, MrqaHasTheBaselinesOfTheSharedTask) {
         LoadApproach(absl::StrCat(ConfigDirectory(), "/approaches/mrqa/mrqa-bert-", size, ".yaml"),
                      AllVariables()));
     for (const char* argument : {"length=512", "stride=128", "optimizer=bert_adam"}) {
-      EXPECT_THAT(baseline.train_command, ::testing::Contains(argument)) << size;
+      EXPECT_THAT(baseline.train_command, Contains(argument)) << size;
     }
-    EXPECT_THAT(baseline.train_command, ::testing::Contains(absl::StrCat(
-                                            "--checkpoint=/checkpoints/bert-", size, "-uncased")));
+    EXPECT_THAT(baseline.train_command,
+                Contains(absl::StrCat("--checkpoint=/checkpoints/bert-", size, "-uncased")));
     const auto& defaults = baseline.hyperparameters.defaults;
     EXPECT_EQ(defaults.at("epochs"), ParamValue(int64_t{2}));
     EXPECT_EQ(defaults.at("batch"), ParamValue(int64_t{6}));

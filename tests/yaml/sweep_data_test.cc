@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files of data a sweep file names, and what becomes of those that are not there.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/yaml/sweep_yaml_fixture.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::spec {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST_F(SweepYamlTest, DataFilesAreKnownByTheirBytes) {
   ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(kAll));

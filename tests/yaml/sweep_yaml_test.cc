@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "yaml/sweep_yaml.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,19 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "core/sweep/expansion.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/yaml/sweep_yaml_fixture.h"
 
 namespace concur::spec {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::Pair;
 
 TEST_F(SweepYamlTest, AGridMakesEveryCombinationASetting) {
   Write("approaches/grid.yaml", R"(apiVersion: concur/v1

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "yaml/value.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <variant>
 
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::spec {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Reads the value of `v` in a one-line file and keeps the error.
 struct Reading {

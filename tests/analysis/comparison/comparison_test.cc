@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/comparison.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
@@ -12,15 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "report/comparison_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 // Approaches of rising skill: the k-th answers right with probability (k + 1) / (count + 1).
 ExampleTable SkillTable(size_t approaches, size_t examples, bool binary = true) {
@@ -59,7 +51,7 @@ TEST(ComparisonTest, WhereLessIsBetterTheLesserMeanIsTheBetter) {
     EXPECT_LT(pair.a, pair.b) << "of rising scores";
   }
   EXPECT_THAT(ComparisonTable(comparisons, OptionsComparison(100)).notes,
-              ::testing::Contains("Less is better on squad."));
+              Contains("Less is better on squad."));
 }
 
 // Reference: scipy.stats.binomtest(min(b, c), b + c, 0.5).pvalue, SciPy 1.10.1.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/generalization.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -12,19 +9,12 @@
 #include "analysis/comparison/selection.h"
 #include "report/ranking_tables.h"
 #include "tests/analysis/reference_scores.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 ScoreTable ParseGeneralization(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");

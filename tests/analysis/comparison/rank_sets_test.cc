@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/rank_sets.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -25,15 +22,10 @@
 #include "tests/analysis/simulated_studies.h"
 #include "tests/analysis/simulated_tables.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 RankEstimate Independent(const std::vector<double>& values, const std::vector<double>& errors) {
   RankEstimate estimate;

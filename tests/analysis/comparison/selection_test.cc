@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/selection.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,15 +10,10 @@
 #include "base/random.h"
 #include "report/notes.h"
 #include "report/writers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 ScoreRecord Record(const std::string& approach, const std::string& train, int setting, int seed,
                    const std::string& test, double value) {

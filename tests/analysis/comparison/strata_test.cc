@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/strata.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +14,10 @@
 #include "analysis/example_runs.h"
 #include "base/check.h"
 #include "report/comparison_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 const std::vector<StratifiedExample> kOld = {{"easy", 1}, {"easy", 1}, {"easy", 1}, {"easy", 0},
                                              {"hard", 0}, {"hard", 1}, {"hard", 0}};

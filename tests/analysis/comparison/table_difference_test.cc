@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/table_difference.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "report/comparison_tables.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 ScoreTable ParseTableDifference(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
@@ -43,7 +36,7 @@ TEST(TableDifferenceTest, WithoutSwapsASentenceStandsForTheTable) {
   const std::string text =
       WriteTable(DifferenceTable(CompareTables(table, table), "old", "new"), TableFormat::kText);
   EXPECT_THAT(text, HasSubstr("No two approaches changed order on any benchmark."));
-  EXPECT_THAT(text, ::testing::Not(HasSubstr("ahead before"))) << "a bare header";
+  EXPECT_THAT(text, Not(HasSubstr("ahead before"))) << "a bare header";
 }
 
 TEST(TableDifferenceTest, CausesAreToldApart) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/above.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,11 +10,10 @@
 #include "analysis/statistics/intervals.h"
 #include "report/claim_tables.h"
 #include "report/table.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::HasSubstr;
 
 // A pair of n approaches with this interval, of 90 %.
 ConcurrenceMatrix PairWith(int64_t n, std::optional<Interval> interval) {

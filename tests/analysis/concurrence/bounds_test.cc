@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/bounds.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,13 +14,10 @@
 #include "base/random.h"
 #include "report/writers.h"
 #include "tests/testing/sanitizers.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 constexpr Coefficient kAll[] = {Coefficient::kKendall,  Coefficient::kPearson,
                                 Coefficient::kSpearman, Coefficient::kWeightedKendall,

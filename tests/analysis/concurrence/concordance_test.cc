@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/concordance.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -13,13 +10,10 @@
 #include "analysis/score_table.h"
 #include "base/random.h"
 #include "tests/analysis/simulated_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 Concordance ConcordanceOf(const Columns& columns, const std::vector<size_t>& families = {},
                           const std::optional<BootstrapOptions>& options = std::nullopt) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/contrast.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,13 +9,10 @@
 #include "analysis/score_table.h"
 #include "base/random.h"
 #include "report/comparison_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // Twenty approaches of either kind; B follows A among the new ones only, C follows A among all.
 ScoreTable TwoKinds() {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/curve.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,17 +15,10 @@
 #include "report/block_table.h"
 #include "report/curve_tables.h"
 #include "tests/analysis/reference_scores.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 ScoreTable ParseCurve(const std::string& csv, const std::vector<std::string>& tags = {}) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv", {tags, {}});

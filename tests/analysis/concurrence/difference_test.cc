@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/difference.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <thread>
@@ -15,13 +12,10 @@
 #include "analysis/statistics/fisher.h"
 #include "report/writers.h"
 #include "tests/analysis/reference_scores.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 ScoreTable ParseDifference(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/matrix.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -20,16 +17,10 @@
 #include "report/text.h"
 #include "report/writers.h"
 #include "tests/analysis/reference_scores.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 ConcurrenceMatrix MatrixOfMatrix(const std::string& csv, const MatrixOptions& options = {}) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/partial.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -17,14 +14,10 @@
 #include "report/claim_tables.h"
 #include "report/table.h"
 #include "tests/analysis/simulated_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 ScoreTable ParseGiven(const std::string& csv, const std::vector<std::string>& tags = {}) {
   ScoresCsvOptions options;

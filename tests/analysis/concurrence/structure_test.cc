@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/structure.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <utility>
@@ -13,14 +10,10 @@
 #include "analysis/score_table.h"
 #include "report/writers.h"
 #include "tests/analysis/reference_scores.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 ScoreTable ParseStructure(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
@@ -116,7 +109,7 @@ TEST(PublishedStructureTest, DocumentReaderIsTheOutlierOnCnnAndBabiIsAtTheCeilin
   for (const char* name : {"bAbI 1", "bAbI 11", "bAbI 12", "bAbI 13"}) {
     EXPECT_THAT(ceilings, Contains(name));
   }
-  EXPECT_THAT(ceilings, ::testing::Not(Contains("SQuAD")));
+  EXPECT_THAT(ceilings, Not(Contains("SQuAD")));
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/suite.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -11,13 +8,10 @@
 #include "analysis/score_table.h"
 #include "report/claim_tables.h"
 #include "report/table.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 ScoreTable ParseSuite(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");

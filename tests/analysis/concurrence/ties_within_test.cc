@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores that differ by at most ties_within are tied, in every way in which tau-b is computed.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstddef>
@@ -17,13 +15,10 @@
 #include "base/random.h"
 #include "report/writers.h"
 #include "tests/analysis/simulated_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // Daniels' coefficient with the signs of differences beyond `within`; NaN where undefined.
 double PlainTauWithin(const std::vector<double>& x, const std::vector<double>& y,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/concurrence/uncertainty.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -18,14 +15,10 @@
 #include "base/random.h"
 #include "report/writers.h"
 #include "tests/analysis/simulated_studies.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 double MeanCoefficient(const World& world, const ExampleRuns& runs) {
   std::vector<double> means[2];
@@ -112,7 +105,7 @@ TEST(UncertaintyTest, WithoutExamplesTheirPartIsUnknownAndSaysSo) {
   EXPECT_THAT(UncertaintyInWords(pair), Not(HasSubstr("more test examples")));
   const Table table = UncertaintyTable(uncertainty);
   EXPECT_THAT(WriteTable(table, TableFormat::kJson), HasSubstr("\"examples_share\":null"));
-  EXPECT_THAT(table.details, ::testing::Contains(HasSubstr("drawn as unrelated")));
+  EXPECT_THAT(table.details, Contains(HasSubstr("drawn as unrelated")));
 }
 
 TEST(UncertaintyTest, EveryDaggerHasItsFootnote) {
@@ -127,8 +120,7 @@ TEST(UncertaintyTest, EveryDaggerHasItsFootnote) {
   pair.noise_free = 1;
   pair.noise_free_interval = Interval{1, 1};
   pair.warning = "fewer than 12 approaches: may be too short";
-  EXPECT_THAT(UncertaintyTable(uncertainty).notes,
-              ::testing::Contains(HasSubstr("† all replicates agree")));
+  EXPECT_THAT(UncertaintyTable(uncertainty).notes, Contains(HasSubstr("† all replicates agree")));
 }
 
 TEST(UncertaintyTest, WordsNameWhatHelps) {
@@ -280,7 +272,7 @@ TEST(UncertaintyTest, CoefficientsMeanAgreementOnWhatIsBetter) {
   UncertaintyOptions options;
   options.bootstrap.replicates = 100;
   ASSERT_OK_AND_ASSIGN(const Uncertainty uncertainty, ComputeUncertainty(mixed, options));
-  EXPECT_THAT(UncertaintyTable(uncertainty).notes, ::testing::Contains("Less is better on B."));
+  EXPECT_THAT(UncertaintyTable(uncertainty).notes, Contains("Less is better on B."));
 }
 
 TEST(UncertaintyTest, BadInputsAreRefused) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for Pearson's r and Spearman's rho; those for tau-b are in plan_test.cc.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstddef>
@@ -19,13 +17,10 @@
 #include "report/plan_tables.h"
 #include "report/table.h"
 #include "tests/analysis/plan/plan_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 constexpr Coefficient kPlannable[] = {Coefficient::kKendall, Coefficient::kPearson,
                                       Coefficient::kSpearman};

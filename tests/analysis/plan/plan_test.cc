@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/plan/plan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -24,14 +21,10 @@
 #include "report/plan_tables.h"
 #include "report/table.h"
 #include "tests/analysis/plan/plan_tables.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 std::vector<size_t> CountsByBenchmark(const CellSample& sample) {
   std::vector<size_t> counts(sample.probability.benchmarks, 0);
@@ -53,7 +46,7 @@ TEST(PlanTest, EqualCostsRunWholeApproaches) {
   // The rest of the budget buys no part of an approach.
   const CellSample sample = plan.Within(14);
   EXPECT_EQ(sample.cost, 12);
-  EXPECT_THAT(CountsByBenchmark(sample), ::testing::Each(3U));
+  EXPECT_THAT(CountsByBenchmark(sample), Each(3U));
 }
 
 TEST(PlanTest, DependsOnTheSeedAlone) {
@@ -81,8 +74,8 @@ TEST(PlanTest, CheapBenchmarksAreRunForMoreApproachesAndNoBudgetIsExceeded) {
     EXPECT_GT(counts[0], counts[4]);
   }
   const CellSample whole = plan.Within(plan.total_cost());
-  EXPECT_THAT(CountsByBenchmark(whole), ::testing::Each(100U));
-  EXPECT_THAT(whole.probability.values, ::testing::Each(1.0));
+  EXPECT_THAT(CountsByBenchmark(whole), Each(100U));
+  EXPECT_THAT(whole.probability.values, Each(1.0));
 }
 
 // Estimates rest on this: a cell is in the sample as often as its probability says.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/plan/plan_until.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +13,10 @@
 #include "analysis/score_table.h"
 #include "analysis/statistics/coefficient.h"
 #include "base/random.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // An ability and noise of each benchmark, so that tau is about .5.
 ScoreTable NoisyAbilities(size_t approaches, size_t benchmarks, uint64_t seed) {

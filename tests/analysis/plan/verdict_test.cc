@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/plan/verdict.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -14,13 +11,10 @@
 #include "analysis/score_table.h"
 #include "base/random.h"
 #include "tests/analysis/simulated_studies.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 ScoreTable TableOf(size_t approaches, double noise) {
   std::vector<AxisEntry> rows;

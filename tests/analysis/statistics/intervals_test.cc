@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/statistics/intervals.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 TEST(IntervalsTest, ClopperPearsonEndsAreTheTailsOfTheBinomial) {
   // With k = n the lower end solves low^n = tail, with k = 0 the upper one (1 - high)^n = tail.

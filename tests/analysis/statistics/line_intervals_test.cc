@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/statistics/line_intervals.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -11,6 +8,7 @@
 
 #include "analysis/statistics/intervals.h"
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur::analysis {
 namespace {

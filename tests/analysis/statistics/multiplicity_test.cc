@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/statistics/multiplicity.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur::analysis {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Holm's step-down (1979), worked by hand.
 TEST(MultiplicityTest, HolmStepsDownAndNeverFalls) {

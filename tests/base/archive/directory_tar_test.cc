@@ -10,13 +10,10 @@
 #include <vector>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::HasSubstr;
 
 struct Entry {
   std::string name;
@@ -76,10 +73,10 @@ TEST(DirectoryTarTest, HostileEntriesAreRefusedAndTouchNothingOutside) {
            {"fifo", {{root, AE_IFDIR}, {root + "f", AE_IFIFO}}},
        }) {
     SCOPED_TRACE(c.name);
-    testing::TempDir temp;
+    TempDir temp;
     WriteTar(temp.File("evil.tar"), c.entries);
     EXPECT_THAT(ExtractDirectoryTar(temp.File("evil.tar"), temp.File("out")),
-                testing::StatusIs(absl::StatusCode::kDataLoss, HasSubstr("evil.tar")));
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("evil.tar")));
     EXPECT_FALSE(std::filesystem::exists(temp.File("escaped")));
     EXPECT_FALSE(std::filesystem::exists("/tmp/escaped"));
   }
@@ -87,7 +84,7 @@ TEST(DirectoryTarTest, HostileEntriesAreRefusedAndTouchNothingOutside) {
 
 // A finished training was thrown away for a link to its own last checkpoint.
 TEST(DirectoryTarTest, LinksThatStayInsideAreKept) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("d/blobs")));
   ASSERT_OK(MakeDirectories(temp.File("d/snapshots/main")));
   ASSERT_OK(WriteFileAtomically(temp.File("d/blobs/ab12"), "weights"));
@@ -119,7 +116,7 @@ TEST(DirectoryTarTest, LinksThatStayInsideAreKept) {
 }
 
 TEST(DirectoryTarTest, LinksThatLeadOutAreNamedWithTheirTargets) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("d/sub")));
   ASSERT_OK(WriteFileAtomically(temp.File("outside"), "secret"));
   ASSERT_OK(WriteFileAtomically(temp.File("d/kept"), "kept"));
@@ -138,8 +135,8 @@ TEST(DirectoryTarTest, LinksThatLeadOutAreNamedWithTheirTargets) {
     return absl::OkStatus();
   };
   EXPECT_THAT(WriteDirectoryTar(temp.File("d"), sink),
-              testing::StatusIs(absl::StatusCode::kInvalidArgument,
-                                HasSubstr("a, a symbolic link to ../outside; write a copy")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a, a symbolic link to ../outside; write a copy")));
   std::vector<std::string> left_out;
   tar.clear();
   ASSERT_OK(WriteDirectoryTar(temp.File("d"), sink, &left_out));
@@ -153,7 +150,7 @@ TEST(DirectoryTarTest, LinksThatLeadOutAreNamedWithTheirTargets) {
 }
 
 TEST(DirectoryTarTest, ALinkThatLeadsOutIsFoundWithoutATar) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("d/sub")));
   std::filesystem::create_symlink("sub", temp.File("d/inside"));
   std::filesystem::create_symlink("not-yet", temp.File("d/sub/dangling"));
@@ -167,7 +164,7 @@ TEST(DirectoryTarTest, ALinkThatLeadsOutIsFoundWithoutATar) {
 }
 
 TEST(DirectoryTarTest, AFolderTooDeepIsNotFollowedToItsEnd) {
-  testing::TempDir temp;
+  TempDir temp;
   std::string path = temp.File("d");
   for (int i = 0; i < 60; ++i) {
     path += "/d";
@@ -180,7 +177,7 @@ TEST(DirectoryTarTest, AFolderTooDeepIsNotFollowedToItsEnd) {
 }
 
 TEST(DirectoryTarTest, ATwiceNamedFileIsRefused) {
-  testing::TempDir temp;
+  TempDir temp;
   WriteTar(temp.File("t"), {{"concur-directory/", AE_IFDIR},
                             {"concur-directory/a", AE_IFREG, "1"},
                             {"concur-directory/a", AE_IFREG, "2"}});
@@ -188,7 +185,7 @@ TEST(DirectoryTarTest, ATwiceNamedFileIsRefused) {
 }
 
 TEST(DirectoryTarTest, ACutTarIsDataLoss) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("d/sub")));
   ASSERT_OK(WriteFileAtomically(temp.File("d/sub/file"), std::string(5000, 'x')));
   std::string tar;
@@ -204,26 +201,26 @@ TEST(DirectoryTarTest, ACutTarIsDataLoss) {
   EXPECT_EQ(back, std::string(5000, 'x'));
   ASSERT_OK(WriteFileAtomically(temp.File("cut"), tar.substr(0, 3000)));
   EXPECT_THAT(ExtractDirectoryTar(temp.File("cut"), temp.File("out2")),
-              testing::StatusIs(absl::StatusCode::kDataLoss, ::testing::_));
+              StatusIs(absl::StatusCode::kDataLoss, ::testing::_));
 }
 
 TEST(DirectoryTarTest, WhatIsBeyondALimitIsNotUnpacked) {
-  testing::TempDir temp;
+  TempDir temp;
   WriteTar(temp.File("t"), {{"concur-directory/", AE_IFDIR},
                             {"concur-directory/a", AE_IFREG, "12345"},
                             {"concur-directory/b", AE_IFREG, "67890"}});
   EXPECT_OK(
       ExtractDirectoryTar(temp.File("t"), temp.File("all"), {.entries_max = 2, .bytes_max = 10}));
   EXPECT_THAT(ExtractDirectoryTar(temp.File("t"), temp.File("few"), {.entries_max = 1}),
-              testing::StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 1 files")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 1 files")));
   EXPECT_THAT(
       ExtractDirectoryTar(temp.File("t"), temp.File("small"), {.entries_max = 2, .bytes_max = 9}),
-      testing::StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 9 bytes")));
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 9 bytes")));
 }
 
 // A sparse entry of some bytes stands for a file of any size.
 TEST(DirectoryTarTest, AHoleInASparseFileCounts) {
-  testing::TempDir temp;
+  TempDir temp;
   archive* a = archive_write_new();
   archive_write_set_format_pax(a);
   ASSERT_EQ(archive_write_open_filename(a, temp.File("t").c_str()), ARCHIVE_OK);
@@ -239,11 +236,11 @@ TEST(DirectoryTarTest, AHoleInASparseFileCounts) {
   archive_write_close(a);
   archive_write_free(a);
   EXPECT_THAT(ExtractDirectoryTar(temp.File("t"), temp.File("out"), {.bytes_max = 1'000'000}),
-              testing::StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 1000000 bytes")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 1000000 bytes")));
 }
 
 TEST(DirectoryTarTest, AFileIsNotTakenForADirectory) {
-  testing::TempDir temp;
+  TempDir temp;
   for (const std::string& contents : {std::string(), std::string("concur-directory/"),
                                       std::string("concur-directory/x"), std::string(600, '\0')}) {
     ASSERT_OK(WriteFileAtomically(temp.File("f"), contents));
@@ -253,12 +250,12 @@ TEST(DirectoryTarTest, AFileIsNotTakenForADirectory) {
 }
 
 TEST(DirectoryTarTest, TheFirstErrorOfTheSinkComesBack) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("d")));
   EXPECT_THAT(WriteDirectoryTar(
                   temp.File("d"),
                   [](absl::string_view) { return absl::ResourceExhaustedError("disk full"); }),
-              testing::StatusIs(absl::StatusCode::kResourceExhausted, "disk full"));
+              StatusIs(absl::StatusCode::kResourceExhausted, "disk full"));
 }
 
 }  // namespace

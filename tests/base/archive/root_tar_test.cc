@@ -14,16 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::concur::testing::StatusIs;
 using ::testing::_;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct RootEntry {
   std::string name;
@@ -84,7 +80,7 @@ class RootTarTest : public ::testing::Test {
     return ReadFile(File(name)).value_or("(unreadable)");
   }
 
-  testing::TempDir temp_;
+  TempDir temp_;
 };
 
 const std::vector<RootEntry> kSmallRoot = {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/archive/zip_entries.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,17 +8,13 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "tests/testing/zip_builder.h"
 
 namespace concur {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
 using ::concur::testing::ZipBuilder;
-using ::testing::HasSubstr;
 
 class ZipEntriesTest : public ::testing::Test {
  protected:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/command/help_files.h"
 
-#include <gmock/gmock.h>
-
 #include <CLI/CLI.hpp>
 #include <map>
 #include <sstream>
@@ -13,18 +11,15 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/version.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::MatchesRegex;
-using testing::Not;
-using testing::UnorderedElementsAre;
+using ::testing::MatchesRegex;
 
 // A program with two levels of commands.
-class HelpFilesTest : public testing::Test {
+class HelpFilesTest : public ::testing::Test {
  protected:
   HelpFilesTest() : app_("Counts things.", "tool") {
     app_.add_option("--format", format_, "How it is printed")
@@ -121,7 +116,7 @@ TEST_F(HelpFilesTest, CommandsOptionsAndKnownValuesAreCompleted) {
 }
 
 TEST_F(HelpFilesTest, TheFilesAreWrittenWhereTheyAreAskedFor) {
-  const std::string directory = testing::TempDir() + "/help_files_test";
+  const std::string directory = ::testing::TempDir() + "/help_files_test";
   std::ostringstream out;
   std::ostringstream err;
   EXPECT_EQ(AnswerHelpRequest(app_, {"count", "a.txt"}, out, err), std::nullopt);

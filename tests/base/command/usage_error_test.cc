@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/command/usage_error.h"
 
-#include <gmock/gmock.h>
-
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/command/command.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 // Standard error of a program with these arguments, which must end it with 2.
 std::string ErrorOf(std::vector<std::string> args, bool with_commands) {
@@ -31,9 +27,9 @@ std::string ErrorOf(std::vector<std::string> args, bool with_commands) {
   for (std::string& arg : args) {
     argv.push_back(arg.data());
   }
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(app.Parse(static_cast<int>(argv.size()), argv.data(), 2), std::optional<int>(2));
-  return testing::internal::GetCapturedStderr();
+  return ::testing::internal::GetCapturedStderr();
 }
 
 // `concur-worker --nosuch` said "The following argument was not expected: --nosuch".

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/fetch/download.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <cstdint>
@@ -18,8 +16,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/testing/http_server.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::fetch {
 namespace {
@@ -27,12 +24,6 @@ namespace {
 using ::concur::testing::Answer;
 using ::concur::testing::FakeHttpServer;
 using ::concur::testing::StalledClock;
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class DownloadTest : public ::testing::Test {
  protected:

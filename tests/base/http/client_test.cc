@@ -3,9 +3,6 @@
 // ends that is interrupted, late or never sent.
 #include "base/http/client.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <string>
 #include <thread>
@@ -13,16 +10,13 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "tests/testing/http_server.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::http {
 namespace {
 
 using ::concur::testing::Answer;
 using ::concur::testing::FakeHttpServer;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class ClientTest : public ::testing::Test {
  protected:

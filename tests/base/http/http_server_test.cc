@@ -2,8 +2,6 @@
 // The page's HTTP server: its limits, and viewers who read slowly or not at all.
 #include "base/http/http_server.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -18,16 +16,13 @@
 #include "absl/time/clock.h"
 #include "base/mutex.h"
 #include "tests/testing/http_client.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::http {
 namespace {
 
 using ::concur::testing::ConnectTo;
 using ::concur::testing::SendRaw;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class HttpServerTest : public ::testing::Test {
  protected:

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/http/request_guard.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::http {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 TEST(RequestGuardTest, ANameThatWasReboundToThisMachineIsRefused) {
   for (const char* host :

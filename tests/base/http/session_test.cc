@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/http/session.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <set>
 #include <string>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::http {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
@@ -26,7 +19,7 @@ SessionSealer Sealer(char fill) { return SessionSealer(std::string(kPageKeyBytes
 TEST(SessionTest, ACookieHoldsItsTokenUntilItExpires) {
   const SessionSealer sealer = Sealer('k');
   const std::string cookie = sealer.Seal("secret", kNow + absl::Hours(1));
-  EXPECT_THAT(cookie, ::testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(cookie, Not(HasSubstr("secret")));
   EXPECT_EQ(sealer.Open(cookie, kNow).value(), "secret");
   EXPECT_EQ(Sealer('k').Open(cookie, kNow).value(), "secret") << "after a restart";
   EXPECT_THAT(sealer.Open(cookie, kNow + absl::Hours(1)),

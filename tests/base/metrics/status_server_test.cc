@@ -2,8 +2,6 @@
 // The status pages, asked by monitoring systems and by strangers.
 #include "base/metrics/status_server.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,8 +23,7 @@
 #include "base/metrics/metric_set.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -34,10 +31,6 @@ namespace {
 using ::concur::testing::HttpCall;
 using ::concur::testing::HttpGet;
 using ::concur::testing::SendRaw;
-using ::concur::testing::StatusIs;
-using ::testing::AnyOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 class StatusServerTest : public ::testing::Test {
  protected:
@@ -77,7 +70,7 @@ TEST_F(StatusServerTest, ATakenAddressIsSaidToBe) {
 }
 
 TEST_F(StatusServerTest, AFileIsServedAsItWasAtTheStart) {
-  const testing::TempDir dir;
+  const TempDir dir;
   const std::string path = dir.File("worker");
   const std::string bytes = std::string(1 << 20, 'x') + std::string(1, '\0') + "end";
   ASSERT_OK(WriteFileAtomically(path, bytes));
@@ -101,7 +94,7 @@ TEST_F(StatusServerTest, AFileIsServedAsItWasAtTheStart) {
 
 // The head came, with the length of the file, and then nothing.
 TEST_F(StatusServerTest, AFileIsNotBegunWithoutADescriptor) {
-  const testing::TempDir dir;
+  const TempDir dir;
   ASSERT_OK(WriteFileAtomically(dir.File("worker"), "bytes"));
   StatusPages pages;
   pages.files["/worker/abc"] = dir.File("worker");

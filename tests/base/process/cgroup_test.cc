@@ -3,8 +3,6 @@
 // machine, if it gives any to this user.
 #include "base/process/cgroup.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,18 +18,10 @@
 #include "base/file.h"
 #include "base/process/process.h"
 #include "base/thread_pool.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::process {
 namespace {
-
-using concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 MATCHER_P2(IsGroup, controller, directory, "") {
   *result_listener << arg.controller << " " << arg.directory;
@@ -48,7 +38,7 @@ class OwnGroupsTest : public ::testing::Test {
   }
   std::string At(const std::string& path) const { return dir_.path() + path; }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(OwnGroupsTest, TheUnifiedHierarchyIsFoundUnderItsPath) {
@@ -129,7 +119,7 @@ class CgroupsTest : public ::testing::TestWithParam<int> {
     return text.ok() ? text->substr(0, text->find('\n')) : "";
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   ThreadPool pool_{1};
   std::unique_ptr<Cgroups> cgroups_;
 };
@@ -229,7 +219,7 @@ TEST_P(CgroupsTest, OnlyWhatBearsItsMarkIsEndedAtAStart) {
   ASSERT_OK_AND_ASSIGN(const JobGroupPtr group, cgroups_->Take({}));
   const Process process = Start("exec sleep 1000", *group);
   const std::string parent = Recorded();
-  testing::TempDir other;
+  TempDir other;
   // Another worker's file that names this one's groups.
   ASSERT_OK(WriteFileAtomically(other.File("control-groups"), parent + "\n"));
   ASSERT_OK(Cgroups::Open({.work_directory = other.path(), .prefer_v2 = GetParam() == 2}).status());

@@ -2,8 +2,6 @@
 #include "base/process/job_disk.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,13 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::process {
 namespace {
-
-using concur::testing::StatusIs;
 
 FileDescriptor OpenPath(const std::string& path) {
   return FileDescriptor(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -30,7 +25,7 @@ FileDescriptor OpenPath(const std::string& path) {
 
 // A worker short of descriptors killed its jobs for folders that "cannot be counted".
 TEST(JobDiskTest, AMachineShortOfDescriptorsIsNotTheJobsDoing) {
-  const testing::TempDir temp;
+  const TempDir temp;
   const FileDescriptor directory = OpenPath(temp.path());
   const int next = dup(directory.get());
   close(next);
@@ -40,13 +35,12 @@ TEST(JobDiskTest, AMachineShortOfDescriptorsIsNotTheJobsDoing) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const absl::StatusOr<int64_t> bytes = DiskUseOfOpen(directory.get());
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_THAT(
-      bytes, StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("run directory")));
+  EXPECT_THAT(bytes, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("run directory")));
   EXPECT_TRUE(DiskUseOfOpen(directory.get()).ok());
 }
 
 TEST(JobDiskTest, FoldersThatNestTooDeepAreTheJobsDoing) {
-  const testing::TempDir temp;
+  const TempDir temp;
   const FileDescriptor directory = OpenPath(temp.path());
   std::string path = temp.path();
   for (int i = 1; i < kJobFolderDepthMax; ++i) {
@@ -56,12 +50,12 @@ TEST(JobDiskTest, FoldersThatNestTooDeepAreTheJobsDoing) {
   EXPECT_TRUE(DiskUseOfOpen(directory.get()).ok());
   std::filesystem::create_directories(path + "/d");
   EXPECT_THAT(DiskUseOfOpen(directory.get()),
-              StatusIs(absl::StatusCode::kPermissionDenied, ::testing::HasSubstr("run directory")));
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("run directory")));
 }
 
 // The mode of whatever a job's link points to was changed.
 TEST(JobDiskTest, ALinkInAFoldersPlaceIsNotFollowed) {
-  const testing::TempDir temp;
+  const TempDir temp;
   std::filesystem::create_directories(temp.File("target"));
   std::filesystem::create_directory_symlink(temp.File("target"), temp.File("link"));
   ASSERT_EQ(chmod(temp.File("target").c_str(), 0), 0);

@@ -6,15 +6,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::process {
 namespace {
 
 // Bytes that a log of `limit` bytes keeps of `data`, appended in pieces of `piece` bytes.
 std::string Keep(const std::string& data, int64_t limit, size_t piece) {
-  testing::TempDir temp;
+  TempDir temp;
   LogFile log(temp.File("log"), limit);
   for (size_t i = 0; i < data.size(); i += piece) {
     log.Append(absl::string_view(data).substr(i, piece));
@@ -44,7 +43,7 @@ TEST(LogFileTest, HeadAndTailAreKeptForAnySizeAndAnyPieces) {
 }
 
 TEST(LogFileTest, LastGivesTheEndWhereverItIs) {
-  testing::TempDir temp;
+  TempDir temp;
   LogFile log(temp.File("log"), 20);
   EXPECT_EQ(log.Last(5), "");
   log.Append("abc");
@@ -57,7 +56,7 @@ TEST(LogFileTest, LastGivesTheEndWhereverItIs) {
 }
 
 TEST(LogFileTest, ADiskErrorIsKeptForTheEnd) {
-  testing::TempDir temp;
+  TempDir temp;
   LogFile log(temp.File("no/such/directory/log"), 20);
   log.Append("abc");
   log.Append("def");
@@ -77,7 +76,7 @@ TEST(LogFileTest, SecretsAreMaskedForAnyPieces) {
   }
   for (size_t piece = 1; piece <= text.size(); ++piece) {
     for (const int64_t limit : {1000, 30}) {
-      testing::TempDir temp;
+      TempDir temp;
       LogFile log(temp.File("log"), limit, secrets);
       for (size_t i = 0; i < text.size(); i += piece) {
         log.Append(absl::string_view(text).substr(i, piece));
@@ -99,7 +98,7 @@ TEST(LogFileTest, SecretsAreMaskedForAnyPieces) {
 }
 
 TEST(LogFileTest, ANoteAmidASecretLeavesItMasked) {
-  testing::TempDir temp;
+  TempDir temp;
   LogFile log(temp.File("log"), 1000, {"sk-0123456789"});
   log.Append("key sk-0123");
   log.AppendNote("\nnote\n");
@@ -111,7 +110,7 @@ TEST(LogFileTest, ANoteAmidASecretLeavesItMasked) {
 // A program that writes a secret in pieces, with a progress bar on standard error between them.
 TEST(LogFileTest, ASecretInPiecesIsMaskedInEitherStream) {
   for (const bool is_error : {false, true}) {
-    testing::TempDir temp;
+    TempDir temp;
     LogFile log(temp.File("log"), 1000, {"sk-0123456789"});
     for (const char& c : std::string("sk-0123456789 ")) {
       log.Append(absl::string_view(&c, 1), is_error);

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process/machine.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::process {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-
 TEST(MachineTest, ControlGroupsLimitWhatTheHardwareHas) {
-  testing::TempDir temp;
+  TempDir temp;
   const Machine bare = DetectMachine(temp.path());
   EXPECT_GE(bare.cpu_millis, 1000);
   EXPECT_GT(bare.memory_bytes, 1 << 20);
@@ -35,7 +28,7 @@ TEST(MachineTest, ControlGroupsLimitWhatTheHardwareHas) {
 }
 
 TEST(MachineTest, VersionOneGroupsLimitToo) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK(MakeDirectories(temp.File("proc/self")));
   ASSERT_OK(MakeDirectories(temp.File("sys/fs/cgroup/cpu/a")));
   ASSERT_OK(MakeDirectories(temp.File("sys/fs/cgroup/memory")));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process/process.h"
 
-#include <gtest/gtest.h>
+#include "tests/testing/test.h"
 
 namespace concur::process {
 namespace {

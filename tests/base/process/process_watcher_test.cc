@@ -2,8 +2,6 @@
 // Events that come to the watcher while it is busy with the end of another process.
 #include "base/process/process_watcher.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -24,8 +22,7 @@
 #include "base/file.h"
 #include "base/process/process.h"
 #include "base/thread_pool.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::process {
 namespace {
@@ -68,7 +65,7 @@ class ProcessWatcherTest : public ::testing::Test {
     return number_;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   ThreadPool pool_{1};
   uint64_t number_ = 0;
   ProcessTable table_;

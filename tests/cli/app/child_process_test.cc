@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/app/child_process.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
-
 TEST(ChildProcessTest, AProgramThatIsNotThereIsNotFound) {
-  const testing::TempDir dir;
+  const TempDir dir;
   EXPECT_THAT(ChildProcess::Start({dir.File("nothing")}, dir.File("log"), "/bin"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("nothing: start")));
 }
 
 TEST(ChildProcessTest, OutputGoesToTheLogAndThePathIsLonger) {
-  const testing::TempDir dir;
+  const TempDir dir;
   ASSERT_OK_AND_ASSIGN(
       ChildProcess child,
       ChildProcess::Start({"/bin/sh", "-c", "echo $PATH; echo to stderr >&2; exit 3"},
@@ -38,7 +31,7 @@ TEST(ChildProcessTest, OutputGoesToTheLogAndThePathIsLonger) {
 }
 
 TEST(ChildProcessTest, ASignalIsNamed) {
-  const testing::TempDir dir;
+  const TempDir dir;
   ASSERT_OK_AND_ASSIGN(ChildProcess child, ChildProcess::Start({"/bin/sh", "-c", "exec sleep 1000"},
                                                                dir.File("log"), "/bin"));
   EXPECT_TRUE(child.running());

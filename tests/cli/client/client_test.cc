@@ -2,12 +2,10 @@
 // The client of several coordinators, of which one leads.
 #include "cli/client/client.h"
 
-#include <gmock/gmock.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -17,16 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/cli/fake_coordinator.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Refuses every call, as a stand-by does.
 class StandBy final : public grpc::CallbackGenericService {
@@ -58,7 +50,7 @@ class ClientTest : public ::testing::Test {
     return *std::move(client);
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   const std::string stand_by_address_ = "unix:" + dir_.File("stand-by");
   StandBy stand_by_{stand_by_address_};
   testing::FakeCoordinator leader_;

@@ -2,8 +2,6 @@
 #include "cli/client/server_address.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 
 #include <cstdlib>
@@ -15,15 +13,10 @@
 #include "base/check.h"
 #include "base/data_directory.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class ServerAddressTest : public ::testing::Test {
  protected:
@@ -41,7 +34,7 @@ class ServerAddressTest : public ::testing::Test {
     CONCUR_CHECK_OK(WriteFileAtomically(DefaultDataDirectory() + "/" + name, text));
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   std::string before_;
   std::ostringstream out_;
   std::ostringstream err_;

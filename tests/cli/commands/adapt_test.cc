@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur adapt` and `concur data export`: other programs' forms, strictly.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -17,17 +15,10 @@
 #include "cli/data/adapters.h"
 #include "qa/dataset_io.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Pair;
 
 std::string Write(const TempDir& dir, const std::string& name, const std::string& text) {
   std::ofstream(dir.File(name)) << text;

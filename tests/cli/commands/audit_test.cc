@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit log as `concur audit` shows it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 using TestJson = nlohmann::ordered_json;
 
 class AuditCommandTest : public CommandsFixture {

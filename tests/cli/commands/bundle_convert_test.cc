@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur bundle convert`, and what other commands make of its bundle.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -15,14 +13,10 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class BundleConvertTest : public ::testing::Test {
  protected:

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur bundle load`: the request that a bundle becomes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,14 +9,10 @@
 #include "base/file.h"
 #include "core/result.h"
 #include "tests/cli/commands_fixture.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 class BundleLoadTest : public CommandsFixture {
  protected:

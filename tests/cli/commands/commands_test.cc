@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Features that all commands have in common: errors, exit codes, usage; and workers.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,21 +8,18 @@
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
 
 class CommandsTest : public CommandsFixture {};
 
 // It named `concur up` alone, which ran, in another directory.
 TEST_F(CommandsTest, APageInAnotherDirectoryIsToldHowToBeNamed) {
-  const testing::TempDir empty;
+  const TempDir empty;
   const Output output = Concur({"up", "--link", "--data-dir", empty.path()});
   EXPECT_NE(output.code, 0);
   EXPECT_THAT(output.err, HasSubstr("name another directory by --data-dir"));
@@ -50,13 +45,13 @@ TEST_F(CommandsTest, ErrorsHaveTheirExitCodes) {
 TEST_F(CommandsTest, ASweepsPriorityIsChanged) {
   const Output output = Concur({"sweep", "set", "s12", "--priority", "-3"});
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.out, ::testing::ContainsRegex("priority +-3"));
+  EXPECT_THAT(output.out, ContainsRegex("priority +-3"));
   EXPECT_EQ(Concur({"sweep", "set", "s12"}).code, kExitUsage);
 }
 
 TEST_F(CommandsTest, ASweepsBudgetIsShownAndRaised) {
   EXPECT_THAT(Concur({"sweep", "set", "s12", "--budget-usd", "300"}).out,
-              ::testing::ContainsRegex("budget +\\$0.00 of \\$300.00\n"));
+              ContainsRegex("budget +\\$0.00 of \\$300.00\n"));
   EXPECT_EQ(Concur({"sweep", "set", "s12", "--budget-usd", "lots"}).code, kExitUsage);
   for (v1::Sweep& sweep : fake_.sweeps) {
     sweep.set_budget_usd(2);

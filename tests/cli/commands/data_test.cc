@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,18 +15,10 @@
 #include "cli/commands/commands.h"
 #include "tests/cli/run_concur.h"
 #include "tests/qa/builders/small_sources.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 struct DataOutcome {
   absl::Status status;

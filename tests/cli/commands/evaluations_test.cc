@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur bundle write --format every-eval-ever`, and back.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,14 +12,11 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using EvaluationJson = nlohmann::json;
 
 // The files below a folder, by path from it.

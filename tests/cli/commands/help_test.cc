@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Features of every command: help with examples that can be typed, one meaning of -o, completion.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <set>
@@ -20,18 +18,12 @@
 #include "report/text.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::FakeCoordinator;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 std::string HelpOf(std::vector<std::string> command) {
   command.push_back("--help");
@@ -162,7 +154,7 @@ TEST(HelpTest, AnArgumentThatIsAlsoAnOptionIsRequiredOnce) {
   const std::string help = HelpOf({"data", "stats"});
   EXPECT_THAT(help, HasSubstr("file FILE ... REQUIRED"));
   EXPECT_THAT(SectionOf(help, "Options:"),
-              ::testing::Contains("--in FILE                 Names it instead of the argument"));
+              Contains("--in FILE                 Names it instead of the argument"));
 }
 
 TEST(HelpTest, HelpFitsATerminalOf80Columns) {

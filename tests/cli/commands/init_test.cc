@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,14 +8,11 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::HasSubstr;
 
 // The test's program is not where concur is: the files of the study are found from the source tree.
 class InitTest : public ::testing::Test {
@@ -33,7 +29,7 @@ class InitTest : public ::testing::Test {
 
 TEST_F(InitTest, AStudyIsWrittenThatIsValidAndWhoseProgramCountsInItsResults) {
   // "change it as you like": an edit of answer.py reused all results.
-  const testing::TempDir dir;
+  const TempDir dir;
   const std::string study = dir.File("my study");
   const Output output = RunConcur({"init", study});
   ASSERT_EQ(output.code, 0) << output.err;
@@ -56,7 +52,7 @@ TEST_F(InitTest, AStudyIsWrittenThatIsValidAndWhoseProgramCountsInItsResults) {
 }
 
 TEST_F(InitTest, WhatIsThereIsNotOverwritten) {
-  const testing::TempDir dir;
+  const TempDir dir;
   ASSERT_OK(WriteFileAtomically(dir.File("notes"), "mine"));
   const Output output = RunConcur({"init", dir.path()});
   EXPECT_EQ(output.code, 4);

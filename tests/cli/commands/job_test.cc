@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of jobs, single jobs and their logs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,17 +13,13 @@
 #include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::Count;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
 
 class JobCommandsTest : public CommandsFixture {};

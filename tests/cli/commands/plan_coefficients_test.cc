@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur next`: its coefficients and forms.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/cli/run_concur.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(PlanCommandTest, PowerIsThatOfTheCoefficient) {
   EXPECT_THAT(RunConcur({"next", "--power", "-o", "csv"}).out, HasSubstr("approaches,100,0.1402"));

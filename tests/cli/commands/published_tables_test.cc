@@ -2,8 +2,6 @@
 // The published tables of the four studies, recomputed by the commands that docs/studies.md names:
 // each of its rows holds what the publication prints and what the command gives, and
 // docs/published.csv every number of them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -22,13 +20,12 @@
 #include "tests/analysis/reference_scores.h"
 #include "tests/cli/commands/published_rows.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
 using analysis::TextCell;
-using ::testing::HasSubstr;
 
 // Where the file of a command lies; "" if it is not on this machine.
 std::string InputPath(const std::string& name) {

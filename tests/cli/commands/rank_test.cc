@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur rank` and `concur transfer`.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,15 +10,13 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/study_fixture.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::Count;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
 class RankTest : public StudyFixture {
@@ -29,7 +25,7 @@ class RankTest : public StudyFixture {
     CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(name), text));
     return dir_.File(name);
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(RankTest, RanksASweepAndListsWhoLacksScores) {

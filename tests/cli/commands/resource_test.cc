@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named resources as `concur resource` sets, shows and deletes them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 class ResourceCommandTest : public CommandsFixture {};
 

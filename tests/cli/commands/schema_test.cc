@@ -2,9 +2,6 @@
 // The schemas fit what the readers read: every shipped file is valid, a wrong one is not.
 #include "yaml/schema.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -18,17 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/errors.h"
 #include "yaml/yaml_reader.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using SchemaJson = nlohmann::json;
 
 // As an editor reads YAML.
@@ -223,7 +216,7 @@ TEST(SchemaTest, EveryFormOfAFieldIsFound) {
 TEST(SchemaTest, AnUnknownKindIsAnsweredWithTheNearestAndOutWritesAFile) {
   EXPECT_THAT(RunConcur({"sweep", "schema", "sweeep"}).err, HasSubstr("(did you mean \"sweep\"?)"));
   EXPECT_THAT(RunConcur({"sweep", "schema"}).out, HasSubstr("worker-options"));
-  const testing::TempDir dir;
+  const TempDir dir;
   EXPECT_EQ(RunConcur({"sweep", "schema", "pool", "--out", dir.File("pool.json")}).code, 0);
   EXPECT_EQ(ReadFile(dir.File("pool.json")).value_or(""),
             RunConcur({"sweep", "schema", "pool"}).out);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands with --scores: goals, missing scores, and rows with one name.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,13 +7,10 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class ScoreFilesTest : public ::testing::Test {
  protected:
@@ -24,7 +19,7 @@ class ScoreFilesTest : public ::testing::Test {
     CONCUR_CHECK_OK(WriteFileAtomically(path, text));
     return path;
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 // Accuracy and perplexity rank alike.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur scores` against a fake coordinator.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
@@ -19,16 +17,12 @@
 #include "proto/rpc/convert_sweep.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsNan;
-using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
 
 class ScoresCommandTest : public CommandsFixture {};
@@ -36,7 +30,7 @@ class ScoresCommandTest : public CommandsFixture {};
 // `concur scores nb` said only that there is no such sweep, and `concur scores ./e` "open: No such
 // file or directory".
 TEST_F(ScoresCommandTest, ADirectoryIsToldFromABundle) {
-  const testing::TempDir dir;
+  const TempDir dir;
   std::filesystem::create_directories(dir.File("nb"));
   const Output empty = Concur({"scores", dir.File("nb")});
   EXPECT_EQ(empty.code, kExitNotFound);

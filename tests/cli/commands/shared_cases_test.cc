@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stored inputs that commands once answered wrongly, each in a folder of its own. They are not part
 // of the source: tests are skipped without them, and each kind has tests of its own.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -13,14 +11,11 @@
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
 #define CONCUR_CASE_OR_SKIP(variable, name) CONCUR_SHARED_DATA_OR_SKIP(variable, "../cases/" name)

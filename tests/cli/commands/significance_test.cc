@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur significance` against a fake coordinator and from files.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,14 +14,11 @@
 #include "cli/programs/concur_commands.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/study_fixture.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
 class SignificanceTest : public StudyFixture {};
@@ -198,7 +193,7 @@ TEST_F(SignificanceTest, TablesSayWhichSweepANameTook) {
   fake_.sweeps[0].set_state(v1::Sweep::STATE_ACTIVE);
   for (const char* command : {"scores", "significance", "rank", "report"}) {
     std::vector<std::string> args = {command, "demo"};
-    const testing::TempDir dir;
+    const TempDir dir;
     if (args[0] == "report") {
       args.insert(args.end(), {"--out", dir.File("report.html")});
     }
@@ -239,7 +234,7 @@ class SignificanceFilesTest : public ::testing::Test {
     CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(name), text));
     return dir_.File(name);
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(SignificanceFilesTest, AlignsExamplesByTheirIds) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur sweep simulate` and the forecast of `concur sweep plan`.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -16,17 +14,13 @@
 #include "proto/rpc/convert_sweep.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::FakeCoordinator;
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr char kSweep[] = R"(apiVersion: concur/v1
 kind: Sweep

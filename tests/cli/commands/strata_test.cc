@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur strata` by attributes of the text and by labels of the user.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -9,13 +7,10 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Questions "a" and "b" of one passage.
 constexpr char kQuestions[] = R"({"context": "Ada wrote it in 1843", "qas": [)"
@@ -50,7 +45,7 @@ class StrataTest : public ::testing::Test {
     return RunConcur(args);
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(StrataTest, EveryColumnOfLabelsDividesTheExamples) {

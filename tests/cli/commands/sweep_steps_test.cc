@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur sweep steps`: what jobs report step by step, as learning curves.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -9,13 +7,10 @@
 
 #include "concur/v1/coordinator.pb.h"
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class SweepStepsTest : public CommandsFixture {};
 

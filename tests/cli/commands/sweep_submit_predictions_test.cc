@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur sweep submit-predictions` against a fake coordinator: what becomes of files and folders,
 // and what is refused.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
@@ -13,17 +11,10 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/cli/commands_fixture.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::SizeIs;
 
 constexpr char kBothRight[] = R"({"1": "Ada", "2": "here"})";
 
@@ -66,7 +57,7 @@ class SubmitPredictionsTest : public CommandsFixture {
     return Concur(std::move(arguments));
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(SubmitPredictionsTest, ASystemIsAnApproachWhoseCodeIsItsPredictions) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur sweep submit` against a fake coordinator: uploads, repeats, errors.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,16 +13,11 @@
 #include "base/file.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 using TestJson = nlohmann::ordered_json;
 
 constexpr char kSweepFile[] = R"(apiVersion: concur/v1
@@ -65,7 +58,7 @@ class SubmitTest : public CommandsFixture {
   const std::string kLarge = std::string(3'000'000, 'y');
   const std::string kTest =
       R"({"context": "a", "qas": [{"qid": "1", "question": "b", "answers": ["a"]}]})";
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(SubmitTest, MissingDataIsUploadedAndTheCallIsSafeToRepeat) {

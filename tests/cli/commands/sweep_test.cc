@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that show a sweep, and those that act on one.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,17 +13,11 @@
 #include "report/text.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 using TestJson = nlohmann::ordered_json;
 
 class SweepCommandsTest : public CommandsFixture {};
@@ -233,7 +225,7 @@ TEST_F(SweepCommandsTest, DeletingAndRetryingByNameSayWhichSweepItWas) {
 }
 
 TEST_F(SweepCommandsTest, ASweepShowsHowFarItsSearchIs) {
-  EXPECT_THAT(Concur({"sweep", "get", "s11"}).out, ::testing::Not(HasSubstr("search")));
+  EXPECT_THAT(Concur({"sweep", "get", "s11"}).out, Not(HasSubstr("search")));
   fake_.sweeps[0].set_trials(60);
   fake_.sweeps[0].set_trials_chosen(12);
   const std::string id = fake_.sweeps[0].id();
@@ -243,7 +235,7 @@ TEST_F(SweepCommandsTest, ASweepShowsHowFarItsSearchIs) {
 
 TEST_F(SweepCommandsTest, ASweepShowsItsServices) {
   const std::string id = fake_.sweeps[0].id();
-  EXPECT_THAT(Concur({"sweep", "get", id}).out, ::testing::Not(HasSubstr("services")));
+  EXPECT_THAT(Concur({"sweep", "get", id}).out, Not(HasSubstr("services")));
   v1::Approach& approach = *fake_.sweeps[0].mutable_spec()->add_approaches();
   approach.set_name("m7");
   approach.mutable_service();

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,14 +12,10 @@
 #include "base/command/command.h"
 #include "cli/commands/commands.h"
 #include "cli/sweep/submit.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 std::string Config(const std::string& name) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur uncertainty` and `concur curve`, of a sweep and from files.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,14 +12,11 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/study_fixture.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
 class UncertaintyCommandTest : public StudyFixture {
@@ -49,7 +44,7 @@ class UncertaintyCommandTest : public StudyFixture {
     CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(name), text));
     return dir_.File(name);
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(UncertaintyCommandTest, RepeatedScoresNeedNoExamples) {

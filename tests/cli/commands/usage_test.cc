@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources that jobs took, by owner, sweep and approach.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,11 +8,11 @@
 #include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::HasSubstr;
 using TestJson = nlohmann::ordered_json;
 
 class UsageTest : public CommandsFixture {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps that are watched and waited for.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,14 +10,11 @@
 #include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using TestJson = nlohmann::ordered_json;
 
 class WatchCommandsTest : public CommandsFixture {};

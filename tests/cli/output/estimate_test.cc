@@ -2,10 +2,10 @@
 // Three rates and ETAs of one sweep contradicted each other: now there is one.
 #include "cli/output/estimate.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {

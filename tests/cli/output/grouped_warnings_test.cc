@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/grouped_warnings.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // A sweep of 17 approaches had 32 lines "does not use {train}", among which the others were lost.
 TEST(GroupedWarningsTest, WarningsThatDifferInPlaceAloneAreOneLine) {

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/print.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct Streams {
   std::ostringstream out;

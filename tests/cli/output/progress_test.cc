@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/progress.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "report/text.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 const absl::Time kStart = absl::FromUnixSeconds(1'700'000'000);
 

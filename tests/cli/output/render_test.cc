@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/render.h"
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/rpc/convert_value.h"
 #include "tests/testing/full_result.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {

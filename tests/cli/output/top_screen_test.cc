@@ -2,9 +2,6 @@
 // `concur top`: what a look says, and how looks follow each other.
 #include "cli/output/top_screen.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,17 +12,12 @@
 #include "absl/strings/str_split.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::FakeCoordinator;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'700'000'100);
 

@@ -2,17 +2,13 @@
 // `--watch` said nothing of a quarantine.
 #include "cli/output/worker_news.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 v1::Worker AWorker(const std::string& name, int64_t quarantine_end = 0) {
   v1::Worker worker;

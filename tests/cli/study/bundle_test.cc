@@ -2,9 +2,6 @@
 // `concur bundle write`, `concur bundle verify`, `concur diff` and `concur report`.
 #include "cli/study/bundle.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -20,17 +17,11 @@
 #include "base/file.h"
 #include "cli/study/bundle_files.h"
 #include "tests/cli/study_fixture.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
 class BundleTest : public StudyFixture {
@@ -61,7 +52,7 @@ class BundleTest : public StudyFixture {
     }
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(BundleTest, MatricesHaveNoPValuesButThoseOfOlderBundlesVerify) {

@@ -2,9 +2,6 @@
 // Learning curves of a sweep in `concur report`, from a coordinator and from a bundle.
 #include "cli/study/step_figure.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -20,16 +17,13 @@
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/credentials.h"
 #include "tests/cli/study_fixture.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::Count;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class StepFigureOfTest : public StudyFixture {
  protected:
@@ -66,7 +60,7 @@ class StepFigureOfTest : public StudyFixture {
   }
 
   int pages_ = 0;
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(StepFigureOfTest, AReportHasAPanelForEachApproachAndTrainSet) {

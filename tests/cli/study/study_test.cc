@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/study/study.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,13 +11,10 @@
 #include "cli/study/open_study.h"
 #include "proto/rpc/convert_score.h"
 #include "tests/cli/study_fixture.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::SizeIs;
 
 class StudyTest : public StudyFixture {
  protected:
@@ -49,7 +43,7 @@ TEST_F(StudyTest, ListedScoresJobsAndBundlesMakeTheSameTable) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Client> client,
                        Client::Connect(fake_.address(), rpc::CredentialFiles()));
   ASSERT_OK_AND_ASSIGN(const Study study, FetchStudy(*client, fake_.sweeps[0]));
-  const testing::TempDir directory;
+  const TempDir directory;
   ASSERT_OK(WriteBundle(study, directory.File("bundle"), {.level = 0}));
   ASSERT_OK_AND_ASSIGN(const Study bundled, LoadBundle(directory.File("bundle")));
   for (const std::string metric : {"", "f1"}) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sweep/check_data.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -11,17 +10,13 @@
 #include "base/file.h"
 #include "tests/cli/fake_coordinator.h"
 #include "tests/cli/run_concur.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
 
 using ::concur::testing::FakeCoordinator;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kQuestion[] =
     R"({"context": "Ada wrote it", "qas": [{"qid": "1", "question": "Who?", "answers": ["Ada"]}]})"
@@ -66,7 +61,7 @@ class CheckDataTest : public ::testing::Test {
     return absl::StrCat(dir_.File("sweep.yaml"), ":13:40: spec.benchmarks[0].spec.test: expected ");
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(CheckDataTest, GoodDataIsValid) {

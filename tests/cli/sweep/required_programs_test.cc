@@ -2,9 +2,6 @@
 // Which programs the commands of approaches start.
 #include "cli/sweep/required_programs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,18 +15,12 @@
 #include "absl/strings/str_replace.h"
 #include "cli/sweep/found_programs.h"
 #include "cli/sweep/rerun.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "yaml/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
 
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
 TEST(CommandProgramsTest, AScriptIsSplitAsAShellDoes) {

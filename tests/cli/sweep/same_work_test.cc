@@ -2,9 +2,6 @@
 // Approaches of one sweep whose jobs are the same work.
 #include "cli/sweep/same_work.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -13,14 +10,10 @@
 #include "core/sweep/expansion.h"
 #include "core/sweep/sweep.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 SweepSpec ThreeNamesOfOneCommand() {
   SweepSpec spec;

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/access.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr char kGetSweep[] = "/concur.v1.Coordinator/GetSweep";
 constexpr char kCancelSweep[] = "/concur.v1.Coordinator/CancelSweep";
@@ -39,7 +31,7 @@ class AccessTest : public ::testing::Test {
     return caller.ok() ? CheckMayCall(*caller, *FindMethodRule(method)) : caller.status();
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   testing::SimulatedClock clock_;
   Access access_{clock_, dir_.path()};
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/audit_log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -15,14 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
 
 class AuditLogTest : public ::testing::Test {
  protected:
@@ -35,7 +29,7 @@ class AuditLogTest : public ::testing::Test {
     return lines;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   testing::SimulatedClock clock_;
 };
 
@@ -267,7 +261,7 @@ TEST_F(AuditLogTest, WhoIsRefusedPushesNothingOutAndIsCounted) {
   ASSERT_OK_AND_ASSIGN(AuditPage page, log->Read({.user = "vic", .failed_only = true}, "", 100));
   ASSERT_THAT(page.records, SizeIs(::testing::Le(6u)));
   EXPECT_EQ(page.records[0].target, "s9999") << "the last one";
-  EXPECT_THAT(page.records[0].message, ::testing::HasSubstr(" more such calls; no"));
+  EXPECT_THAT(page.records[0].message, HasSubstr(" more such calls; no"));
   EXPECT_THAT(TargetsOf(*log, {.user = "bob", .failed_only = true}, 10), ElementsAre("s1"));
   // Every call is in a line or in a number, also those since the last line.
   refuse("vic", 10'000);
@@ -361,8 +355,8 @@ TEST_F(AuditLogTest, ATokenThatNoPageGaveIsRefused) {
   ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
   for (const char* token :
        {"x", "1", "-", "1-", "1--2", "1-2-3", " 1-2", "1-99999999999999999999"}) {
-    EXPECT_THAT(log->Read({}, token, 10), testing::StatusIs(absl::StatusCode::kInvalidArgument,
-                                                            ::testing::HasSubstr("page_token")))
+    EXPECT_THAT(log->Read({}, token, 10),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("page_token")))
         << token;
   }
   // A file that is not there any more.

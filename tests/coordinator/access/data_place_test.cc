@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/data/data_place.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -10,13 +8,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "tests/testing/http_server.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(DataPlaceTest, OnlyTheOptionMakesTheFolderOfPacksWhichThenStays) {
   const TempDir dir;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/gate/gate.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,13 +21,12 @@
 #include "coordinator/gate/peers.h"
 #include "coordinator/gate/socket.h"
 #include "tests/testing/http_client.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::gate {
 namespace {
 
 using ::concur::testing::ConnectTo;
-using ::testing::HasSubstr;
 
 constexpr absl::string_view kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/method_table.h"
 
-#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <string>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "concur/v1/coordinator.pb.h"
 #include "concur/v1/worker.pb.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's status pages: what they say while it works, and while its engine does not.
-#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -31,8 +29,7 @@
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -40,9 +37,6 @@ namespace {
 using ::concur::testing::HttpGet;
 using ::concur::testing::ParseExposition;
 using ::concur::testing::Samples;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class MetricsTest : public ::testing::Test {
  protected:
@@ -71,7 +65,7 @@ class MetricsTest : public ::testing::Test {
         .error_code();
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   SystemClock clock_;
   ServerOptions options_;
   std::unique_ptr<Server> server_;

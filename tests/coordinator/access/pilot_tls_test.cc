@@ -3,9 +3,6 @@
 // any worker is started.
 #include "coordinator/access/pilot_tls.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <string>
 
@@ -13,15 +10,10 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "coordinator/access/tls_files.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -38,7 +30,7 @@ class PilotTlsTest : public ::testing::Test {
   }
   void Remove(const std::string& name) const { std::filesystem::remove(Path(name)); }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(PilotTlsTest, WithoutTlsNothingIsNeeded) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/secrets.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <memory>
@@ -12,18 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SecretsTest : public ::testing::Test {
  protected:
@@ -34,7 +26,7 @@ class SecretsTest : public ::testing::Test {
   }
   std::string Path() const { return dir_.File("secrets.json"); }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   testing::SimulatedClock clock_;
 };
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every RPC that the protos have, called over a real socket with tokens of every kind.
-#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
@@ -25,13 +23,10 @@
 #include "coordinator/access/tokens.h"
 #include "coordinator/server.h"
 #include "proto/rpc/channel.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Every method, as gRPC calls it.
 std::vector<std::string> AllMethods() {
@@ -113,7 +108,7 @@ class ServiceFrontTest : public ::testing::Test {
     return lines;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   SystemClock clock_;
   std::unique_ptr<Server> server_;
 };

@@ -2,20 +2,13 @@
 // The bounds of who has no token, frame by frame. tests/stranger attacks a whole coordinator.
 #include "coordinator/gate/stranger_meter.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::gate {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr char kPrefaceText[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr int kDataFrame = 0;

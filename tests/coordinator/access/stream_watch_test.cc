@@ -3,23 +3,16 @@
 // tests/e2e/limits_test.cc has those that stand still.
 #include "coordinator/services/stream_watch.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TEST(StreamWatchTest, APeerIsAHostWithoutItsPort) {
   EXPECT_EQ(HostOfPeer("ipv4:10.0.0.7:41234"), "ipv4:10.0.0.7");

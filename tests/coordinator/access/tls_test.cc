@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS from the certificates that init-tls makes to the message that a person reads.
-#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -28,15 +26,10 @@
 #include "proto/rpc/channel.h"
 #include "proto/rpc/diagnose.h"
 #include "proto/rpc/status.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class TlsTest : public ::testing::Test {
  protected:
@@ -84,7 +77,7 @@ class TlsTest : public ::testing::Test {
     return rpc::DiagnoseHandshake(server_->address(), *credentials);
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   SystemClock clock_;
   std::unique_ptr<Server> server_;
 };

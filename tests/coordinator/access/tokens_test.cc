@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/tokens.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <set>
@@ -11,17 +9,10 @@
 
 #include "absl/strings/ascii.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
@@ -39,12 +30,12 @@ class TokensTest : public ::testing::Test {
     EXPECT_OK(made);
     return *made;
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(TokensTest, OnlyTheHashIsKept) {
   const NewToken made = Create("ada", Role::kSubmitter);
-  EXPECT_THAT(made.token, AllOf(::testing::StartsWith("concur_"), SizeIs(7 + 64)));
+  EXPECT_THAT(made.token, AllOf(StartsWith("concur_"), SizeIs(7 + 64)));
   ASSERT_OK_AND_ASSIGN(const std::string file, ReadFile(TokensPath(dir_.path())));
   EXPECT_THAT(file, Not(HasSubstr(made.token.substr(7))));
   EXPECT_THAT(file, HasSubstr(Sha256Of(made.token).ToHex()));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/services/usage_counters.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,15 +15,13 @@
 #include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
 using ::concur::testing::ParseExposition;
 using ::concur::testing::Samples;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Approaches a and b on one benchmark; jobs 0 and 2 train, 1 and 3 answer.
 SweepSpec SpecOfTwo() {

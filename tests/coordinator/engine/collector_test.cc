@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/collector.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <vector>
 
 #include "base/status_macros.h"
 #include "tests/coordinator/engine/engine_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 class CollectorTest : public EngineTest {
  protected:

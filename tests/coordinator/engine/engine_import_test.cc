@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports through the engine: acknowledged ones survive, whatever commit fails.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <optional>
@@ -13,7 +11,7 @@
 #include "tests/core/sweep/sweep_builder.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

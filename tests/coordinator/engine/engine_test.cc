@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/engine.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -22,19 +19,13 @@
 #include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
 using ::concur::testing::FaultyStore;
 using ::concur::testing::SimulatedClock;
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST_F(EngineTest, WorkerGetsTheTrainJobThenTheEvalJob) {
   ASSERT_OK(Submit(1));
@@ -613,8 +604,7 @@ TEST(EngineStoreTest, AStoreThatIsNoLongerInItsPlaceEndsTheProcessAlsoWhenNothin
   store.status = absl::FailedPreconditionError("concur.db was removed");
   (*engine)->CheckStore();
   (*engine)->RunUntilIdle();
-  EXPECT_THAT(fatal, testing::StatusIs(absl::StatusCode::kFailedPrecondition,
-                                       ::testing::HasSubstr("was removed")));
+  EXPECT_THAT(fatal, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was removed")));
 }
 
 }  // namespace

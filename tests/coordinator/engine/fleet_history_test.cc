@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/fleet_history.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/coordinator/engine/engine_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class FleetHistoryTest : public ::testing::Test {
  protected:

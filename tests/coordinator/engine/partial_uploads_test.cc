@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/partial_uploads.h"
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/simulated_clock.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/submission_forecast.h"
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <utility>
 
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

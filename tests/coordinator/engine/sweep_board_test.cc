@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine/sweep_board.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -16,18 +13,12 @@
 #include "tests/coordinator/engine/board_reader.h"
 #include "tests/coordinator/engine/engine_fixture.h"
 #include "tests/testing/faulty_store.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
 using ::concur::testing::FaultyStore;
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 class SweepBoardTest : public EngineTest {
  protected:

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The board between threads: an engine that publishes, readers that come and go.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <deque>
@@ -14,13 +12,10 @@
 #include "coordinator/engine/sweep_board.h"
 #include "tests/coordinator/engine/board_reader.h"
 #include "tests/coordinator/engine/engine_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // Written from a thread of its own, as gRPC does; leaves at random.
 class ThreadedReader final : public SweepBoard::Watcher {

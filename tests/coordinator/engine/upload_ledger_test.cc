@@ -2,21 +2,14 @@
 // Uploads that no sweep uses count against their user's quota until one does or they expire.
 #include "coordinator/engine/upload_ledger.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 Digest UploadNamed(const std::string& name) { return Sha256Of(name); }
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/page/assets.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/testing/test.h"
 
 namespace concur::page {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(AssetsTest, WithoutAScriptThePageSaysWhy) {
   const http::HttpResponse response = MissingBundleResponse("npm <is> missing");

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/page/login_link.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <string>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::page {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
 
 std::string CodeIn(const std::string& path) {
   const std::string text = ReadFile(path).value();

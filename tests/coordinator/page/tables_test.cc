@@ -3,7 +3,6 @@
 #include "coordinator/page/tables.h"
 
 #include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +16,7 @@
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "proto/rpc/convert_sweep.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::page {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // configs/providers/pbs and the programs for LSF of docs/clusters.md, with programs that print what
 // those of OpenPBS and LSF are documented to print.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -15,8 +13,7 @@
 #include "base/file.h"
 #include "coordinator/provision/command_provider.h"
 #include "tests/testing/provider_calls.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
@@ -25,9 +22,6 @@ using ::concur::testing::CallObserve;
 using ::concur::testing::CallStart;
 using ::concur::testing::CallStop;
 using ::concur::testing::CallTry;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class ClusterProgramsTest : public ::testing::Test {
  protected:
@@ -61,7 +55,7 @@ class ClusterProgramsTest : public ::testing::Test {
   }
   std::string Told() { return ReadFile(dir_.File("told")).value_or(""); }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   const std::string path_ = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): one thread
   PilotSetup setup_;
   PoolSpec pool_;

@@ -2,8 +2,6 @@
 // The provider with programs of a test's: good ones, bad ones and none.
 #include "coordinator/provision/command_provider.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -16,8 +14,7 @@
 #include "base/file.h"
 #include "coordinator/provision/command_text.h"
 #include "tests/testing/provider_calls.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
@@ -26,11 +23,6 @@ using ::concur::testing::CallObserve;
 using ::concur::testing::CallStart;
 using ::concur::testing::CallStop;
 using ::concur::testing::CallTry;
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr char kList[] = "cat \"$(dirname \"$0\")/jobs\"";
 
@@ -73,7 +65,7 @@ class CommandProviderTest : public ::testing::Test {
   }
   std::string Read(const std::string& name) { return ReadFile(dir_.File(name)).value_or(""); }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   PilotSetup setup_;
   PoolSpec pool_;
 };

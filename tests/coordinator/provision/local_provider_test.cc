@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/provision/local_provider.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -15,13 +13,10 @@
 #include <vector>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
-
-using ::testing::HasSubstr;
 
 class LocalProviderTest : public ::testing::Test {
  protected:
@@ -77,7 +72,7 @@ class LocalProviderTest : public ::testing::Test {
     return false;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   PilotSetup setup_;
   PoolSpec pool_;
 };

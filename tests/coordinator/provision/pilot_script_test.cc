@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batch script of Slurm's pilots, run by bash beside a worker and a scontrol that are scripts.
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -22,14 +20,10 @@
 #include "base/metrics/status_server.h"
 #include "base/run_command.h"
 #include "coordinator/provision/slurm_text.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class PilotScriptTest : public ::testing::Test {
  protected:
@@ -85,7 +79,7 @@ class PilotScriptTest : public ::testing::Test {
     return host;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   PilotSetup setup_;
   PoolSpec pool_;
 };

@@ -2,8 +2,6 @@
 // The provider with programs that play Slurm's: well, badly and not at all.
 #include "coordinator/provision/slurm_provider.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -15,8 +13,7 @@
 
 #include "base/file.h"
 #include "tests/testing/provider_calls.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
@@ -25,9 +22,6 @@ using ::concur::testing::CallObserve;
 using ::concur::testing::CallStart;
 using ::concur::testing::CallStop;
 using ::concur::testing::CallTry;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SlurmProviderTest : public ::testing::Test {
  protected:
@@ -58,7 +52,7 @@ class SlurmProviderTest : public ::testing::Test {
       return RunCommand(request);
     });
   }
-  testing::TempDir dir_;
+  TempDir dir_;
   PilotSetup setup_;
   PoolSpec pool_;
 };

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/provision/slurm_text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -11,15 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "coordinator/provision/slurm_reasons.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 PilotSetup MakeSetup() {
   PilotSetup setup;

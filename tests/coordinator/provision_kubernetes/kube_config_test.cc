@@ -2,24 +2,16 @@
 // Kubeconfigs and service accounts, whole and broken.
 #include "coordinator/provision/kube_config.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <map>
 #include <string>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class KubeConfigTest : public ::testing::Test {
  protected:
@@ -36,7 +28,7 @@ class KubeConfigTest : public ::testing::Test {
                               "{name: c, cluster: {", cluster, "}}]\n", "users: [{name: u, user: {",
                               user, "}}]\ncontexts: [{name: x, context: {", context, "}}]\n"));
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(KubeConfigTest, ServerCredentialsAndNamespaceAreRead) {

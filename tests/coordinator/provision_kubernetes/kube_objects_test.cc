@@ -2,9 +2,6 @@
 // Form of a pilot's Job, and what is read from Jobs and pods.
 #include "coordinator/provision/kube_objects.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -13,16 +10,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "coordinator/provision/kube_reasons.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 PilotSetup TheSetup() {
   PilotSetup setup;

@@ -2,9 +2,6 @@
 // Pilots through an API server that does what a test says.
 #include "coordinator/provision/kubernetes_provider.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <functional>
 #include <future>
@@ -23,20 +20,12 @@
 #include "base/file.h"
 #include "tests/testing/kube_server.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::provision {
 namespace {
 
-using ::concur::testing::IsOk;
 using ::concur::testing::KubeServer;
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 class KubernetesProviderTest : public ::testing::Test {
  protected:
@@ -102,7 +91,7 @@ class KubernetesProviderTest : public ::testing::Test {
     return false;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   KubeServer server_;
   testing::SimulatedClock clock_;
   PilotSetup setup_;
@@ -116,7 +105,7 @@ class KubernetesProviderTest : public ::testing::Test {
 TEST_F(KubernetesProviderTest, PilotsAreStartedWatchedAndStopped) {
   const auto ids = Start({"cpu-1", "cpu-2"});
   ASSERT_OK(ids);
-  EXPECT_THAT(*ids, ::testing::ElementsAre("concur-ab12-cpu-1", "concur-ab12-cpu-2"));
+  EXPECT_THAT(*ids, ElementsAre("concur-ab12-cpu-1", "concur-ab12-cpu-2"));
   const nlohmann::json job = server_.Get("jobs", "concur-ab12-cpu-1");
   EXPECT_THAT(job.dump(), Not(HasSubstr("pilot-token")));
   ASSERT_THAT(server_.All("secrets"), SizeIs(1));

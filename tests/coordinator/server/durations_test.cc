@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ListDurations: what jobs took, as `concur sweep plan` reads it.
-#include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
 #include <string>
@@ -9,13 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/coordinator/server/server_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class DurationsTest : public ServerTest {
  protected:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real request for every method of the services, and that none was forgotten.
-#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/client_context.h>
 
@@ -17,13 +16,10 @@
 #include "proto/rpc/convert_sweep.h"
 #include "tests/coordinator/server/server_fixture.h"
 #include "tests/core/sweep/sweep_builder.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 class MethodsTest : public ServerTest {
  protected:
@@ -390,7 +386,7 @@ TEST_F(MethodsTest, ASecretIsSetListedUsedAndDeletedAndNoCallReturnsItsValue) {
   EXPECT_EQ(Call(client(), &Users::SetSecret, set).name(), "openai");
   const auto list = Call(client(), &Users::ListSecrets, v1::ListSecretsRequest());
   ASSERT_THAT(list.secrets(), SizeIs(1));
-  EXPECT_THAT(list.DebugString(), ::testing::Not(HasSubstr("sk-0123456789")));
+  EXPECT_THAT(list.DebugString(), Not(HasSubstr("sk-0123456789")));
   Submit(spec);
   v1::DeleteSecretRequest drop;
   drop.set_name("openai");
@@ -411,7 +407,7 @@ TEST_F(MethodsTest, APoolIsCreatedPausedResumedAndDeleted) {
   EXPECT_TRUE(paused.paused());
   EXPECT_EQ(paused.pause_reason(), "by ada");
   const auto pool = Call(client(), &Users::GetPool, OfPool<v1::GetPoolRequest>("cpu"));
-  EXPECT_THAT(pool.explanation(), ::testing::Contains(HasSubstr("paused")));
+  EXPECT_THAT(pool.explanation(), Contains(HasSubstr("paused")));
   EXPECT_FALSE(Call(client(), &Users::ResumePool, OfPool<v1::ResumePoolRequest>("cpu")).paused());
   EXPECT_THAT(Call(client(), &Users::ListPools, v1::ListPoolsRequest()).pools(), SizeIs(1));
   v1::DeletePoolRequest remove;

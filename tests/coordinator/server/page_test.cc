@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a whole server: what viewers may, and what other sites' pages may not.
-#include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
@@ -22,17 +21,11 @@
 #include "coordinator/page/page_server.h"
 #include "tests/coordinator/server/server_fixture.h"
 #include "tests/testing/http_client.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 struct Answer {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ListScores: what the score table of a sweep is made from.
-#include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
 #include <cstddef>
@@ -13,15 +12,12 @@
 #include "core/result.h"
 #include "proto/rpc/convert_score.h"
 #include "tests/coordinator/server/server_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::SizeIs;
 
 class ScoresTest : public ServerTest {
  protected:

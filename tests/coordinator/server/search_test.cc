@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps with a search over the wire, and from the disk.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
 #include "proto/rpc/convert_sweep.h"
 #include "tests/coordinator/server/server_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 class SearchTest : public ServerTest {
  protected:

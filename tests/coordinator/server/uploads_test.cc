@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uploads that are broken off, and what becomes of them.
-#include <gmock/gmock.h>
 #include <grpc/grpc.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -18,11 +17,10 @@
 #include "proto/rpc/channel.h"
 #include "proto/rpc/convert_sweep.h"
 #include "tests/coordinator/server/server_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 

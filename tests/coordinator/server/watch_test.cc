@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // WatchSweep over a socket: many watchers, slow ones, and those that come back.
-#include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
 #include <functional>
@@ -12,11 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/coordinator/server/server_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 // One stream, read by whoever asks.
 class WatchStream {

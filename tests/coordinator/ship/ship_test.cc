@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second place has what was shipped to it, whole, whatever happened on the way.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 
 #include <filesystem>
@@ -25,13 +23,10 @@
 #include "tests/store/store_rows.h"
 #include "tests/testing/read_artifact.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 DataPlace At(const std::string& directory) { return {directory, std::nullopt}; }
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/early_stop/early_stop_brackets.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
 
 EarlyStopRule Hyperband(int64_t min, int64_t max, int64_t eta) {
   return {.method = EarlyStopMethod::kHyperband, .min = min, .max = max, .eta = eta};

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/early_stop/early_stop.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -11,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::testing::HasSubstr;
 using State = EarlyStop::State;
 
 EarlyStopRule Asha(int64_t min, int64_t max, int64_t eta) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pools/autoscaler.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools whose pilots are of the images that jobs ask for.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "core/pools/pools.h"
 #include "core/scheduler/reason_text.h"
 #include "tests/core/pools/pool_simulation.h"
 #include "tests/core/pools/pool_specs.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -18,9 +16,6 @@ using ::concur::testing::ExplanationOf;
 using ::concur::testing::ImageOf;
 using ::concur::testing::MakePods;
 using ::concur::testing::PoolSimulation;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(PoolsImagesTest, AnImageOfJobsIsAPartOfItsPool) {
   const PoolSpec part = ForImage(MakePods(3), ImageOf("a"));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pools/pools.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -12,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/core/pools/pool_simulation.h"
 #include "tests/core/pools/pool_specs.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -25,10 +22,6 @@ using ::concur::testing::MakeSpec;
 using ::concur::testing::PoolBug;
 using ::concur::testing::PoolFaults;
 using ::concur::testing::PoolSimulation;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 struct PoolsBadSpec {
   const char* message;

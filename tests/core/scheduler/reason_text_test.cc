@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scheduler/reason_text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 
 #include "absl/time/time.h"
 #include "core/job_reason.h"
 #include "core/pools/pool_reason.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // A code that nobody gave words to has those of another one.
 TEST(ReasonTextTest, EveryReasonOfAJobHasWordsOfItsOwn) {

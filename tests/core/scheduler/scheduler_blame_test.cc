@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blame before action, quotas of owners, and what a retry takes along.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <set>
@@ -10,15 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/scheduler/reason_text.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // --- workers -------------------------------------------------------------------------------------
 

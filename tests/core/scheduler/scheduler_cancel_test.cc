@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::Contains;
 
 using SchedulerCancelTest = BlameSchedulerTest;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: which attempt goes on from what, and when a job begins anew.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
@@ -10,15 +8,10 @@
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Checkpoint Left(const std::string& text, int64_t bytes = 100) {
   return {Sha256Of(text), bytes, /*attempt=*/0};

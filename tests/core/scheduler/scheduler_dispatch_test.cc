@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which job goes to which worker, when durations, owners and systems make the difference.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
@@ -15,16 +13,10 @@
 #include "core/scheduler/reason_text.h"
 #include "tests/core/scheduler/scheduler_harness.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 constexpr absl::Duration kShort = absl::Milliseconds(10);
 
@@ -204,7 +196,7 @@ TEST_F(DispatchTest, ABusyWorkerIsGivenShortJobsAhead) {
   EXPECT_EQ(view.queued, 3u);
   EXPECT_EQ(view.used.cpu_millis, 1000);
   EXPECT_THAT(ReasonText(harness_.scheduler().views().ReasonOf(JobId{{1}, 4})),
-              ::testing::HasSubstr("waits for something to end on worker w1"));
+              HasSubstr("waits for something to end on worker w1"));
   // As one ends another one takes its room, and one more is given.
   workers_["w1"]->Finish(AttemptId{{{1}, 1}, {1}}, SuccessOf(AttemptId{{{1}, 1}, {1}}, false));
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps with early_stop: what is paused, goes on and is stopped, and that it stays so.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -11,12 +9,10 @@
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 class SchedulerEarlyStopTest : public BlameSchedulerTest {
  protected:

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of jobs that fail altogether are given up, the rest is not, and a retry tries all again.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
 #include "core/scheduler/reason_text.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class GiveUpTest : public BlameSchedulerTest {};
 

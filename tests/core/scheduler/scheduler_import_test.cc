@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imported results: counted once, kept, never run, and apart from what ran.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <set>
@@ -15,13 +13,10 @@
 #include "core/sweep/imported_results.h"
 #include "tests/core/scheduler/scheduler_harness.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SchedulerImportTest : public ::testing::Test {
  protected:

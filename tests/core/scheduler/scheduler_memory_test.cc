@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory for jobs: sweeps that would pass it are refused, before anything of them is there.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
 using ::absl::StatusCode;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SchedulerMemoryTest : public BlameSchedulerTest {
  protected:

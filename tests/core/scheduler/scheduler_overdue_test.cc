@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers that call, and whose attempts never end.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
@@ -11,14 +9,10 @@
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr absl::Duration kJobTimeout = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Minutes(1);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs of a submission, run or reused, said before it is one.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -11,12 +9,10 @@
 #include "base/check.h"
 #include "core/scheduler/reason_text.h"
 #include "tests/core/state/blame_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::Each;
-using ::testing::ElementsAre;
 
 class PlanSchedulerTest : public BlameSchedulerTest {
  protected:

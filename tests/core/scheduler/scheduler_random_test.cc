@@ -6,7 +6,6 @@
 //
 // CONCUR_RANDOM_SEED=n runs one seed, CONCUR_RANDOM_SEEDS=n the first n; CONCUR_RANDOM_TRACE=1
 // prints what happens. A failure names its seed and step, also when a check ends the process.
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -14,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "tests/core/scheduler/scheduler_random_world.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rates of named resources.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <utility>
 
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 using RatesTest = BlameSchedulerTest;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that contradict each other end a restart with DataLoss that names them, not with a crash.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
@@ -11,12 +9,10 @@
 
 #include "core/scheduler/scheduler.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr absl::Time kSchedulerRestoreNow = absl::UnixEpoch();
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results that workers call successes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SchedulerResultTest : public BlameSchedulerTest {
  protected:

@@ -24,7 +24,6 @@
 //   resource NAME N · delete-resource NAME · resources · demand (of pools)
 //
 // After every event come the end of the turn and the answers to the workers that wait for one.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -41,6 +40,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tests/core/scheduler/script_runner.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

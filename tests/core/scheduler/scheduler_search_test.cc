@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps with a search: when settings are chosen, from which scores, and that a chosen one stays.
 // The harness restarts the scheduler after every turn and compares.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,13 +11,10 @@
 
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 class SchedulerSearchTest : public BlameSchedulerTest {
  protected:

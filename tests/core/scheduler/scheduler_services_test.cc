@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services: programs that stay up while eval jobs ask them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
@@ -14,11 +12,10 @@
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 class ServicesTest : public BlameSchedulerTest {
  protected:

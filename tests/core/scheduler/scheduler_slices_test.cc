@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cancels and retries of whole sweeps that take several turns.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
 
 using ::absl::StatusCode;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr int kJobs = 30;
 

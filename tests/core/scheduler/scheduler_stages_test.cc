@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Train jobs that start from another one's system, beside early_stop. The rest is in
 // scripts/stages.script.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +12,7 @@
 #include "core/sweep/expansion.h"
 #include "tests/core/state/blame_fixture.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

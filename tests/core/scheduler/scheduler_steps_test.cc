@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of jobs step by step: each report counts once, whatever the network does.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
@@ -10,7 +8,7 @@
 #include "absl/time/time.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that takes its workers along.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
@@ -11,12 +9,10 @@
 #include "core/scheduler/reason_text.h"
 #include "core/scheduler/scheduler.h"
 #include "tests/core/state/blame_fixture.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr uint32_t kPoison = 0;  // the index of the job that kills its worker
 

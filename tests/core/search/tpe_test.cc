@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/tpe.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -13,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -112,7 +110,7 @@ TEST(TpeTest, ChosenSettingsAreOfTheSpaceAndKeepWhatIsOutsideIt) {
     EXPECT_LT(Real(setting, "lr"), 1.0);
     const auto layers = std::get<int64_t>(setting.at("layers"));
     EXPECT_TRUE(layers >= 2 && layers <= 20 && layers % 2 == 0) << layers;
-    EXPECT_THAT(Word(setting, "optimizer"), ::testing::AnyOf("sgd", "adam", "adagrad", "rmsprop"));
+    EXPECT_THAT(Word(setting, "optimizer"), AnyOf("sgd", "adam", "adagrad", "rmsprop"));
     EXPECT_EQ(Word(setting, "name"), "a");
   }
 }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/assignments.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr absl::Duration kTimeMax = absl::Seconds(60);
 constexpr Resources kFourCpus{.cpu_millis = 4000, .memory_bytes = 100, .gpus = 4};

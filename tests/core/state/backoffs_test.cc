@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/backoffs.h"
 
-#include <gtest/gtest.h>
-
 #include <optional>
+
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

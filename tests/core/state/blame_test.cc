@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/blame.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,13 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 constexpr SweepId kSweep{1};

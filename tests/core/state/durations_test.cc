@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/durations.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
 class DurationsTest : public ::testing::Test {
  protected:

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/failure_tallies.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,13 +8,10 @@
 
 #include "base/check.h"
 #include "tests/core/sweep/sweep_builder.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // Approaches a and b, trained on x and on y, each evaluated on x and y: in the order of kinds, a on
 // x: train, x, y; a on y: train, x, y; and the same of b. One job of each kind, whose number is the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/job_table.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/label_sets.h"
 
-#include <gtest/gtest.h>
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/named_resources.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::testing::Eq;
 using ::testing::Pointee;
 
 class NamedResourcesTest : public ::testing::Test {

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/owner_ledger.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
 using ::concur::testing::Benchmark;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 // Data of 10 bytes: "x-train" and "x-y".
 SweepSpec TenBytes() {

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/ready_queue.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr Resources kMuch{.cpu_millis = 64'000, .memory_bytes = int64_t{1} << 40, .gpus = 8};
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/reuse_index.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <optional>
 #include <set>
 
+#include "tests/testing/test.h"
+
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 JobId SweepJob(uint64_t sweep, uint32_t index = 0) { return {{sweep}, index}; }
 

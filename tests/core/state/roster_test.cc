@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/roster.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
 
 absl::Time SecondsIn(int64_t seconds) {
   return absl::FromUnixSeconds(1'000) + absl::Seconds(seconds);

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/spent_ledger.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::Eq;
-using ::testing::HasSubstr;
 using ::testing::Optional;
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);

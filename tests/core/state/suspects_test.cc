@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/suspects.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr JobId kSuspectJob{{1}, 7};
 constexpr JobId kOther{{1}, 3};

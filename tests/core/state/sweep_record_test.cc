@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/sweep_record.h"
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <utility>
 
 #include "base/check.h"
 #include "tests/core/sweep/sweep_builder.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {

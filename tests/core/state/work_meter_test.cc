@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/work_meter.h"
 
-#include <gtest/gtest.h>
-
 #include <ostream>
 
 #include "absl/time/time.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 

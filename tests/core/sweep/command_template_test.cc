@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/command_template.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(CommandTemplateTest, ABraceThatBelongsToNoPlaceholderIsRefused) {
   for (const char* argument : {"{", "}", "a{train", "train}", "{a{b}}", "{{}", "{}}", "{train}}"}) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/content_key.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -15,7 +12,7 @@
 
 #include "base/check.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -306,10 +303,10 @@ TEST(ContentKeyTest, ValidationDataThatTheTrainCommandReadsArePartOfItsKey) {
   EXPECT_TRUE(keys.insert(KeysOf(other).at(kTrain)).second) << "a mixture's streams bear names";
   absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
   ASSERT_OK(expansion.status());
-  EXPECT_THAT(ContentKeys(*expansion).FieldsOf(0),
-              ::testing::Contains(
-                  std::make_pair(std::string("validation data 2"),
-                                 FileOf("y.validation").digest.ToHex() + ", as y.validation")));
+  EXPECT_THAT(
+      ContentKeys(*expansion).FieldsOf(0),
+      Contains(std::make_pair(std::string("validation data 2"),
+                              FileOf("y.validation").digest.ToHex() + ", as y.validation")));
 }
 
 // The same bytes as a.jsonl and as a.tsv shared a result, although the command saw test.tsv.
@@ -338,8 +335,8 @@ TEST(ContentKeyTest, TheSuffixThatACommandSeesIsPartOfItsKey) {
   const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
   ASSERT_OK(expansion.status());
   EXPECT_THAT(ContentKeys(*expansion).FieldsOf(1),
-              ::testing::Contains(std::make_pair(
-                  std::string("test data"), FileOf("x-test").digest.ToHex() + ", as test.tsv")));
+              Contains(std::make_pair(std::string("test data"),
+                                      FileOf("x-test").digest.ToHex() + ", as test.tsv")));
 }
 
 // A mixture is a file of lines whatever its parts are.
@@ -481,7 +478,6 @@ TEST(ContentKeyTest, WhereAnEnvironmentsFileLayChangesNoKey) {
 }
 
 TEST(CodeTest, FilesThatCannotLieInOneFolderAreRefused) {
-  using ::concur::testing::StatusIs;
   using ::testing::HasSubstr;
   const auto check = [](const std::vector<FileText>& files) {
     return CheckCode(FieldPath("code"), CodeOf(files));
@@ -512,8 +508,8 @@ TEST(CodeTest, DifferencesNameTheFiles) {
   EXPECT_THAT(CodeDifferences(
                   CodeOf({{"a.py", "1", false}, {"b.py", "1", true}, {"c.py", "1", false}}).files,
                   CodeOf({{"a.py", "2", false}, {"b.py", "1", false}, {"d.py", "1", false}}).files),
-              ::testing::ElementsAre("a.py (other contents)", "b.py (executable here)",
-                                     "c.py (only here)", "d.py (only there)"));
+              ElementsAre("a.py (other contents)", "b.py (executable here)", "c.py (only here)",
+                          "d.py (only there)"));
 }
 
 // Jobs of one kind: what fails on one worker can be compared with what succeeds on another.

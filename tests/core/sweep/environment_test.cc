@@ -8,14 +8,10 @@
 #include "core/sweep/capacity.h"
 #include "core/sweep/expansion.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const std::string kDigits(64, 'a');
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/expansion.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,7 +13,7 @@
 #include "base/check.h"
 #include "core/sweep/train_from.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
@@ -26,11 +24,7 @@ using ::concur::testing::Benchmark;
 using ::concur::testing::FileOf;
 using ::concur::testing::PlainTrainSet;
 using ::concur::testing::SmallSweep;
-using ::concur::testing::StatusIs;
 using ::concur::testing::TrainedApproach;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Expansion MakeOrDie(SweepSpec spec) {
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));

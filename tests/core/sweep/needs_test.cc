@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/needs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <map>
 #include <string>
@@ -12,15 +9,12 @@
 #include "base/check.h"
 #include "core/sweep/content_key.h"
 #include "tests/core/sweep/sweep_builder.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
 
 using ::concur::testing::SmallSweep;
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 ApproachSpec ServingApproach(const std::string& name) {
   ApproachSpec judge;

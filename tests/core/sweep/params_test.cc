@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/params.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,14 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -179,7 +172,7 @@ TEST(ParamsTest, AGridHasEachCombinationOnceBesideTheDefault) {
   EXPECT_EQ(TextsOf(grid, 0), all);
   EXPECT_EQ(TextsOf(grid, 7), all) << "there is nothing to draw";
   grid.space["depth"] = Choice{{int64_t{3}, int64_t{4}}, true};  // without the default
-  EXPECT_THAT(TextsOf(grid, 0), ::testing::SizeIs(5));
+  EXPECT_THAT(TextsOf(grid, 0), SizeIs(5));
 }
 
 TEST(ParamsTest, EachCombinationOfAGridHasItsOwnDraws) {
@@ -187,10 +180,10 @@ TEST(ParamsTest, EachCombinationOfAGridHasItsOwnDraws) {
   mixed.defaults = {{"lr", 0.1}, {"depth", int64_t{2}}};
   mixed.space["depth"] = Choice{{int64_t{2}, int64_t{3}}, true};
   mixed.space["lr"] = UniformRange{0, 1};
-  EXPECT_THAT(TextsOf(mixed, 0), ::testing::ElementsAre("{depth=2, lr=0.1}", "{depth=3, lr=0.1}"));
+  EXPECT_THAT(TextsOf(mixed, 0), ElementsAre("{depth=2, lr=0.1}", "{depth=3, lr=0.1}"));
   const std::vector<std::string> drawn = TextsOf(mixed, 3);
-  EXPECT_THAT(drawn, ::testing::SizeIs(7));
-  EXPECT_THAT(std::set<std::string>(drawn.begin(), drawn.end()), ::testing::SizeIs(7));
+  EXPECT_THAT(drawn, SizeIs(7));
+  EXPECT_THAT(std::set<std::string>(drawn.begin(), drawn.end()), SizeIs(7));
   EXPECT_EQ(std::count_if(drawn.begin(), drawn.end(),
                           [](const std::string& text) { return text.find("depth=3") == 1; }),
             3);

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/sweep_name.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 TEST(SweepNameTest, ANewerSweepOfAnotherOwnerShadowsNone) {
   const std::vector<NamedSweep> sweeps = {{{1}, "ann"}, {{2}, "ann"}, {{3}, "bob"}};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/callback_threads.h"
 
-#include <gtest/gtest.h>
-
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/channel.h"
 
-#include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -18,15 +16,12 @@
 #include "proto/rpc/call.h"
 #include "proto/rpc/coordinators.h"
 #include "proto/rpc/status.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
 
-using ::concur::testing::StatusIs;
 using ::testing::_;
-using ::testing::HasSubstr;
 
 CallOptions Quick() {
   CallOptions options;
@@ -133,7 +128,7 @@ std::unique_ptr<grpc::Server> Serve(Echo* service, const std::string& address, i
 }
 
 TEST(ChannelTest, ACallReachesAServerOnAUnixSocket) {
-  const testing::TempDir dir;
+  const TempDir dir;
   Echo service;
   int port = 0;
   const std::unique_ptr<grpc::Server> server = Serve(&service, "unix:" + dir.File("s"), &port);
@@ -149,7 +144,7 @@ TEST(ChannelTest, ACallReachesAServerOnAUnixSocket) {
 }
 
 TEST(ChannelTest, AServerThatStartsAgainIsFoundSoon) {
-  const testing::TempDir dir;
+  const TempDir dir;
   for (const std::string host : {"127.0.0.1", "localhost", "unix"}) {
     SCOPED_TRACE(host);
     Echo service;

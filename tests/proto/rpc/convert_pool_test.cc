@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/convert_pool.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 PoolSpec FullPool() {
   PoolSpec spec;

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/convert_score.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "proto/rpc/convert_value.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 const FieldPath kScorePath("score");
 

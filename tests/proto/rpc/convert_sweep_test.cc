@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/convert_sweep.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
 #include <string>
@@ -17,14 +14,12 @@
 #include "tests/core/sweep/sweep_builder.h"
 #include "tests/proto/rpc/edges.h"
 #include "tests/proto/rpc/random_values.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
 
 using ::concur::testing::Dump;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 constexpr int kRandomSpecs = 300;
 
@@ -271,8 +266,8 @@ TEST(ConvertSweepTest, SpecsThatBreakARuleAreRefusedWithTheFieldsPath) {
       SCOPED_TRACE(refusal.name);
       v1::SweepSpec spec = ValidSpec();
       refusal.break_it(spec);
-      EXPECT_THAT(FromProto(spec), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            ::testing::StartsWith(refusal.message)));
+      EXPECT_THAT(FromProto(spec),
+                  StatusIs(absl::StatusCode::kInvalidArgument, StartsWith(refusal.message)));
     }
   }
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/convert_sync.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
 #include <string>
@@ -15,14 +12,12 @@
 #include "base/random.h"
 #include "tests/proto/rpc/edges.h"
 #include "tests/proto/rpc/random_values.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
 
 using ::concur::testing::Dump;
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 constexpr int kRandomSyncs = 300;
 
@@ -145,7 +140,7 @@ TEST(ConvertSyncTest, SyncsThatBreakARuleAreRefusedWithTheFieldsPath) {
     v1::SyncRequest request = ValidRequest();
     c.break_it(request);
     EXPECT_THAT(FromProto(request),
-                StatusIs(absl::StatusCode::kInvalidArgument, ::testing::StartsWith(c.message)));
+                StatusIs(absl::StatusCode::kInvalidArgument, StartsWith(c.message)));
   }
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
@@ -9,13 +7,10 @@
 #include "proto/rpc/convert_sweep.h"
 #include "proto/rpc/convert_sync.h"
 #include "tests/testing/full_result.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
-
-using ::testing::Eq;
-using ::testing::HasSubstr;
 
 TEST(ConvertTest, EveryEnumComesBackAsItWas) {
   const FieldPath path("field");

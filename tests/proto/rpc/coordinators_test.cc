@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/coordinators.h"
 
-#include <gmock/gmock.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
@@ -21,16 +19,12 @@
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "proto/rpc/call.h"
 #include "proto/rpc/channel.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
 
-using ::concur::testing::StatusIs;
 using ::testing::_;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // A coordinator on a socket or port: one that leads answers with its name, the others refuse.
 class FakeLeader : public v1::Coordinator::Service {
@@ -98,7 +92,7 @@ class CoordinatorsTest : public ::testing::Test {
                     [&](grpc::ClientContext& context) { return Call(list, context, &sweep); });
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(CoordinatorsTest, ListsThatAreNoneAreRefused) {

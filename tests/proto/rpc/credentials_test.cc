@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/credentials.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,15 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "proto/rpc/channel.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class CredentialsTest : public ::testing::Test {
  protected:
@@ -34,7 +27,7 @@ class CredentialsTest : public ::testing::Test {
     EXPECT_OK(WriteFileAtomically(dir_.File(name), contents, mode));
     return dir_.File(name);
   }
-  testing::TempDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(CredentialsTest, LocalAddressesAreThoseOfThisMachine) {

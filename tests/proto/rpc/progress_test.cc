@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rpc/progress.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur::rpc {
 namespace {

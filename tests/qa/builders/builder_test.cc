@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/builder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,18 +21,10 @@
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 #include "tests/qa/builders/small_sources.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 using Given = std::map<std::string, std::string>;
 
@@ -130,8 +119,8 @@ TEST_P(BuilderTest, HeaderRecordsGeneratorSeedParametersAndSources) {
   EXPECT_EQ(header.at("seed"), "7");
   EXPECT_EQ(header.at("split"), "test");
   EXPECT_EQ(header.at("parameter.train-questions"), "43");
-  EXPECT_THAT(header, ::testing::Contains(::testing::Key(StartsWith("sha256."))));
-  EXPECT_THAT(header, ::testing::Contains(::testing::Key(StartsWith("source."))));
+  EXPECT_THAT(header, Contains(::testing::Key(StartsWith("sha256."))));
+  EXPECT_THAT(header, Contains(::testing::Key(StartsWith("source."))));
   EXPECT_TRUE(header.contains("split_by"));
 }
 
@@ -183,7 +172,7 @@ TEST_P(BuilderTest, FailureMidwayLeavesTheFilesThatWereThere) {
   EXPECT_FALSE(Build(request).ok());
   EXPECT_EQ(Bytes("a/train.jsonl"), before);
   for (const auto& entry : std::filesystem::directory_iterator(dir_.File("a"))) {
-    EXPECT_THAT(entry.path().filename().string(), ::testing::Not(StartsWith(".build"))) << entry;
+    EXPECT_THAT(entry.path().filename().string(), Not(StartsWith(".build"))) << entry;
   }
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/derive.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -16,15 +13,10 @@
 #include "base/file.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
 
 struct Made {
   std::string title;

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/inspect.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 std::vector<std::string> ProblemsOf(const std::string& contents) {
   TempDir dir;
@@ -71,7 +62,7 @@ TEST(ValidateTest, BadLinesDoNotHideThoseBehindThem) {
   const auto problems =
       ProblemsOf(absl::StrCat("{\"context\": \n[]\n{}\n", kGood, "\n{\"header\": {}}\n"));
   ASSERT_EQ(problems.size(), 5U);
-  EXPECT_THAT(problems[0], ::testing::StartsWith("1 () not valid JSON"));
+  EXPECT_THAT(problems[0], StartsWith("1 () not valid JSON"));
   EXPECT_EQ(problems[1], "2 () expected an object");
   EXPECT_EQ(problems[2], "3 () context: expected a string");
   EXPECT_EQ(problems[3], "3 () qas: expected a list");
@@ -81,16 +72,16 @@ TEST(ValidateTest, BadLinesDoNotHideThoseBehindThem) {
 // The place was line 8, and the problem "line 1, column 241".
 TEST(ValidateTest, TheLineOfBadJsonIsThatOfTheFile) {
   EXPECT_THAT(ProblemsOf(absl::StrCat(kGood, "\n", kGood, "\n{\"context\": \"ab")),
-              ::testing::Contains(::testing::StartsWith("3 () not valid JSON: line 3, column ")));
+              Contains(StartsWith("3 () not valid JSON: line 3, column ")));
 }
 
 // A CSV of 41 lines had 41 problems, and none said what was wrong.
 TEST(ValidateTest, AFileInAnotherFormIsOneProblem) {
   for (const char* text : {"id,question\n1,2\n3,4\n", "\n\nid,question\n1,2\n"}) {
     EXPECT_THAT(ProblemsOf(text),
-                ElementsAre(::testing::HasSubstr("() \"id,question\", which is no JSON: expected "
-                                                 "SQuAD JSON or MRQA JSON lines; concur data "
-                                                 "import writes them")));
+                ElementsAre(HasSubstr("() \"id,question\", which is no JSON: expected "
+                                      "SQuAD JSON or MRQA JSON lines; concur data "
+                                      "import writes them")));
   }
 }
 
@@ -98,7 +89,7 @@ TEST(ValidateTest, ARecordOfMoreThan32MiBIsAProblemOfItsLine) {
   const std::string context(size_t{33} << 20, 'a');
   EXPECT_THAT(
       ProblemsOf(absl::StrCat(kGood, "\n", R"({"context": ")", context, R"(", "qas": []})", "\n")),
-      ElementsAre(::testing::HasSubstr("2 () the line has more than 32 MiB")));
+      ElementsAre(HasSubstr("2 () the line has more than 32 MiB")));
 }
 
 TEST(ValidateTest, MisalignedSquadAnswersAreFoundInCodePoints) {
@@ -144,7 +135,7 @@ TEST(ValidateTest, ALargeDocumentIsCheckedByArticles) {
   }
   EXPECT_THAT(ProblemsOf(document + R"({"paragraphs": 3}]})"),
               ElementsAre("data[34] () paragraphs: expected a list"));
-  EXPECT_THAT(ProblemsOf(document + "{}"), ElementsAre(::testing::HasSubstr("35 () ")));
+  EXPECT_THAT(ProblemsOf(document + "{}"), ElementsAre(HasSubstr("35 () ")));
 }
 
 TEST(ValidateTest, ListedProblemsAreLimitedAndAllAreCounted) {
@@ -158,7 +149,7 @@ TEST(ValidateTest, ListedProblemsAreLimitedAndAllAreCounted) {
   EXPECT_EQ(validation.problem_count, 50);
   EXPECT_EQ(validation.problems.size(), 7U);
   EXPECT_THAT(ValidateDataset(dir.File("absent"), 7),
-              StatusIs(absl::StatusCode::kNotFound, ::testing::HasSubstr("absent")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent")));
 }
 
 TEST(StatsTest, MeansAreOverQuestions) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/mixture.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -16,17 +13,10 @@
 #include "base/file.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 // `passages` passages of two questions each, with ids PREFIX-p-q.
 std::string WriteSet(const TempDir& dir, const std::string& name, const std::string& prefix,

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/sources.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/status/status.h"
 #include "qa/builders/text.h"
 #include "tests/qa/builders/small_sources.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TEST(SourcesTest, PackageVersionsComeFromTheStatusFile) {
   SmallSources sources;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <set>
 #include <string>
@@ -12,14 +9,10 @@
 
 #include "absl/status/status.h"
 #include "base/random.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::vector<std::string> SentencesOf(const std::string& text) {
   const auto document = SplitText(text, "t.txt");

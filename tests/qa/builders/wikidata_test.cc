@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -17,17 +15,10 @@
 #include "qa/builders/builder.h"
 #include "qa/dataset_io.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // A world of 60 towns: each lies in one of six lands; town i twins town i+1; one town has no label.
 class WikidataBuilderTest : public ::testing::Test {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/word_vectors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -20,14 +17,10 @@
 #include "qa/builders/cooccurrence.h"
 #include "qa/builders/neighbour_table.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(VectorsFileTest, GloveAndWord2vecFormsReadAlike) {
   const std::string glove = "one 1 0\ntwo 0.5 -2e-3\n";

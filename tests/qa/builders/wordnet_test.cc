@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/wordnet.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,15 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tests/qa/builders/small_sources.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(WordNetTest, SynsetsKeepWordsPointersAndGlosses) {
   SmallSources sources;

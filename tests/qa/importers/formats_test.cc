@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of each importer for its format: spans, answers, ids, and reasons to drop.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <map>
@@ -17,18 +15,10 @@
 #include "qa/importers/importer.h"
 #include "tests/qa/importers/samples.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
 class FormatsTest : public ::testing::Test {
  protected:

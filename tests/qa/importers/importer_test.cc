@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/importers/importer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -22,20 +20,13 @@
 #include "tests/qa/importers/samples.h"
 #include "tests/testing/gzip.h"
 #include "tests/testing/sanitizers.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::qa {
 namespace {
 
 using ::concur::testing::Gzip;
 using ::concur::testing::GzipRepeated;
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;

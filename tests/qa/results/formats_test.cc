@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of evaluation programs: MTEB, the lm-evaluation-harness, HELM, Inspect, Every Eval Ever.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <optional>
@@ -20,18 +18,10 @@
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/gzip.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::imports {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class FormatsTest : public ImportFixture {};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that are repetitions of each other, and those that are not; the data that a column is on.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,18 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "qa/results/import.h"
 #include "tests/qa/results/import_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::imports {
 namespace {
 
-using ::concur::testing::StatusIs;
 using Json = ::nlohmann::json;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr char kOtherSettings[] = "a run with other settings than the run that counts";
 constexpr char kOtherSplit[] =

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // .eval files of Inspect: zip archives that hold a log in parts.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>
@@ -17,20 +15,13 @@
 #include "qa/results/import.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/testing/zip_builder.h"
 
 namespace concur::imports {
 namespace {
 
-using ::concur::testing::StatusIs;
 using ::concur::testing::ZipBuilder;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr char kHeader[] = R"({"version": 2, "status": "success",
   "eval": {"eval_id": "e1", "task": "arc", "model": "org/m", "created": "2025"},

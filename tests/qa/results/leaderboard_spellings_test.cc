@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spellings of leaderboards: rows of one model, settings, uncertainties, counts, goals.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
@@ -18,16 +16,10 @@
 #include "qa/results/results.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/shared_data.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::imports {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 class SpellingsTest : public ImportFixture {
  protected:

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table says the same however it is written.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdlib>
@@ -19,6 +17,7 @@
 #include "qa/results/imported.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/gzip.h"
+#include "tests/testing/test.h"
 
 namespace concur::imports {
 namespace {

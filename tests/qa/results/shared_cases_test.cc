@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stored files that were once read wrongly, each in a folder of its own. They are not part of the
 // source: tests are skipped without them, and each kind has tests of its own.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
@@ -13,12 +11,10 @@
 #include "qa/results/imported.h"
 #include "tests/qa/results/import_fixture.h"
 #include "tests/testing/shared_data.h"
+#include "tests/testing/test.h"
 
 namespace concur::imports {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::UnorderedElementsAre;
 
 class SharedCasesTest : public ImportFixture {
  protected:

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/figures/figures.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,17 +13,13 @@
 #include "report/figures/label_places.h"
 #include "report/figures/svg_canvas.h"
 #include "tests/analysis/reference_scores.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::analysis {
 namespace {
 
 using ::concur::testing::Count;
-using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 ScoreTable ParseFigures(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
@@ -56,7 +49,7 @@ TEST(SvgCanvasTest, InksAndMarkersMeetWcagAa) {
 TEST(SvgCanvasTest, TicksAreRoundAndInside) {
   EXPECT_THAT(RoundTicks(0, 100, 5), ElementsAre(0, 20, 40, 60, 80, 100));
   EXPECT_THAT(RoundTicks(61.2, 91.7, 5), ElementsAre(70, 80, 90));
-  EXPECT_THAT(RoundTicks(3, 3, 5), Not(::testing::IsEmpty()));
+  EXPECT_THAT(RoundTicks(3, 3, 5), Not(IsEmpty()));
 }
 
 TEST(SvgCanvasTest, RangesOfFewDoublesHaveATick) {
@@ -70,9 +63,9 @@ TEST(SvgCanvasTest, RangesOfFewDoublesHaveATick) {
            {0, std::numeric_limits<double>::denorm_min()},
            {std::numeric_limits<double>::min(), std::nextafter(1e-307, 1)}}) {
     const std::vector<double> ticks = RoundTicks(low, high, 6);
-    EXPECT_THAT(ticks, Not(::testing::IsEmpty())) << low;
+    EXPECT_THAT(ticks, Not(IsEmpty())) << low;
     EXPECT_LE(ticks.size(), 10u) << low;
-    EXPECT_THAT(ticks, ::testing::Each(::testing::AllOf(::testing::Ge(low), ::testing::Le(high))));
+    EXPECT_THAT(ticks, Each(AllOf(::testing::Ge(low), ::testing::Le(high))));
   }
 }
 
@@ -125,8 +118,7 @@ TEST(ScatterTest, TheBenchmarkWithoutAScoreIsNamed) {
   const ScoreTable table = ParseFigures("a,x,y\nm,,1\nn,2,\no,3,2\np,4,3\n");
   ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
                        ScatterPanels(table, {"x", {"y"}, ""}));
-  EXPECT_THAT(ScatterTable(table, panels).notes,
-              ::testing::ElementsAre("Without a score on: x: m; y: n"));
+  EXPECT_THAT(ScatterTable(table, panels).notes, ElementsAre("Without a score on: x: m; y: n"));
 }
 
 TEST(ScatterTest, MissingScoresAreNamedAndNamesAreEscaped) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/figures/step_figure.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,15 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "report/html/report.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "tests/testing/text.h"
 
 namespace concur::analysis {
 namespace {
 
 using ::concur::testing::Count;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 StepCurve Curve(int64_t setting, StepCurve::End end,
                 std::vector<std::pair<int64_t, double>> points) {

@@ -2,8 +2,6 @@
 #include "store/artifacts/directory_store.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,16 +21,10 @@
 #include "base/random.h"
 #include "store/artifacts/artifact_reader.h"
 #include "tests/testing/read_artifact.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 void Write(const std::string& path, const std::string& bytes) {
   // Artifacts are read-only; the test damages them all the same.
@@ -266,7 +258,7 @@ TEST_F(DirectoryStoreTest, CollectRemovesOldArtifactsThatNobodyNeeds) {
   ASSERT_OK_AND_ASSIGN(const int64_t freed, store_->Collect({live}, old_time + absl::Hours(1)));
   EXPECT_EQ(freed, 4);
   ASSERT_OK_AND_ASSIGN(const std::vector<Digest> all, store_->List());
-  EXPECT_THAT(all, ::testing::UnorderedElementsAre(live, fresh));
+  EXPECT_THAT(all, UnorderedElementsAre(live, fresh));
   EXPECT_FALSE(store_->Has(dead));
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
@@ -11,14 +9,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "store/artifacts/directory_store.h"
 #include "tests/store/artifacts/packs_fixture.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 class PacksCollectTest : public PacksTest {};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/artifacts/packs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -30,16 +28,10 @@
 #include "store/artifacts/directory_store.h"
 #include "tests/store/artifacts/packs_fixture.h"
 #include "tests/testing/break_files.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 // A block of files that the disk cannot give back.
 constexpr uint32_t kLostFrom = 8192;

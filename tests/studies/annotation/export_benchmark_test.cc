@@ -2,9 +2,6 @@
 // The benchmark that annotators made: its splits, its answers, and what is left out.
 #include "studies/annotation/export_benchmark.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -14,16 +11,10 @@
 #include "base/file.h"
 #include "qa/dataset_io.h"
 #include "tests/studies/annotation/scene.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::annotation {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Settings OneValidator() {
   Settings settings;
@@ -79,8 +70,7 @@ TEST_F(ExportBenchmarkTest, KeptQuestionsAreDividedByPassage) {
       for (const qa::Question& question : passage.questions) {
         ids.insert(question.id);
         for (const qa::Span& span : question.spans) {
-          EXPECT_THAT(question.answers,
-                      ::testing::Contains(std::string(qa::TextOf(passage.context, span))));
+          EXPECT_THAT(question.answers, Contains(std::string(qa::TextOf(passage.context, span))));
         }
         if (question.id == "q2") {
           EXPECT_THAT(question.answers, ElementsAre("Vienna", "Vienna and Budapest"));

@@ -2,9 +2,6 @@
 // The log of a room: what is saved survives, what was cut off is dropped, damage is refused.
 #include "studies/annotation/log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,15 +11,10 @@
 #include "base/status_macros.h"
 #include "studies/annotation/directory.h"
 #include "tests/studies/annotation/scene.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::annotation {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::HasSubstr;
 
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 

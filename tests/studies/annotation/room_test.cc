@@ -2,21 +2,15 @@
 // Who gets which passage, who wins, and which questions are kept.
 #include "studies/annotation/room.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 #include <utility>
 
 #include "tests/studies/annotation/scene.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::annotation {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
 
 constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

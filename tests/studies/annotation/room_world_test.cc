@@ -4,14 +4,12 @@
 // CONCUR_ROOM_SEEDS=n runs n seeds instead of 1,000, CONCUR_ROOM_FIRST=n starts at seed n.
 #include "tests/studies/annotation/room_world.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <iostream>
 
 #include "absl/strings/numbers.h"
 #include "base/log.h"
+#include "tests/testing/test.h"
 
 namespace concur::annotation {
 namespace {

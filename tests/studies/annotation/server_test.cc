@@ -2,9 +2,6 @@
 // The annotators' API: who may ask, what is saved, and what hostile requests get.
 #include "studies/annotation/server.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <future>
 #include <map>
@@ -22,18 +19,12 @@
 #include "base/file.h"
 #include "tests/studies/annotation/scene.h"
 #include "tests/testing/http_client.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::annotation {
 namespace {
 
 using ::concur::testing::SendRaw;
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr char kLines[] =

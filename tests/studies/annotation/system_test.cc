@@ -3,8 +3,6 @@
 // more than they may.
 #include "studies/annotation/system.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -20,17 +18,12 @@
 #include "base/file.h"
 #include "studies/annotation/confinement.h"
 #include "tests/testing/simulated_clock.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::annotation {
 namespace {
 
 using ::concur::testing::SimulatedClock;
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -23,17 +21,10 @@
 #include "studies/approaches/approach.h"
 #include "studies/approaches/commands.h"
 #include "tests/testing/http_client.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::approaches {
 namespace {
-
-using ::concur::testing::StatusIs;
-using ::concur::testing::TempDir;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
@@ -347,7 +338,7 @@ TEST(CommandsTest, ListNamesEveryApproachAndHyperparameter) {
     EXPECT_THAT(list, HasSubstr(approach->name()));
     for (const ParameterSpec& spec : approach->parameters()) {
       EXPECT_THAT(list, HasSubstr(spec.name));
-      EXPECT_THAT(spec.help, Not(::testing::IsEmpty()));
+      EXPECT_THAT(spec.help, Not(IsEmpty()));
     }
   }
   EXPECT_GE(AllApproaches().size(), 6);

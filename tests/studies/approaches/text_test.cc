@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/approaches/text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <vector>
@@ -13,13 +10,10 @@
 #include "studies/approaches/matching.h"
 #include "studies/approaches/math.h"
 #include "studies/approaches/neural_layers.h"
+#include "tests/testing/test.h"
 
 namespace concur::approaches {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Not;
 
 std::vector<std::string> Words(const std::string& text) {
   std::vector<std::string> words;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/pretrained/attention.h"
 
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <vector>
 
 #include "tests/studies/readers/networks.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

@@ -3,8 +3,6 @@
 // here, which it must find equal, and not equal once a value is changed.
 #include "tests/studies/readers/check/check.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <torch/torch.h>
 
@@ -23,17 +21,11 @@
 #include "studies/readers/machine.h"
 #include "studies/readers/tensors.h"
 #include "tests/studies/readers/networks.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Pair;
-using testing::StatusIs;
 using State = std::map<std::string, torch::Tensor>;
 
 std::string SourceDirectory() {
@@ -139,7 +131,7 @@ class OwnFixtureTest : public ::testing::Test {
   }
   std::string Error() { return std::string(Check().status().message()); }
 
-  testing::TempDir directory_;
+  TempDir directory_;
   nlohmann::json config_;
   State weights_, io_, gradients_;
 };

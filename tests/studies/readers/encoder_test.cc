@@ -4,8 +4,6 @@
 // originals.
 #include "studies/readers/pretrained/encoder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -20,12 +18,11 @@
 #include "studies/readers/tensors.h"
 #include "tests/studies/readers/check/check.h"
 #include "tests/studies/readers/networks.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
 
-using ::testing::HasSubstr;
 using EncoderState = std::map<std::string, torch::Tensor>;
 using Values = std::vector<double>;
 using ValueRows = std::vector<Values>;
@@ -295,7 +292,7 @@ TEST(LoadForTrainingTest, AHeadThatACheckpointLacksIsDrawnBySeedAndDeviation) {
   nlohmann::json json = TinyConfig("bert");
   json["hidden_size"] = 600;
   json["initializer_range"] = 0.1;
-  const testing::TempDir directory;
+  const TempDir directory;
   std::ofstream(directory.File("config.json")) << json.dump();
   const std::shared_ptr<Encoder> encoder = RandomEncoder(json);
   encoder->to(torch::kFloat32);
@@ -370,7 +367,7 @@ class OwnEncoderFixtureTest : public ::testing::Test {
   }
   std::string Error() { return std::string(Check().status().message()); }
 
-  testing::TempDir directory_;
+  TempDir directory_;
   nlohmann::json config_ = TinyConfig("electra");
   std::shared_ptr<Encoder> encoder_;
   EncoderState io_, gradients_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every layer and every whole network against finite differences.
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <string>
@@ -19,6 +18,7 @@
 #include "studies/readers/layers/text_embedder.h"
 #include "studies/readers/layers/trilinear.h"
 #include "tests/studies/readers/networks.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

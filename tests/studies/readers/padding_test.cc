@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Padding changes nothing, except where an original reads it.
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <map>
@@ -9,6 +8,7 @@
 
 #include "studies/readers/layers/text_embedder.h"
 #include "tests/studies/readers/networks.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attentions and RaSoR's spans computed a second time, plainly: loops over single numbers.
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "studies/readers/layers/span_scorer.h"
 #include "studies/readers/layers/span_search.h"
 #include "studies/readers/layers/trilinear.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs that are followed, what an earlier incarnation left, and results in bulk.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "tests/testing/test.h"
 #include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::FakeGateway;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 TEST_F(AgentTest, AFollowedLogIsSentFromWhereItWasAskedFor) {
   Connect();

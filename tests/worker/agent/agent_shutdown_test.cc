@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shutdown of a worker: it drains, hands back and leaves.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include "tests/testing/test.h"
 #include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST_F(AgentTest, DrainLetsJobsEndTakesNothingNewAndLeaves) {
   Connect();

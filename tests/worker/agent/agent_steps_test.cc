@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent passes on what jobs report, until the coordinator has it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
+#include "tests/testing/test.h"
 #include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class AgentStepsTest : public AgentTest {
  protected:

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/agent.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <vector>
 
+#include "tests/testing/test.h"
 #include "tests/worker/agent/agent_fixture.h"
 
 namespace concur::worker {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::FakeGateway;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 TEST_F(AgentTest, KeepsOneCallParkedAndWellUnderTheLease) {
   Connect();

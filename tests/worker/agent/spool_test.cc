@@ -10,16 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/testing/full_result.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 #include "worker/agent/identity.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 SpooledResult Result(uint32_t job) {
   SpooledResult spooled;
@@ -51,7 +46,7 @@ size_t FilesIn(const std::string& directory) {
 }
 
 TEST(SpoolTest, WhatWasPutIsFoundByTheNextProcessUnchanged) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK_AND_ASSIGN(auto spool, FileSpool::Open(temp.File("spool")));
   EXPECT_THAT(spool->recovered(), IsEmpty());
   ASSERT_OK(spool->Put({Result(1), Result(2)}));
@@ -98,7 +93,7 @@ TEST(SpoolTest, AFileOfAnEarlierVersionIsRead) {
 }
 
 TEST(SpoolTest, AFileGoesWhenAllItsResultsAreTaken) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK_AND_ASSIGN(auto spool, FileSpool::Open(temp.File("spool")));
   ASSERT_OK(spool->Put({Result(1), Result(2)}));
   spool->Remove({Result(1).finished.id});
@@ -109,7 +104,7 @@ TEST(SpoolTest, AFileGoesWhenAllItsResultsAreTaken) {
 }
 
 TEST(SpoolTest, ALaterResultOfAnAttemptReplacesTheEarlierOne) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK_AND_ASSIGN(auto spool, FileSpool::Open(temp.File("spool")));
   SpooledResult result = Result(1);
   result.published = false;
@@ -123,7 +118,7 @@ TEST(SpoolTest, ALaterResultOfAnAttemptReplacesTheEarlierOne) {
 }
 
 TEST(SpoolTest, ADamagedFileIsSetAsideAndTheRestIsKept) {
-  testing::TempDir temp;
+  TempDir temp;
   const std::string directory = temp.File("spool");
   ASSERT_OK_AND_ASSIGN(auto spool, FileSpool::Open(directory));
   ASSERT_OK(spool->Put({Result(1)}));
@@ -151,7 +146,7 @@ TEST(SpoolTest, EveryChangedOrMissingByteIsNoticed) {
 }
 
 TEST(IdentityTest, EveryProcessIsAnotherIncarnationOfTheSameName) {
-  testing::TempDir temp;
+  TempDir temp;
   std::string first;
   {
     ASSERT_OK_AND_ASSIGN(const Identity identity, Identity::Acquire(temp.File("w"), "w1"));
@@ -170,11 +165,11 @@ TEST(IdentityTest, EveryProcessIsAnotherIncarnationOfTheSameName) {
 }
 
 TEST(IdentityTest, ASecondProcessOnAWorkDirectoryIsRefused) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK_AND_ASSIGN(const Identity identity, Identity::Acquire(temp.File("w"), "w1"));
   EXPECT_THAT(Identity::Acquire(temp.File("w"), "w1"),
-              testing::StatusIs(absl::StatusCode::kFailedPrecondition,
-                                HasSubstr("another worker uses this work directory")));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("another worker uses this work directory")));
 }
 
 }  // namespace

@@ -11,15 +11,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::worker {
 namespace {
 
-using ::concur::testing::StatusIs;
 using ::testing::_;
-using ::testing::HasSubstr;
 
 class EnvironmentCacheTest : public ::testing::Test {
  protected:
@@ -44,7 +41,7 @@ class EnvironmentCacheTest : public ::testing::Test {
     ASSERT_EQ(utimensat(AT_FDCWD, (PathOf(name) + "/done").c_str(), times, 0), 0);
   }
 
-  testing::TempDir temp_;
+  TempDir temp_;
   std::unique_ptr<EnvironmentCache> cache_;
   int builds_ = 0;
 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment that commands find is the one that docs/job-environment.md describes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
@@ -10,14 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 #include "worker/execution/subprocess_executor.h"
 #include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(EnvironmentTest, EveryVariableAndFileIsDocumentedInOnePlace) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services that listen on a unix socket, without a sandbox and in each that works on this machine.
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/test.h"
 #include "tests/worker/environments/environment_fixture.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr char kPerl[] = "/usr/bin/perl";  // connects to unix sockets without further files
 

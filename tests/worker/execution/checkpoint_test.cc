@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // $CONCUR_CHECKPOINT: what an attempt without success leaves there, and the next one finds.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,13 +10,12 @@
 #include "base/archive/directory_tar.h"
 #include "base/file.h"
 #include "tests/testing/read_artifact.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 #include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
 
 class CheckpointTest : public ExecutorFixture {
  protected:

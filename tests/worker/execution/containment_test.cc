@@ -3,8 +3,6 @@
 // containment that this machine has.
 #include "base/process/containment.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,15 +18,12 @@
 #include "base/file.h"
 #include "base/process/cgroup.h"
 #include "base/process/process.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 #include "worker/execution/subprocess_executor.h"
 
 namespace concur::worker {
 namespace {
-
-using concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 enum class Kind { kProcesses, kVersion1, kVersion2 };
 
@@ -246,7 +241,7 @@ TEST_F(PrivateTmpTest, SharedMemoryHasTheJobsLimit) {
 }
 
 TEST(SetUpContainmentTest, ProcessesAloneAreAWish) {
-  testing::TempDir dir;
+  TempDir dir;
   ASSERT_OK_AND_ASSIGN(const process::Containment made,
                        process::SetUpContainment({.groups = false, .work_directory = dir.path()}));
   EXPECT_EQ(made.cgroups, nullptr);
@@ -254,7 +249,7 @@ TEST(SetUpContainmentTest, ProcessesAloneAreAWish) {
 }
 
 TEST(SetUpContainmentTest, APrivateTmpThatWouldHideTheWorkDirectoryIsRefused) {
-  testing::TempDir dir;
+  TempDir dir;
   EXPECT_THAT(
       process::SetUpContainment(
           {.groups = false, .private_tmp = true, .work_directory = "/var/tmp/w"}),

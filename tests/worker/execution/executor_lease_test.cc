@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // No command begins after its worker's lease may have ended.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {

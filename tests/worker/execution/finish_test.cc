@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/execution/finish.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::worker {
 namespace {
@@ -29,7 +27,7 @@ class OutputsTest : public ::testing::Test {
     return LookAtOutputs(order, paths_);
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   RunPaths paths_;
 };
 

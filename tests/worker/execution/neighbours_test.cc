@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of several owners on one worker: what one does to its inputs reaches no other job's result.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -14,14 +12,12 @@
 #include "absl/strings/str_replace.h"
 #include "base/archive/directory_tar.h"
 #include "base/process/remove_tree.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 #include "worker/inputs/code_folders.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // Changes the file behind the link $f, in place and of the same size; then gives it back its mode
 // and its times.

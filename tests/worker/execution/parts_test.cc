@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // {metrics} and {examples} of programs that score several parts of a test set at once.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <optional>
@@ -10,15 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/result.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 #include "worker/execution/scorer.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class PartsTest : public ExecutorFixture {
  protected:

@@ -3,8 +3,6 @@
 #include "base/process/remove_tree.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,15 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/testing/mount.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 using testing::Mount;
 
@@ -34,7 +28,7 @@ bool Exists(const std::string& path) {
 }
 
 TEST(RemoveTreeTest, GoesIntoWhatWasClosedAndDoesNotFollowLinks) {
-  const testing::TempDir temp;
+  const TempDir temp;
   const std::string tree = temp.File("tree");
   std::filesystem::create_directories(tree + "/closed/within");
   ASSERT_OK(WriteFileAtomically(tree + "/closed/within/file", "x"));
@@ -56,7 +50,7 @@ TEST(RemoveTreeTest, RemovesATreeOfAnyDepth) {
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit few{std::min<rlim_t>(before.rlim_cur, 1'024), before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  const testing::TempDir temp;
+  const TempDir temp;
   const std::string tree = temp.File("tree");
   ASSERT_OK(MakeDirectories(tree, 0700));
   FileDescriptor at(open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -72,7 +66,7 @@ TEST(RemoveTreeTest, RemovesATreeOfAnyDepth) {
 }
 
 TEST(RemoveTreeTest, WhatCannotBeRemovedIsNamedAndTheRestGoes) {
-  const testing::TempDir temp;
+  const TempDir temp;
   const std::string tree = temp.File("tree");
   Mount mount(tree + "/a/mount");
   if (!mount.mounted()) {

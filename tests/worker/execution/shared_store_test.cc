@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of a worker that shares the coordinator's disk, the small ones in packs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
@@ -10,12 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "store/artifacts/directory_store.h"
 #include "tests/testing/break_files.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
 
 class SharedStoreTest : public ExecutorFixture {};
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A train job finds the system that it starts from.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::HasSubstr;
 
 class StartTest : public ExecutorFixture {
  protected:

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/execution/step_reader.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/test.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::vector<std::string> StepsOf(const std::vector<std::string>& pieces) {
   std::vector<std::string> found;

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/inputs/cache_index.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/testing/test.h"
+
 namespace concur::worker {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Names that go until the rest fits, in order.
 std::vector<std::string> Gone(CacheIndex& index) {

@@ -2,8 +2,6 @@
 // Code of approaches on a worker: unpacked once, read-only, and never other than its key says.
 #include "worker/inputs/code_folders.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,16 +17,12 @@
 #include "base/file.h"
 #include "base/process/remove_tree.h"
 #include "tests/testing/mount.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 #include "worker/inputs/inputs.h"
 
 namespace concur::worker {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 struct CodeText {
   std::string path;

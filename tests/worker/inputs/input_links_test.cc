@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/inputs/input_links.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::worker {
 namespace {
@@ -30,7 +27,7 @@ class InputLinksTest : public ::testing::Test {
     return info.st_ino;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   InputLinks links_{dir_.File("links")};
 };
 

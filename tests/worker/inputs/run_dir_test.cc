@@ -2,8 +2,6 @@
 // Run directories: what the next attempt finds, and where they are when not in the work directory.
 #include "worker/inputs/run_dir.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <cstdlib>
@@ -15,19 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "tests/testing/test.h"
 #include "tests/worker/execution/executor_fixture.h"
 
 namespace concur::worker {
 namespace {
 
-using ::concur::testing::StatusIs;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
-
 TEST(RunDirectoriesTest, ANameThatComesAgainIsGivenToNobodyElse) {
-  testing::TempDir temp;
+  TempDir temp;
   ASSERT_OK_AND_ASSIGN(const auto directories, RunDirectories::Open(temp.File("work")));
   const auto paths_of = [&](uint32_t job) {
     JobOrder order;
@@ -54,7 +47,7 @@ TEST(RunDirectoriesTest, ANameThatComesAgainIsGivenToNobodyElse) {
 
 // A worker did not leave within 40 s of SIGTERM: it removed the 27,000 folders that a job had made.
 TEST(RunDirectoriesTest, AWorkerThatLeavesRemovesNothingMoreAndTheNextOneDoes) {
-  testing::TempDir temp;
+  TempDir temp;
   JobOrder order;
   order.id = AttemptId{{{1}, 0}, {1}};
   std::string left;

@@ -2,8 +2,6 @@
 #include "worker/inputs/verified_inputs.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,15 +10,10 @@
 #include <string>
 
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::worker {
 namespace {
-
-using concur::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr char kName[] = "input";
 const AttemptId kFirst{{{1}, 1}, {1}};
@@ -53,7 +46,7 @@ class VerifiedInputsTest : public ::testing::Test {
     return generation;
   }
 
-  testing::TempDir dir_;
+  TempDir dir_;
   const std::string path_ = dir_.File("input");
   VerifiedInputs inputs_;
   int verified_ = 0;

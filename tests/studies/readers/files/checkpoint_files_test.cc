@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/files/checkpoint_files.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -14,15 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using testing::StatusIs;
 
 constexpr char kSmall[] = R"({"model_type": "roberta", "vocab_size": 5, "hidden_size": 4,
   "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 4,
@@ -72,7 +64,7 @@ class ShardedCheckpointTest : public ::testing::Test {
     return ReadCheckpointFiles(directory_.path(), head);
   }
 
-  testing::TempDir directory_;
+  TempDir directory_;
   TensorShapes shapes_;
   std::map<std::string, std::string> file_of_;
 };

@@ -2,9 +2,6 @@
 // Models of original programs; data/make.py made the small ones.
 #include "studies/readers/files/convert.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,12 +14,10 @@
 #include "studies/readers/files/pickle.h"
 #include "studies/readers/files/safetensors.h"
 #include "studies/readers/files/torch_file.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string DirectoryOfSources() {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
@@ -59,7 +54,7 @@ class ConvertTest : public ::testing::Test {
     EXPECT_FALSE(std::filesystem::exists(directory_.File("out")));
     return std::string(status.message());
   }
-  testing::TempDir directory_;
+  TempDir directory_;
 };
 
 TEST_F(ConvertTest, AModelOfDrQaHasWeightsOptionsAndVocabularies) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/files/encoder_config.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,12 +10,11 @@
 
 #include "base/check.h"
 #include "studies/readers/files/checkpoint_files.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
 
-using ::testing::HasSubstr;
 using Config = nlohmann::json;
 
 Config SmallConfig(const std::string& family) {
@@ -187,7 +183,7 @@ class CheckpointFilesTest : public ::testing::Test {
   std::string Error() { return std::string(Read().status().message()); }
 
   const std::string zeros_ = std::string(4096, '\0');
-  testing::TempDir directory_;
+  TempDir directory_;
   Config config_ = SmallConfig("bert");
   SafeTensors::Tensors tensors_;
 };
@@ -227,7 +223,7 @@ TEST_F(CheckpointFilesTest, SizesBeyondTheFileAreRefusedBeforeAnyMemoryIsTaken) 
 TEST_F(CheckpointFilesTest, AmbiguousOrAbsentWeightsAreRefused) {
   tensors_["bert.embeddings.LayerNorm.beta"] = tensors_["bert.embeddings.LayerNorm.bias"];
   EXPECT_THAT(Error(), HasSubstr("bert.embeddings.LayerNorm.bias stands twice, also as "));
-  const testing::TempDir empty;
+  const TempDir empty;
   std::ofstream(empty.File("config.json")) << config_.dump();
   EXPECT_TRUE(absl::IsNotFound(ReadCheckpointFiles(empty.path()).status()));
   std::ofstream(empty.File("pytorch_model.bin")) << "cos\nsystem\n.";
@@ -248,7 +244,7 @@ TEST_F(CheckpointFilesTest, FilesOfTorchHoldTheSameWeights) {
     GTEST_SKIP() << "no fixtures of the originals: " << expected.status().message();
   }
   for (const char* name : {"pytorch_model.bin", "pytorch_model_legacy.bin"}) {
-    const testing::TempDir copy;
+    const TempDir copy;
     std::filesystem::copy_file(bert + "config.json", copy.File("config.json"));
     std::filesystem::copy_file(bert + name, copy.File("pytorch_model.bin"));
     const auto files = ReadCheckpointFiles(copy.path());

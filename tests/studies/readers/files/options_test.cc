@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/options.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::HasSubstr;
 
 class OptionsTest : public ::testing::Test {
  protected:

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/files/safetensors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <string>
 
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string FileWithHeader(const std::string& header, const std::string& values) {
   const uint64_t bytes = header.size();
@@ -81,7 +76,7 @@ TEST(SafeTensorsTest, TensorsMustNotOverlapOrLeaveGaps) {
 }
 
 TEST(SafeTensorsTest, AMissingFileIsNamed) {
-  const testing::TempDir directory;
+  const TempDir directory;
   EXPECT_THAT(std::string(ReadSafeTensors(directory.File("none")).status().message()),
               HasSubstr("none"));
 }

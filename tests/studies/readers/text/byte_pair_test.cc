@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/byte_pair.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr char kMerges[] = "#version: 0.2\nt h\nth e\n\u0120 the\n\u0120 c\na t\n\u0120c at\n";
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/checkpoint_tokenizer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -12,6 +9,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/studies/readers/check/originals/data_check.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

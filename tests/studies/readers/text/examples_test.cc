@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/examples.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,17 +15,10 @@
 #include "studies/readers/text/tagger.h"
 #include "studies/readers/text/vocabulary.h"
 #include "studies/readers/text/word_vectors.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::StatusIs;
 
 void Write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -57,7 +47,7 @@ TEST(AnswersTest, WithoutMarkedSpansAreTheOccurrencesOfWholeTokens) {
 }
 
 TEST(ExamplesTest, AreReadHeldOutByPassageAndScored) {
-  const testing::TempDir directory;
+  const TempDir directory;
   std::string lines = R"({"header": {"dataset": "x"}})"
                       "\n";
   for (int i = 0; i < 20; ++i) {
@@ -91,7 +81,7 @@ TEST(ExamplesTest, AreReadHeldOutByPassageAndScored) {
 // bAbI has a record for each question of a story: questions that were held out repeated those that
 // were learned.
 TEST(ExamplesTest, AStoryIsHeldOutWhole) {
-  const testing::TempDir directory;
+  const TempDir directory;
   std::string lines = "{\"header\": {\"dataset\": \"x\"}}\n";
   for (int story = 0; story < 40; ++story) {
     std::string text = absl::StrCat("Person", story, "x went home.");
@@ -133,7 +123,7 @@ TEST(VocabularyTest, FrequentEntriesComeFirstAndUnknownIsOne) {
 }
 
 TEST(WordVectorRowsTest, HoldTheWantedWords) {
-  const testing::TempDir directory;
+  const TempDir directory;
   const std::string path = directory.File("vectors.txt");
   Write(path, "the 1 2\n. 3 4\ncat 5 6\nthe 7 8\nThe 9 9\n");
   const auto rows =
@@ -158,7 +148,7 @@ TEST(WordVectorRowsTest, MayTakeTheRowOfAWordsLemma) {
   if (!std::filesystem::exists(qa::SourcePaths().wordnet + "/noun.exc")) {
     GTEST_SKIP() << "needs the Debian package wordnet-base";
   }
-  const testing::TempDir directory;
+  const TempDir directory;
   const std::string path = directory.File("vectors.txt");
   Write(path, "mouse 1 2\nhouse 3 4\nwent 5 6\ngo 7 8\n");
   const absl::flat_hash_set<std::string> forms = {"Mice", "houses", "Went", "xyzzies"};
@@ -194,7 +184,7 @@ std::vector<std::string> PosOf(const Tagger& tagger, const std::vector<absl::str
 }
 
 TEST(TaggerTest, FindsTheMostProbableSequence) {
-  const testing::TempDir directory;
+  const TempDir directory;
   Write(directory.File("words.yml"), std::string(kWords));
   Write(directory.File("tags.yml"), std::string(kTags));
   Write(directory.File("unknown.yml"), std::string(kUnknownWords));

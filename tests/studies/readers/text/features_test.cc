@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/features.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -14,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "qa/normalize.h"
 #include "tests/testing/shared_data.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
@@ -121,8 +119,7 @@ TEST(FeaturesTest, MatchesAndFrequenciesAreThoseOfTheForms) {
   const Annotations question = {forms.Of({"dogs"}), forms.Of({"dogs"}), forms.Of({"dog"}), {}, {}};
   std::vector<float> features(12);
   WriteFeatures(text, question, FeatureColumns(0, 0), features.data());
-  EXPECT_THAT(features,
-              ::testing::ElementsAre(0, 1, 1, 2.0F / 3, 0, 0, 0, 1.0F / 3, 1, 1, 1, 2.0F / 3));
+  EXPECT_THAT(features, ElementsAre(0, 1, 1, 2.0F / 3, 0, 0, 0, 1.0F / 3, 1, 1, 1, 2.0F / 3));
 }
 
 }  // namespace

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/sentence_piece.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "studies/readers/text/albert_tokenizer.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::string Message(int number, const std::string& bytes) {
   std::string message(1, static_cast<char>(number << 3 | 2));

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/tokenizer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "base/random.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

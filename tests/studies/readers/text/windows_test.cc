@@ -3,19 +3,15 @@
 // checkpoint_tokenizer_test.cc.
 #include "studies/readers/text/windows.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "studies/readers/text/best_answers.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::ElementsAre;
 
 constexpr char kLetters[] = R"({"normalizer": {"type": "BertNormalizer"},
   "pre_tokenizer": {"type": "BertPreTokenizer"}, "model": {"type": "WordPiece", "vocab": {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/text/word_piece.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr char kVocabulary[] =
     "[PAD]\n[UNK]\n[SEP]\nthe\ncat\n##s\n##at\nca\n,\n.\nnai\n##ve\n\u732b\nSt\n##raße\n";

@@ -3,8 +3,6 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,17 +21,10 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/studies/readers/training/small_data.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::StatusIs;
 
 // RaSoR reads words alone, so that no dictionary is needed.
 class ReaderCommandsTest : public ::testing::Test {
@@ -59,7 +50,7 @@ class ReaderCommandsTest : public ::testing::Test {
 
   std::string Weights() const { return *ReadFile(options_.model + "/weights.safetensors"); }
 
-  testing::TempDir directory_;
+  TempDir directory_;
   TrainOptions options_;
 };
 
@@ -286,7 +277,7 @@ int RunInJob(const TrainOptions& options, const std::string& checkpoint, const c
 
 TEST_F(ReaderCommandsTest, ATerminatedTrainingGoesOnInItsNextAttempt) {
   options_.assignments[2] = "epochs=60";
-  const testing::TempDir kept;
+  const TempDir kept;
   ASSERT_EQ(RunInJob(options_, kept.path(), nullptr), 0);
   const std::string weights = Weights();
   EXPECT_TRUE(std::filesystem::is_empty(kept.path()));

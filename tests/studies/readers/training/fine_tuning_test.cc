@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fine-tuning a tiny encoder, from a checkpoint written here.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -26,15 +24,10 @@
 #include "studies/readers/tensors.h"
 #include "tests/studies/readers/networks.h"
 #include "tests/studies/readers/training/small_data.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::StatusIs;
 
 constexpr char kTinyConfig[] = R"({"model_type": "electra", "vocab_size": 24, "embedding_size": 12,
   "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
@@ -104,7 +97,7 @@ class FineTuningTest : public ::testing::Test {
     return predict;
   }
 
-  testing::TempDir directory_;
+  TempDir directory_;
   TrainOptions options_;
 };
 
@@ -136,7 +129,7 @@ TEST_F(FineTuningTest, InterruptedTrainingGoesOnToTheSameBytes) {
 TEST_F(FineTuningTest, SigtermSavesIntoTheJobsCheckpoint) {
   ASSERT_OK(FineTuneReader(options_));
   const std::string weights = Weights();
-  const testing::TempDir kept;
+  const TempDir kept;
   setenv("CONCUR_CHECKPOINT", kept.path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   options_.model = directory_.File("terminated");
   const auto terminated = [](int64_t update) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training in half precision. On a processor the type of 16 bits is bfloat16, whose range is that
 // of 32 bits, so that an overflow is made by a hook; float16 itself needs CUDA.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <limits>
@@ -21,14 +19,10 @@
 #include "studies/readers/training/loss_scale.h"
 #include "studies/readers/training/training_state.h"
 #include "tests/studies/readers/networks.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::StatusIs;
 
 TEST(LossScaleTest, ItIsHalvedByOverflowsAndDoubledAfterManyUpdatesWithout) {
   LossScale scale;
@@ -86,7 +80,7 @@ TrainingState ScaledStateOf(const torch::Tensor& number, const std::string& path
 }
 
 TEST(ScaledTrainingTest, AnOverflowChangesTheScaleAloneAndTheScaleIsSaved) {
-  const testing::TempDir directory;
+  const TempDir directory;
   const torch::Tensor number = torch::full({1}, 3.0).requires_grad_();
   TrainingState state = ScaledStateOf(number, directory.File("checkpoint"));
   // In 16 bits the gradient is 8 times the scale, of which 65504 is the most.
@@ -246,7 +240,7 @@ TEST_F(HalfPrecisionTest, AnOverflowInFineTuningIsComputedAgainWithTheSameResult
 }
 
 TEST_F(HalfPrecisionTest, FineTuningGoesOnToTheSameBytes) {
-  const testing::TempDir directory;
+  const TempDir directory;
   const auto whole = DrawnEncoder();
   SpoilGradients(*whole, "qa_outputs.weight", 1);
   ASSERT_OK(Tune(*whole));

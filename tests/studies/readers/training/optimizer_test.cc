@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/training/optimizer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +12,7 @@
 #include "studies/readers/tensors.h"
 #include "studies/readers/training/settings.h"
 #include "tests/testing/shared_data.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

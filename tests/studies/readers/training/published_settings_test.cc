@@ -2,7 +2,6 @@
 // Each approach is trained with what its program was, unless somebody says otherwise: the
 // values below are those of the code and configurations that the concurrence study (Liu et al., ACL
 // 2023, appendix A) names, and of the fine-tuning programs of the pretrained encoders.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
@@ -13,7 +12,7 @@
 #include "studies/readers/fine_tuning/settings.h"
 #include "studies/readers/options.h"
 #include "studies/readers/training/settings.h"
-#include "tests/testing/status_matchers.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {

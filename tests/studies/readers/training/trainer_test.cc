@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/training/trainer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -19,16 +16,10 @@
 #include "studies/readers/tensors.h"
 #include "studies/readers/training/commands.h"
 #include "tests/studies/readers/training/small_data.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::StatusIs;
 
 // An untrained model of a data set, and the data.
 struct Setting {
@@ -73,7 +64,7 @@ class TrainerTest : public ::testing::Test {
  protected:
   TrainerTest() { WriteText(data_, SmallData(40)); }
 
-  testing::TempDir directory_;
+  TempDir directory_;
   std::string data_ = directory_.File("train.jsonl");
 };
 

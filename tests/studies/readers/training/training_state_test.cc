@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "studies/readers/training/training_state.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/file.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/testing/test.h"
 
 namespace concur::readers {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::StatusIs;
 
 // The state of a training of one number.
 TrainingState StateOfOne(const std::string& path, torch::Tensor number) {
@@ -24,7 +17,7 @@ TrainingState StateOfOne(const std::string& path, torch::Tensor number) {
 }
 
 TEST(TrainingStateTest, AStateIsSavedWhenItsTimeHasComeAndGoneOnFrom) {
-  const testing::TempDir directory;
+  const TempDir directory;
   const std::string path = directory.File("checkpoint");
   const torch::Tensor more = torch::full({2}, 5.0);
   const auto tensors = [&more] { return TrainingState::Tensors{{"more", more}}; };
