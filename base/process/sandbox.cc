@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/process/process_tree.h"
 #include "base/process/run_program.h"
 #include "base/status_macros.h"
 
@@ -66,6 +67,8 @@ bool IsProgramInRoot(int root, const std::string& path) {
 }  // namespace
 
 absl::Status TrySandbox(const Sandbox& sandbox, const std::string& scratch) {
+  // A launcher that is killed early leaves a child that waits for it (bubblewrap 0.8).
+  CONCUR_RETURN_IF_ERROR(KillLeftovers(scratch, kProbeTimeout));
   SandboxRun run;
   run.root = absl::StrCat(scratch, "/root");
   run.directory = absl::StrCat(scratch, "/run");
