@@ -146,7 +146,7 @@ TEST(HelpTest, CommandsStandUnderSixHeadings) {
     at = found;
   }
   EXPECT_THAT(help, Not(HasSubstr("Subcommands:"))) << "a command without a heading";
-  EXPECT_LE(CommandsOfConcur().size(), 33u) << "a newcomer reads them all";
+  EXPECT_LE(CommandsOfConcur().size(), 30u) << "a newcomer reads them all";
 }
 
 // `data stats --help` had a required FILE and, below it, a required --in FILE.
