@@ -33,12 +33,13 @@ constexpr Oid kInt8Type = 20;
 constexpr Oid kTextType = 25;
 constexpr Oid kFloat8Type = 701;
 
-// A failed connection is noticed by what it is asked within six seconds; synchronous_commit is
-// never weaker than `on`, and stays stronger where the server says so.
+// A failed connection is noticed by what it is asked within six seconds. A leader that is stopped
+// within a commit holds its row no longer than its lease. synchronous_commit is never weaker than
+// `on`, and stays stronger where the server says so.
 constexpr char kSession[] =
     "SET client_min_messages = warning; SET search_path = concur; "
     "SET default_transaction_isolation = 'read committed'; "
-    "SET idle_in_transaction_session_timeout = '10s'; SET statement_timeout = 0; "
+    "SET idle_in_transaction_session_timeout = '6s'; SET statement_timeout = 0; "
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
 
