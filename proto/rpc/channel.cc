@@ -145,7 +145,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view add
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // As long as nobody answers at the address, before the next coordinator is asked.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, several ? 2'000 : 5'000);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, several ? 1'000 : 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);             // CallWithRetry retries
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // HTTP proxies do not apply
