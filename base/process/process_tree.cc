@@ -15,13 +15,16 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -88,20 +91,59 @@ bool IsBelow(absl::string_view path, absl::string_view directory) {
   return absl::ConsumePrefix(&path, directory) && (path.empty() || path[0] == '/');
 }
 
-// True if a process carries a run directory at or below `directory` in its environment, or works
-// there.
-bool BelongsTo(pid_t pid, absl::string_view directory) {
+// The run directory in a process's environment; "" if it has none.
+std::string RunDirectoryOf(pid_t pid) {
   const std::string environment = ReadProc(absl::StrCat("/proc/", pid, "/environ"), 1 << 20);
   const std::string prefix = absl::StrCat(kRunDirectoryVariable, "=");
   for (absl::string_view entry : absl::StrSplit(environment, '\0')) {
-    if (absl::ConsumePrefix(&entry, prefix) && IsBelow(entry, directory)) {
+    if (absl::ConsumePrefix(&entry, prefix)) {
+      return std::string(entry);
+    }
+  }
+  return "";
+}
+
+// "" when it is none, or cannot be read.
+std::string ReadLink(const std::string& link) {
+  char target[PATH_MAX];
+  const ssize_t size = readlink(link.c_str(), target, sizeof target);
+  return std::string(target, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+}
+
+// True if a process carries a run directory at or below `directory` in its environment, or works
+// there.
+bool BelongsTo(pid_t pid, absl::string_view directory) {
+  return IsBelow(RunDirectoryOf(pid), directory) ||
+         IsBelow(ReadLink(absl::StrCat("/proc/", pid, "/cwd")), directory);
+}
+
+// Links of descriptors ("socket:[123]") of the sockets that listen on the port.
+std::set<std::string> ListenersOn(uint16_t port) {
+  constexpr size_t kTableBytesMax = size_t{1} << 24;  // listening sockets come first
+  constexpr absl::string_view kListens = "0A";
+  const std::string suffix = absl::StrFormat(":%04X", port);
+  std::set<std::string> links;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    const std::string lines = ReadProc(table, kTableBytesMax);
+    for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+      const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
+      if (fields.size() > 9 && absl::EndsWith(fields[1], suffix) && fields[3] == kListens) {
+        links.insert(absl::StrCat("socket:[", fields[9], "]"));
+      }
+    }
+  }
+  return links;
+}
+
+bool HoldsOneOf(pid_t pid, const std::set<std::string>& links) {
+  std::error_code error;
+  std::filesystem::directory_iterator it(absl::StrCat("/proc/", pid, "/fd"), error);
+  for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    if (links.contains(ReadLink(it->path().string()))) {
       return true;
     }
   }
-  char target[PATH_MAX];
-  const std::string link = absl::StrCat("/proc/", pid, "/cwd");
-  const ssize_t size = readlink(link.c_str(), target, sizeof target);
-  return size > 0 && IsBelow(absl::string_view(target, static_cast<size_t>(size)), directory);
+  return false;
 }
 
 // The children that this process's first thread has: the kernel gives it all adopted orphans, while
@@ -278,6 +320,24 @@ absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration time
       }
     }
   }
+}
+
+bool AnotherAttemptListens(uint16_t port, absl::string_view run_directory) {
+  const std::set<std::string> listeners = ListenersOn(port);
+  bool found = false;
+  if (listeners.empty()) {
+    return found;
+  }
+  for (const ProcessInfo& process : ListProcesses()) {
+    const std::string directory = RunDirectoryOf(process.pid);
+    if (!directory.empty() && HoldsOneOf(process.pid, listeners)) {
+      if (IsBelow(directory, run_directory)) {
+        return false;
+      }
+      found = true;
+    }
+  }
+  return found;
 }
 
 ProcessTable::ProcessTable() : oom_kills_seen_(KernelOomKills()) {}

@@ -61,6 +61,10 @@ int KillAdoptedOrphans(absl::string_view run_directory);
 // start, when nothing there can be its own. DeadlineExceeded, with the pids, when some do not die.
 absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration timeout);
 
+// True if a process of another attempt than that of `run_directory` listens on this TCP port, and
+// none of this one. Processes are known by their environment; others do not count.
+bool AnotherAttemptListens(uint16_t port, absl::string_view run_directory);
+
 // Process table that all watchers of a worker share, so that one look is enough. Thread-safe.
 class ProcessTable {
  public:

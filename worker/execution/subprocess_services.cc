@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/mutex.h"
+#include "base/process/process_tree.h"
 #include "base/status_macros.h"
 #include "worker/execution/service_probe.h"
 #include "worker/execution/subprocess_entry.h"
@@ -75,7 +76,9 @@ void SubprocessExecutor::ProbeService(const EntryPtr& entry, int tries) {
       return;
     }
   }
-  if (ServiceAnswers(entry->port, entry->paths.socket, entry->order.ready_http)) {
+  // A port is free again until the service listens on it: another one may have got it meanwhile.
+  if (ServiceAnswers(entry->port, entry->paths.socket, entry->order.ready_http) &&
+      !process::AnotherAttemptListens(entry->port, entry->paths.directory)) {
     bool counts = false;
     {
       MutexLock lock(mu_);
