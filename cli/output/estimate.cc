@@ -9,18 +9,9 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/output/print.h"
-#include "core/fields.h"
-#include "proto/rpc/convert_value.h"
 #include "proto/rpc/progress.h"
 
 namespace concur::cli {
-namespace {
-
-absl::Duration DurationOf(const google::protobuf::Duration& proto) {
-  return rpc::FromProto(proto, FieldPath("progress")).value_or(absl::ZeroDuration());
-}
-
-}  // namespace
 
 uint32_t RunningCount(const v1::StateCounts& counts) {
   return counts.running() - std::min(counts.queued(), counts.running());
@@ -38,14 +29,14 @@ std::string RunningText(const v1::StateCounts& counts) {
 
 Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age) {
   const v1::Progress progress = rpc::ProgressOf(sweep);
-  const absl::Duration span = DurationOf(sweep.recent_span());
+  const absl::Duration span = SpanOf(sweep.recent_span());
   const double older = age > absl::ZeroDuration() && span > absl::ZeroDuration()
                            ? absl::FDivDuration(span + age, span)
                            : 1;
   Estimate estimate;
   estimate.jobs_per_second = progress.jobs_per_second() / older;
   if (progress.has_left()) {
-    estimate.left = DurationOf(progress.left()) * older;
+    estimate.left = SpanOf(progress.left()) * older;
   }
   return estimate;
 }

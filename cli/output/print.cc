@@ -22,6 +22,8 @@
 #include "base/csv.h"
 #include "cli/output/grouped_warnings.h"
 #include "cli/output/tone.h"
+#include "core/fields.h"
+#include "proto/rpc/convert_value.h"
 #include "report/json_text.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -103,6 +105,10 @@ void CollectKeys(const Json& record, const std::vector<std::string>& prefix,
 }
 
 }  // namespace
+
+absl::Duration SpanOf(const google::protobuf::Duration& span) {
+  return rpc::FromProto(span, FieldPath("span")).value_or(absl::ZeroDuration());
+}
 
 std::string SpanText(absl::Duration span) {
   if (span == absl::InfiniteDuration()) {

@@ -21,12 +21,18 @@
 #include "cli/app/context.h"
 #include "report/table.h"
 
+namespace google::protobuf {
+class Duration;
+}  // namespace google::protobuf
+
 namespace concur::cli {
 
 using Json = nlohmann::ordered_json;
 
 // "1.5 s", "2m05s", "1h02m", "3d04h"; "—" for infinite spans.
 std::string SpanText(absl::Duration span);
+// 0 for what is no duration.
+absl::Duration SpanOf(const google::protobuf::Duration& span);
 // "17 B", "1.5 KiB", "2.0 GiB".
 std::string BytesText(int64_t bytes);
 // "1,234,567".

@@ -237,10 +237,6 @@ absl::Time TimeOf(const google::protobuf::Timestamp& time) {
   return rpc::FromProto(time, kField).value_or(absl::UnixEpoch());
 }
 
-absl::Duration SpanOf(const google::protobuf::Duration& span) {
-  return rpc::FromProto(span, kField).value_or(absl::ZeroDuration());
-}
-
 SweepForecast ForecastOf(const v1::Sweep& sweep) {
   SweepForecast forecast;
   if (sweep.has_forecast()) {

@@ -54,7 +54,6 @@ std::string SettingsText(const SweepSpec& spec);
 // "asha, most validation_f1, steps 1 to 27, eta 3".
 std::string EarlyStopText(const EarlyStopSpec& early_stop);
 absl::Time TimeOf(const google::protobuf::Timestamp& time);
-absl::Duration SpanOf(const google::protobuf::Duration& span);
 
 // Time that a sweep was expected to take when it was submitted, and time that it took. `error` is
 // expected / took - 1, of a sweep that has succeeded and stopped no setting early.

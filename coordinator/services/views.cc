@@ -120,6 +120,8 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   proto.set_worker(job.worker);
   if (job.failure != FailureClass::kNone) {
     proto.set_failure(ToProto(job.failure));
+  }
+  if (job.state == JobState::kFailed) {
     proto.set_failure_group(
         rpc::FailureGroup(proto.failure(), job.result == nullptr ? "" : job.result->message));
   }

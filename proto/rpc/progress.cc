@@ -36,7 +36,7 @@ size_t NumberAt(absl::string_view text) {
   return size;
 }
 
-// Bytes of the digest at the start of the text.
+// Bytes of the digest that is the word at the start of the text.
 size_t DigestAt(absl::string_view text) {
   const size_t size = std::min(text.find_first_not_of("0123456789abcdef"), text.size());
   const bool in_word =
@@ -76,8 +76,11 @@ size_t FoldersAt(absl::string_view text) {
 // The message with one text for all numbers and digests, one for folders, and one for bars.
 std::string Signature(absl::string_view message) {
   std::string signature;
+  bool in_word = false;  // a word is looked at once: messages are long, and of strangers
   while (!message.empty()) {
-    if (const size_t number = std::max(DigestAt(message), NumberAt(message)); number > 0) {
+    const size_t digest = in_word ? 0 : DigestAt(message);
+    in_word = absl::ascii_isalnum(static_cast<unsigned char>(message[0]));
+    if (const size_t number = std::max(digest, NumberAt(message)); number > 0) {
       signature.push_back('0');
       message.remove_prefix(number);
     } else if (const size_t folders = FoldersAt(message); folders > 0) {

@@ -643,7 +643,11 @@ absl::string_view CommentBegunOn(const Source& source, size_t line) {
 }
 
 TEST(TidyTest, CommentsOpenWithTheirSubject) {
-  for (const Source& source : Code()) {
+  std::vector<Source> sources = Code();
+  const std::vector<Source> protos = Read({".proto"});
+  EXPECT_FALSE(protos.empty());
+  sources.insert(sources.end(), protos.begin(), protos.end());
+  for (const Source& source : sources) {
     for (size_t i = 0; i < source.lines.size(); ++i) {
       const std::string comment = absl::AsciiStrToLower(CommentBegunOn(source, i));
       for (const absl::string_view word : {"what", "of", "whether", "how"}) {

@@ -7,10 +7,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/process/process.h"
-#include "base/process/process_tree.h"
 #include "tests/testing/test.h"
 
 namespace concur::process {

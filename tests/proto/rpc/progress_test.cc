@@ -61,6 +61,8 @@ TEST(FailureGroupTest, NumbersDigestsAndFoldersAreAlikeAndWordsAreNot) {
   EXPECT_NE(GroupOf("a"), GroupOf("b"));
   EXPECT_NE(GroupOf("no module a.b"), GroupOf("no module a"));
   EXPECT_NE(GroupOf("deadbeefdead: no file"), GroupOf("deadbeefdeadly: no file"));
+  EXPECT_NE(GroupOf("xdeadbeefdead: no file"), GroupOf("xfeedfeedfeed: no file"));
+  EXPECT_EQ(GroupOf("12 deadbeefdead"), GroupOf("3.5 feedfeedfeed"));
   EXPECT_EQ(GroupOf("/tmp/tmpa_b/data.json: line 3"), GroupOf("/var/x/y/data.json: line 4"));
   EXPECT_NE(GroupOf("/data/a.csv: not there"), GroupOf("/data/b.csv: not there"));
   EXPECT_NE(GroupOf("a"), FailureGroup(v1::FAILURE_CLASS_OOM, "a"));
